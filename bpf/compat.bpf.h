@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every difference between kernels, each behind a function that asks for the feature.
+ * Included by common.bpf.h.
+ * Never asks for a kernel version.
+ */
+#ifndef IOSTALL_COMPAT_BPF_H
+#define IOSTALL_COMPAT_BPF_H
+
+#include "kernel.bpf.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+/*
+ * THREAD_SIZE is a macro and so not in BTF: 16 KB on x86-64 (arch/x86/include/asm/page_64_types.h without
+ * KASAN) and on arm64 with 4 KB pages. Where a kernel differs, the descriptor read through it
+ * does not match the file table and is searched there instead.
+ */
+#define COMPAT_THREAD_SIZE 16384
+
+struct compat_syscall {
+	long nr;
+	unsigned long args[6];
+};
+
+/*
+ * The system call that a thread is in, from the registers saved at the top of its kernel stack.
+ * bpf_task_pt_regs() does not exist in 5.10 and takes only trusted tasks. Callers compare
+ * with what they know, since the place is computed.
+ * x86: "x86/fred: reserve space for the FRED stack frame" (6.9) pads the top by 16 bytes.
+ */
+static __always_inline void compat_syscall_read(struct task_struct *task, struct compat_syscall *call)
+{
+	unsigned long top = (unsigned long)BPF_CORE_READ(task, stack) + COMPAT_THREAD_SIZE;
+	struct pt_regs *regs;
+
+	if (bpf_core_type_exists(struct fred_info))
+		top -= 16;
+	regs = (struct pt_regs *)(top - bpf_core_type_size(struct pt_regs));
+#if defined(__TARGET_ARCH_x86)
+	call->nr = (long)BPF_CORE_READ(regs, orig_ax);
+	call->args[0] = BPF_CORE_READ(regs, di);
+	call->args[1] = BPF_CORE_READ(regs, si);
+	call->args[2] = BPF_CORE_READ(regs, dx);
+	call->args[3] = BPF_CORE_READ(regs, r10);
+	call->args[4] = BPF_CORE_READ(regs, r8);
+	call->args[5] = BPF_CORE_READ(regs, r9);
+#elif defined(__TARGET_ARCH_arm64)
+	call->nr = BPF_CORE_READ(regs, syscallno);
+	/* The register itself holds the return value already when the call exits. */
+	call->args[0] = BPF_CORE_READ(regs, orig_x0);
+	call->args[1] = BPF_CORE_READ(regs, regs[1]);
+	call->args[2] = BPF_CORE_READ(regs, regs[2]);
+	call->args[3] = BPF_CORE_READ(regs, regs[3]);
+	call->args[4] = BPF_CORE_READ(regs, regs[4]);
+	call->args[5] = BPF_CORE_READ(regs, regs[5]);
+#endif
+}
+
+/*
+ * An fentry argument that points to a plain integer. Before bb6728d75611 ("bpf: Allow access to int
+ * pointer arguments in tracing programs", 5.18) the verifier lets no program load it, but a helper may
+ * read the context. The helper asked for came with the same release.
+ */
+static __always_inline __u64 compat_int_pointer_arg(unsigned long long *ctx, int i)
+{
+	unsigned long long *place = ctx;
+	__u64 value = 0;
+
+	/*
+	 * Volatile and the barrier keep the two ways apart: one load for both, through an address
+	 * computed before, is what no verifier takes.
+	 */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_copy_from_user_task))
+		return ((volatile unsigned long long *)ctx)[i];
+	barrier_var(place);
+	bpf_probe_read_kernel(&value, sizeof(value), &place[i]);
+	return value;
+}
+
+/* What TASK_* says: one word, which 2f064a59a11f ("sched: Change task_struct::state", 5.14) renamed. */
+static __always_inline unsigned int compat_task_state(struct task_struct *task)
+{
+	struct task_struct___state *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return BPF_CORE_READ(task, __state);
+	return (unsigned int)BPF_CORE_READ(old, state);
+}
+
+/* Reads and writes the thread has done, where they are counted (CONFIG_TASK_XACCT). */
+static __always_inline __u64 compat_task_io_calls(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->ioac.syscr))
+		return 0;
+	return BPF_CORE_READ(task, ioac.syscr) + BPF_CORE_READ(task, ioac.syscw);
+}
+
+/* Bytes the thread has dirtied or sent to a disk, in whatever way, where they are counted. */
+static __always_inline __u64 compat_task_written_bytes(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->ioac.write_bytes))
+		return 0;
+	return BPF_CORE_READ(task, ioac.write_bytes);
+}
+
+/*
+ * When the thread last left the CPU, by the scheduler's clock: its arrival there and what it ran since. Not
+ * se.exec_start alone: that is a clock without interrupts and stolen time, which differ from CPU to
+ * CPU, by 0.1 s on a virtual machine. Without CONFIG_SCHED_INFO there is no other. For a thread that runs it
+ * is a tick late at most.
+ */
+static __always_inline __u64 compat_task_left_cpu(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->sched_info.last_arrival))
+		return BPF_CORE_READ(task, se.exec_start);
+	return BPF_CORE_READ(task, sched_info.last_arrival) +
+		BPF_CORE_READ(task, se.sum_exec_runtime) -
+		BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+}
+
+/* A system call of the 32-bit table: its number means another one. */
+static __always_inline bool compat_syscall_is_32bit(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(task, thread_info.status) & 0x2; /* TS_COMPAT */
+#else
+	return false;
+#endif
+}
+
+/* 633488947ef6 ("kernfs: Use RCU to access kernfs_node::parent", 6.15) renamed the member. */
+static __always_inline struct kernfs_node *compat_cgroup_parent(struct kernfs_node *node)
+{
+	struct kernfs_node___rcu *rcu = (void *)node;
+
+	if (bpf_core_field_exists(rcu->__parent))
+		return BPF_CORE_READ(rcu, __parent);
+	return BPF_CORE_READ(node, parent);
+}
+
+/* Whether the system call is a read or write of its first argument, a descriptor. */
+static __always_inline bool compat_syscall_is_transfer(long nr)
+{
+	switch (nr) {
+#if defined(__TARGET_ARCH_x86)
+	case 0:	  /* read */
+	case 1:	  /* write */
+	case 17:  /* pread64 */
+	case 18:  /* pwrite64 */
+	case 19:  /* readv */
+	case 20:  /* writev */
+	case 295: /* preadv */
+	case 296: /* pwritev */
+	case 327: /* preadv2 */
+	case 328: /* pwritev2 */
+#elif defined(__TARGET_ARCH_arm64)
+	case 63:
+	case 64:
+	case 65:
+	case 66:
+	case 67:
+	case 68:
+	case 69:
+	case 70:
+	case 286:
+	case 287:
+#endif
+		return true;
+	}
+	return false;
+}
+
+/* Whether it submits I/O on descriptors that its arguments do not name. */
+static __always_inline bool compat_syscall_is_submit(long nr)
+{
+#if defined(__TARGET_ARCH_x86)
+	return nr == 426 || nr == 209; /* io_uring_enter, io_submit */
+#elif defined(__TARGET_ARCH_arm64)
+	return nr == 426 || nr == 2;
+#endif
+}
+
+/* The request of block_rq_insert or block_rq_issue: the last argument, be there one or two. */
+static __always_inline struct request *compat_block_request(struct bpf_raw_tracepoint_args *ctx,
+	bool has_one_argument)
+{
+	return (struct request *)(has_one_argument ? ctx->args[0] : ctx->args[1]);
+}
+
+/*
+ * f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17); the queue knows its disk
+ * since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue", 5.15).
+ */
+static __always_inline struct gendisk *compat_request_disk(struct request *rq)
+{
+	struct request___disk *old = (void *)rq;
+
+	if (bpf_core_field_exists(old->rq_disk))
+		return BPF_CORE_READ(old, rq_disk);
+	return BPF_CORE_READ(rq, q, disk);
+}
+
+/*
+ * The mapping of the folio that a page belongs to. In a tail page bit 0 is set and the rest is the address
+ * of the head or, in compound_info of 7.1, the mask that makes it: never less than minus 1 GiB,
+ * where no page structure is.
+ */
+static __always_inline struct address_space *compat_page_mapping(struct page *page)
+{
+	struct page___info *info = (void *)page;
+	unsigned long head;
+
+	if (bpf_core_field_exists(info->compound_info))
+		head = BPF_CORE_READ(info, compound_info);
+	else
+		head = BPF_CORE_READ(page, compound_head);
+	if (head & 1)
+		page = (struct page *)(head >= -(1UL << 30) ? (unsigned long)page & head : head - 1);
+	return BPF_CORE_READ(page, mapping);
+}
+
+/* The union that holds the link of an inode's names lost its name, d_u, between 6.18 and 7.2. */
+static __always_inline struct dentry *compat_dentry_of_alias(struct hlist_node *alias)
+{
+	if (bpf_core_field_exists(((struct dentry *)0)->d_u))
+		return (void *)alias - bpf_core_field_offset(struct dentry, d_u.d_alias);
+	return (void *)alias - bpf_core_field_offset(struct dentry___anonymous, d_alias);
+}
+
+#endif

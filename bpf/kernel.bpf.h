@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The kernel types in use, declared by hand with the members in use, relocated at load (CO-RE).
+ * Included first by every BPF object, instead of the vmlinux.h of some build host.
+ * Never describes a layout: offsets and sizes come from the running kernel's BTF.
+ */
+#ifndef IOSTALL_KERNEL_BPF_H
+#define IOSTALL_KERNEL_BPF_H
+
+#include <linux/types.h>
+#include <linux/bpf.h>
+
+/* Makes bpf_tracing.h use the register names of the declarations below. */
+#define __VMLINUX_H__
+
+typedef __u32 dev_t;
+typedef __kernel_loff_t loff_t;
+#ifndef bool
+#define bool _Bool
+#define true 1
+#define false 0
+#endif
+#define NULL ((void *)0)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node **pprev;
+};
+
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+};
+
+/* dentry from 7.1 on, see compat_dentry_of_alias(). */
+struct dentry___anonymous {
+	struct hlist_node d_alias;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct super_block {
+	dev_t s_dev;
+	unsigned long s_magic;
+};
+
+struct inode {
+	unsigned short i_mode;
+	dev_t i_rdev;
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	struct hlist_head i_dentry;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+	unsigned int f_flags;
+	unsigned int f_mode;
+	loff_t f_pos;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+struct kernfs_node {
+	struct kernfs_node *parent;
+	const char *name;
+	__u64 id;
+};
+
+/* kernfs_node before and after 6.15, see compat_cgroup_parent(). */
+struct kernfs_node___rcu {
+	struct kernfs_node *__parent;
+};
+
+struct cgroup {
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct xarray {
+	void *xa_head;
+};
+
+struct xa_node {
+	unsigned char shift;
+	void *slots[64];
+};
+
+struct idr {
+	struct xarray idr_rt;
+};
+
+struct pid_namespace {
+	struct idr idr;
+};
+
+struct upid {
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct hlist_head tasks[4];
+	struct upid numbers[1];
+};
+
+struct sched_entity {
+	__u64 exec_start;
+	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime;
+};
+
+struct sched_info {
+	unsigned long long last_arrival;
+};
+
+struct task_io_accounting {
+	__u64 syscr;
+	__u64 syscw;
+	__u64 write_bytes;
+};
+
+struct thread_info {
+	unsigned int status;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	void *stack;
+	unsigned int flags;
+	unsigned int __state;
+	int pid;
+	int tgid;
+	struct pid *thread_pid;
+	struct hlist_node pid_links[4];
+	unsigned int in_iowait : 1;
+	struct sched_entity se;
+	struct sched_info sched_info;
+	struct task_io_accounting ioac;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
+	const struct cred *cred;
+	char comm[16];
+	struct files_struct *files;
+	struct nsproxy *nsproxy;
+	struct css_set *cgroups;
+};
+
+/* task_struct before 2f064a59a11f ("sched: Change task_struct::state", 5.14). */
+struct task_struct___state {
+	long state;
+};
+
+/* Both are members of unions, which are looked through by name. */
+struct page {
+	unsigned long compound_head;
+	struct address_space *mapping;
+};
+
+/* page from 7.1 on, see compat_page_mapping(). */
+struct page___info {
+	unsigned long compound_info;
+};
+
+struct bio_vec {
+	struct page *bv_page;
+};
+
+struct bvec_iter {
+	unsigned int bi_idx;
+};
+
+struct bio {
+	struct bvec_iter bi_iter;
+	void *bi_end_io;
+	void *bi_private;
+	struct bio_vec *bi_io_vec;
+};
+
+struct kiocb;
+
+struct iomap_dio {
+	struct kiocb *iocb;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+/* Its numbers are the running kernel's. */
+enum req_flag_bits {
+	__REQ_SWAP,
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	__u64 __sector;
+	struct bio *bio;
+	__u64 start_time_ns;
+	struct {
+		int counter;
+	} ref;
+};
+
+/* request before 5.17, see compat_request_disk(). */
+struct request___disk {
+	struct gendisk *rq_disk;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long ax;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long cx;
+	unsigned long r8;
+	unsigned long r9;
+	unsigned long r10;
+	unsigned long orig_ax;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+};
+struct pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
+	__u64 orig_x0;
+	int syscallno;
+};
+#endif
+
+struct kiocb {
+	struct file *ki_filp;
+	loff_t ki_pos;
+	void (*ki_complete)(struct kiocb *iocb, long ret);
+	int ki_flags;
+};
+
+struct iov_iter {
+	bool data_source;
+	unsigned long count;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	atomic_t refs;
+} refcount_t;
+
+struct io_event {
+	__u64 data;
+};
+
+struct aio_kiocb {
+	struct kiocb rw;
+	struct kioctx *ki_ctx;
+	struct io_event ki_res;
+	refcount_t ki_refcnt;
+};
+
+struct io_fixed_file {
+	unsigned long file_ptr;
+};
+
+struct io_file_table {
+	struct io_fixed_file *files;
+};
+
+struct io_ring_ctx {
+	unsigned int nr_user_files;
+	struct io_file_table file_table;
+};
+
+struct io_cqe {
+	__u64 user_data;
+	int fd;
+};
+
+struct io_kiocb {
+	struct file *file;
+	__u8 opcode;
+	unsigned int flags;
+	struct io_cqe cqe;
+	struct io_ring_ctx *ctx;
+};
+
+/* What begins at io_kiocb.file, by opcode. */
+struct io_rw {
+	struct kiocb kiocb;
+	__u64 addr;
+	__u64 len;
+};
+
+struct io_sync {
+	loff_t len;
+	loff_t off;
+};
+
+struct io_uring_cqe {
+	__u64 user_data;
+	__s32 res;
+};
+
+/* As they were before or became later, see the compat_uring_*() functions. */
+struct io_kiocb___user_data {
+	__u64 user_data;
+};
+
+struct io_rsrc_node {
+	unsigned long file_ptr;
+};
+
+struct io_rsrc_data___nodes {
+	unsigned int nr;
+	struct io_rsrc_node **nodes;
+};
+
+struct io_file_table___nodes {
+	struct io_rsrc_data___nodes data;
+};
+
+struct io_ring_ctx___nodes {
+	struct io_file_table___nodes file_table;
+};
+
+/* Exists where the kernel was built with FRED, which pads the top of each stack. */
+struct fred_info {
+	unsigned long edata;
+};
+
+#pragma clang attribute pop
+
+/* Prototypes of tracepoints, see compat.bpf.h. */
+typedef void (*btf_trace_io_uring_submit_sqe___with_ctx)(void *data, void *ctx, void *req, __u8 opcode,
+	__u64 user_data, __u32 flags, bool force_nonblock, bool sq_thread);
+typedef void (*btf_trace_io_uring_complete___without_req)(void *data, void *ctx, __u64 user_data,
+	int res, unsigned int cflags);
+typedef void (*btf_trace_io_uring_complete___with_cqe)(void *data, struct io_ring_ctx *ctx, void *req,
+	struct io_uring_cqe *cqe);
+/*
+ * The tracepoints' own prototypes, to be asked for: a54895fa057c ("block: remove the request_queue to
+ * argument request based tracepoints", 5.11, and 5.10 stable) took the queue away.
+ */
+typedef void (*btf_trace_block_rq_insert___request)(void *, struct request *);
+typedef void (*btf_trace_block_rq_issue___request)(void *, struct request *);
+
+/* User space's, include/uapi/linux/uio.h: a stable layout, so not relocated. */
+struct iovec {
+	void *iov_base;
+	unsigned long iov_len;
+};
+
+/*
+ * Tracepoint contexts: a stable layout, so not relocated. The number was a long; now what follows it
+ * is not initialized.
+ */
+struct syscall_enter_context {
+	__u64 common;
+	int id;
+	int reserved;
+	unsigned long args[6];
+};
+
+struct syscall_exit_context {
+	__u64 common;
+	int id;
+	int reserved;
+	long ret;
+};
+
+#define PF_IO_WORKER 0x10
+#define PF_KTHREAD 0x200000
+#define S_IFMT 0170000
+#define S_IFDIR 0040000
+#define S_IFREG 0100000
+#define S_IFBLK 0060000
+#define O_APPEND 02000
+#define EEXIST 17
+#define FMODE_READ 0x1
+#define FMODE_WRITE 0x2
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "control.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+int ask_daemon(const struct options *o, const char *request, json_t **ret_answer)
+{
+	_cleanup_free_ struct config *config = command_load_config_to_ask(o);
+	char buf[CONTROL_MESSAGE_MAX];
+	const char *error;
+	json_t *answer;
+	int r;
+
+	if (!config)
+		return EXIT_CODE_CONFIG;
+	r = control_ask(config->control.socket, request, buf);
+	if (r == -ENOENT || r == -ECONNREFUSED) {
+		log_error("no iostall daemon listens on %s; start it with `systemctl start iostalld` "
+			  "or use `iostall watch`",
+			config->control.socket);
+		return EXIT_CODE_CONTROL;
+	}
+	if (r < 0) {
+		log_error("%s: %s", config->control.socket, strerror(-r));
+		return EXIT_CODE_CONTROL;
+	}
+	answer = json_loads(buf, 0, NULL);
+	if (!json_is_object(answer)) {
+		log_error("%s gave an answer that is not understood", config->control.socket);
+		json_decref(answer);
+		return EXIT_CODE_FAILURE;
+	}
+	error = json_string_value(json_object_get(answer, "error"));
+	if (error) {
+		log_error("the daemon refused: %s", error);
+		json_decref(answer);
+		return EXIT_CODE_FAILURE;
+	}
+	*ret_answer = answer;
+	return EXIT_CODE_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Every setting, from one table: defaults, file, drop-ins, --set, help, manual page text.
+ * Read by main and the commands; every room gets the part it needs.
+ * Never changed after loading: a reload makes a second one and swaps.
+ */
+#ifndef IOSTALL_CONFIG_H
+#define IOSTALL_CONFIG_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONFIG_LIST_MAX 32
+#define CONFIG_ITEM_SIZE 128
+#define CONFIG_ERROR_SIZE 512
+#define CONFIG_DEFAULT_FILE "/etc/iostall/iostall.conf"
+
+struct config_list {
+	unsigned int count;
+	char items[CONFIG_LIST_MAX][CONFIG_ITEM_SIZE];
+};
+
+enum config_rule_name {
+#define RULE(name, ...) CONFIG_RULE_##name,
+#include "watch/rules.def"
+#undef RULE
+	CONFIG_RULE_COUNT,
+};
+
+struct config_rule {
+	bool enabled;
+	double set;
+	double clear;
+	uint64_t hold_samples;
+	uint64_t cooldown_ns;
+};
+
+enum config_probe_name {
+#define PROBE(name, ...) CONFIG_PROBE_##name,
+#include "probes/probes.def"
+#undef PROBE
+	CONFIG_PROBE_COUNT,
+};
+
+enum config_backend {
+	CONFIG_BACKEND_AUTO,
+	CONFIG_BACKEND_FENTRY,
+	CONFIG_BACKEND_KPROBE,
+	CONFIG_BACKEND_TRACEPOINT,
+};
+
+struct config {
+	struct {
+		uint64_t interval_ns; /* 1s; 100ms to 60s */
+		uint64_t history_ns;  /* 60s; 0 to 10m */
+		/* comm, pid or "unit:NAME.service"; default: the database servers that run */
+		struct config_list process;
+		/* shell patterns of device names that are judged; default all but ram*, zram*, sr*, fd* */
+		struct config_list device;
+		struct config_list device_ignore;
+	} watch;
+	struct config_rule rules[CONFIG_RULE_COUNT];
+	struct {
+		enum config_backend backend;
+		uint64_t min_stall_ns; /* 100ms; 1ms to 60s */
+		struct config_list process; /* same forms as watch.process; empty: every process */
+		struct config_list cgroup;  /* paths below the cgroup2 root; empty: every cgroup */
+		struct config_list device;  /* names ("sdb") or "major:minor"; empty: every device */
+		uint64_t ring_bytes;	    /* 512K; power of two, 64K to 64M */
+		uint64_t inflight_max;	    /* 16384 operations in flight; 1024 to 1M */
+	} trace;
+	struct {
+		bool enabled;
+	} probes[CONFIG_PROBE_COUNT];
+	struct {
+		uint64_t max_time_ns;	/* 60s */
+		uint64_t clear_time_ns; /* 5s: all rules clear and nothing stuck for this long ends it */
+		uint64_t cooldown_ns;	/* 60s */
+	} incident;
+	struct {
+		char spool_dir[PATH_MAX]; /* /run/iostall */
+		char dir[PATH_MAX];	  /* /var/log/iostall */
+		uint64_t spool_bytes;	  /* 4M: preallocated, locked, the most one incident may take */
+		uint64_t max_bytes;	  /* 256M */
+		uint64_t max_count;	  /* 1000 */
+		uint64_t max_age_ns;	  /* 0: no limit by age; default 90 days */
+	} record;
+	struct {
+		bool enabled;
+		char socket[108]; /* /run/systemd/journal/socket */
+	} journal;
+	struct {
+		bool enabled; /* default no: journald forwards */
+		char socket[108]; /* /dev/log */
+	} syslog;
+	struct {
+		char socket[108]; /* /run/iostall/control.sock */
+	} control;
+};
+
+/* Where settings come from and where errors go; all strings may be NULL. */
+struct config_source {
+	const char *file;	  /* NULL: the default file if it exists */
+	const char *const *sets;  /* "section.key=value" */
+	unsigned int sets_count;
+};
+
+void config_set_defaults(struct config *c);
+
+/*
+ * Applies one file's text, which need not be terminated, to *c and checks how its settings go
+ * together; `name` is what errors call the file. 0 or a negative errno with ret_error; *c may then be
+ * half changed.
+ */
+int config_parse_text(struct config *c, const char *name, const char *text, size_t len,
+	char ret_error[static CONFIG_ERROR_SIZE]);
+
+/*
+ * Defaults, then the file, then <its directory>/conf.d/ *.conf in alphabetical order, then the sets.
+ * 0, or a negative errno with ret_error saying file, line, key and what would be right ("FILE:LINE:
+ * section.key: ...").
+ */
+int config_load(struct config *c, const struct config_source *source,
+	char ret_error[static CONFIG_ERROR_SIZE]);
+
+/* The text of iostall.conf with every default commented out; the table as mdoc for its manual page. */
+void config_print_file(FILE *f);
+void config_print_man(FILE *f);
+
+/* "section.key" and the help of each setting, for completion. */
+void config_print_keys(FILE *f);
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "config_table.h"
+
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/parse.h"
+
+#define MSEC(n) ((n)*NSEC_PER_MSEC)
+#define SEC(n) ((n)*NSEC_PER_SEC)
+#define HOUR(n) ((n)*3600 * NSEC_PER_SEC)
+#define KIB(n) ((uint64_t)(n) << 10)
+#define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
+
+#define FIELD(member) .offset = offsetof(struct config, member)
+#define TEXT_FIELD(member) FIELD(member), .size = sizeof(((struct config *)NULL)->member)
+#define RULE_FIELD(name, member) FIELD(rules[CONFIG_RULE_##name].member)
+
+/* PID_MAX_LIMIT of the kernel on 64-bit machines. */
+#define PID_LIMIT 4194304
+#define COMM_MAX 15
+#define DEVICE_NAME_MAX 31
+
+static const char *const backends[] = {
+	[CONFIG_BACKEND_AUTO] = "auto",
+	[CONFIG_BACKEND_FENTRY] = "fentry",
+	[CONFIG_BACKEND_KPROBE] = "kprobe",
+	[CONFIG_BACKEND_TRACEPOINT] = "tracepoint",
+	NULL,
+};
+
+static const char *check_process(const char *item)
+{
+	const char *unit = "unit:";
+	uint64_t pid;
+
+	if (item[strspn(item, "0123456789")] == '\0') {
+		if (parse_unsigned(item, &pid) < 0 || pid < 1 || pid > PID_LIMIT)
+			return "is not a process id";
+		return NULL;
+	}
+	if (strncmp(item, unit, strlen(unit)) == 0) {
+		const char *name = item + strlen(unit), *dot = strrchr(name, '.');
+
+		if (!dot || dot == name || dot[1] == '\0' || strchr(name, '/'))
+			return "is not unit: and the full name of a unit, like "
+			       "unit:mariadb.service";
+		return NULL;
+	}
+	if (strlen(item) > COMM_MAX)
+		return "has more than the 15 characters that a command name has in the kernel";
+	return NULL;
+}
+
+static const char *check_device_pattern(const char *item)
+{
+	if (strchr(item, '/'))
+		return "is a path, not the name of a device in /proc/diskstats";
+	return NULL;
+}
+
+static const char *check_device(const char *item)
+{
+	const char *colon = strchr(item, ':');
+	const char *digits = "0123456789";
+
+	if (strchr(item, '/'))
+		return "is a path, not the name of a device in /proc/diskstats";
+	if (strlen(item) > DEVICE_NAME_MAX)
+		return "is longer than the name of any device";
+	if (colon && (colon == item || strspn(item, digits) != (size_t)(colon - item) ||
+			     colon[1] == '\0' || colon[1 + strspn(colon + 1, digits)] != '\0'))
+		return "is neither the name of a device nor MAJOR:MINOR";
+	return NULL;
+}
+
+static const char *check_cgroup(const char *item)
+{
+	for (const char *p = item; (p = strstr(p, "..")) != NULL; p += 2)
+		if ((p == item || p[-1] == '/') && (p[2] == '/' || p[2] == '\0'))
+			return "leads out of the cgroup tree";
+	return NULL;
+}
+
+/* clang-format off */
+const struct config_setting config_settings[] = {
+	{ "watch", "interval", CONFIG_TYPE_DURATION, FIELD(watch.interval_ns),
+	  .min = MSEC(100), .max = SEC(60), .standard = "1s",
+	  .help = "Time between two readings of the host." },
+	{ "watch", "history", CONFIG_TYPE_DURATION, FIELD(watch.history_ns),
+	  .min = 0, .max = SEC(600), .standard = "60s", .example = "60s",
+	  .help = "Readings kept from before a trigger; they open the record. 0 keeps none." },
+	{ "watch", "process", CONFIG_TYPE_LIST, FIELD(watch.process), .check_item = check_process,
+	  .standard = "mariadbd mysqld postgres mongod redis-server valkey-server keydb-server "
+		"clickhouse-serv influxd etcd cockroach scylla sqlservr",
+	  .example = "mariadbd, 4711 or unit:mariadb.service",
+	  .help = "Processes whose threads are watched: command names as the kernel has them "
+		  "(at most 15 characters), process ids, or unit:NAME.service. The default is "
+		  "the database servers that have a command name of their own; name one that "
+		  "runs in a shared interpreter by its unit, like unit:cassandra.service." },
+	{ "watch", "device", CONFIG_TYPE_LIST, FIELD(watch.device),
+	  .check_item = check_device_pattern, .standard = "*", .example = "sd* nvme*",
+	  .help = "Whole disks that are judged: shell patterns of names in /proc/diskstats. "
+		  "Device mapper, md and loop devices are judged alone, beside the disks below "
+		  "them." },
+	{ "watch", "device_ignore", CONFIG_TYPE_LIST, FIELD(watch.device_ignore),
+	  .check_item = check_device_pattern, .standard = "ram* zram* sr* fd*",
+	  .help = "Patterns of names that are not judged, although device has them." },
+
+#define RULE(name, set_, clear_, hold_, unit_, scope, source, help_)                               \
+	{ "rule." #name, "enabled", CONFIG_TYPE_BOOL, RULE_FIELD(name, enabled),                   \
+	  .standard = "yes", .help = "Whether the rule is judged." },                              \
+	{ "rule." #name, "set", CONFIG_TYPE_THRESHOLD, RULE_FIELD(name, set), .unit = unit_,       \
+	  .standard = #set_,                                                                       \
+	  .help = "The rule fires when its value is over this in hold readings in a row." },       \
+	{ "rule." #name, "clear", CONFIG_TYPE_THRESHOLD, RULE_FIELD(name, clear), .unit = unit_,   \
+	  .standard = #clear_,                                                                     \
+	  .help = "The rule ends when its value is under this. Never over set: who lowers set "    \
+		"below it lowers both." },                                                         \
+	{ "rule." #name, "hold", CONFIG_TYPE_COUNT, RULE_FIELD(name, hold_samples),                \
+	  .min = 1, .max = 3600, .standard = #hold_, .help = "Readings in a row." },               \
+	{ "rule." #name, "cooldown", CONFIG_TYPE_DURATION, RULE_FIELD(name, cooldown_ns),          \
+	  .min = 0, .max = HOUR(24), .standard = "0", .example = "60s",                            \
+	  .help = "After it ended, the rule does not fire again for this long." },
+#include "watch/rules.def"
+#undef RULE
+
+	{ "trace", "backend", CONFIG_TYPE_CHOICE, FIELD(trace.backend), .choices = backends,
+	  .standard = "auto",
+	  .help = "How probes are attached: auto tries all and takes the best that works on "
+		  "this kernel, any other name takes that one or none. A probe that does not have "
+		  "the one named takes what it has." },
+	{ "trace", "min_stall", CONFIG_TYPE_DURATION, FIELD(trace.min_stall_ns),
+	  .min = MSEC(1), .max = SEC(60), .standard = "100ms",
+	  .help = "An operation that takes at least this long is a stall. Applied in the "
+		  "kernel: shorter ones cost no event." },
+	{ "trace", "process", CONFIG_TYPE_LIST, FIELD(trace.process), .check_item = check_process,
+	  .standard = "", .example = "mariadbd",
+	  .help = "Processes that are traced, in the forms of watch.process; none named: all." },
+	{ "trace", "cgroup", CONFIG_TYPE_LIST, FIELD(trace.cgroup), .check_item = check_cgroup,
+	  .standard = "", .example = "/system.slice/mariadb.service",
+	  .help = "Control groups that are traced, as paths below the root of cgroup2; none "
+		  "named: all." },
+	{ "trace", "device", CONFIG_TYPE_LIST, FIELD(trace.device), .check_item = check_device,
+	  .standard = "", .example = "sdb",
+	  .help = "Devices whose files are traced, by name or as MAJOR:MINOR; none named: all." },
+	{ "trace", "ring_bytes", CONFIG_TYPE_RING_SIZE, FIELD(trace.ring_bytes),
+	  .min = KIB(64), .max = MIB(64), .standard = "512K",
+	  .help = "Room for events on their way out of the kernel." },
+	{ "trace", "inflight_max", CONFIG_TYPE_COUNT, FIELD(trace.inflight_max),
+	  .min = 1024, .max = 1 << 20, .standard = "16384",
+	  .help = "Operations that can be in flight at once; those beyond it are counted as "
+		  "lost." },
+
+#define PROBE(name, help_)                                                                         \
+	{ "probe." #name, "enabled", CONFIG_TYPE_BOOL, FIELD(probes[CONFIG_PROBE_##name].enabled), \
+	  .standard = "yes", .help = "Whether the probe is armed." },
+#include "probes/probes.def"
+#undef PROBE
+
+	{ "incident", "max_time", CONFIG_TYPE_DURATION, FIELD(incident.max_time_ns),
+	  .min = SEC(1), .max = HOUR(1), .standard = "60s",
+	  .help = "Probes are disarmed after this, whether or not the stall is over." },
+	{ "incident", "clear_time", CONFIG_TYPE_DURATION, FIELD(incident.clear_time_ns),
+	  .min = MSEC(100), .max = SEC(600), .standard = "5s",
+	  .help = "Probes are disarmed when all rules were clear and nothing was stuck for "
+		  "this long." },
+	{ "incident", "cooldown", CONFIG_TYPE_DURATION, FIELD(incident.cooldown_ns),
+	  .min = 0, .max = HOUR(24), .standard = "60s", .example = "60s",
+	  .help = "No new incident is opened for this long after one has ended." },
+
+	{ "record", "spool_dir", CONFIG_TYPE_PATH, TEXT_FIELD(record.spool_dir),
+	  .standard = "/run/iostall",
+	  .help = "Where an incident is written while it lasts: a directory on tmpfs, never on "
+		  "a disk that may stall." },
+	{ "record", "dir", CONFIG_TYPE_PATH, TEXT_FIELD(record.dir), .standard = "/var/log/iostall",
+	  .help = "Where finished records are kept." },
+	{ "record", "spool_bytes", CONFIG_TYPE_SIZE, FIELD(record.spool_bytes),
+	  .min = KIB(256), .max = MIB(64), .standard = "4M",
+	  .help = "The most that one incident may take, allocated and locked ahead." },
+	{ "record", "max_bytes", CONFIG_TYPE_SIZE, FIELD(record.max_bytes),
+	  .min = MIB(1), .max = GIB(1024), .standard = "256M",
+	  .help = "Kept records together; the oldest go first." },
+	{ "record", "max_count", CONFIG_TYPE_COUNT, FIELD(record.max_count),
+	  .min = 1, .max = 1000000, .standard = "1000", .help = "Number of kept records." },
+	{ "record", "max_age", CONFIG_TYPE_DURATION, FIELD(record.max_age_ns),
+	  .min = 0, .max = HOUR(87600), .standard = "2160h",
+	  .help = "Age of kept records; the default is 90 days, 0 is no limit." },
+
+	{ "journal", "enabled", CONFIG_TYPE_BOOL, FIELD(journal.enabled), .standard = "yes",
+	  .help = "One entry when an incident opens, one with the verdict when it closes." },
+	{ "journal", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(journal.socket),
+	  .standard = "/run/systemd/journal/socket", .help = "The journal's native socket." },
+	{ "syslog", "enabled", CONFIG_TYPE_BOOL, FIELD(syslog.enabled), .standard = "no",
+	  .help = "The same two lines to syslog. Off because the journal usually forwards." },
+	{ "syslog", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(syslog.socket), .standard = "/dev/log",
+	  .help = "The datagram socket of syslog." },
+	{ "control", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(control.socket),
+	  .standard = "/run/iostall/control.sock",
+	  .help = "Where iostall trigger and iostall status reach the daemon." },
+};
+
+const struct config_section config_sections[] = {
+	{ "watch", NULL, "What is read while the host is well." },
+#define RULE(name, set_, clear_, hold_, unit_, scope, source, help_)                               \
+	{ "rule." #name, "rule", "Value (" #scope ", " unit_ "): " help_ "." },
+#include "watch/rules.def"
+#undef RULE
+	{ "trace", NULL, "What is recorded once the probes are armed." },
+#define PROBE(name, help_) { "probe." #name, "probe", "Sees " help_ "." },
+#include "probes/probes.def"
+#undef PROBE
+	{ "incident", NULL, "When an incident ends." },
+	{ "record", NULL, "Where records go and how long they stay." },
+	{ "journal", NULL, "Lines to the systemd journal." },
+	{ "syslog", NULL, "Lines to syslog." },
+	{ "control", NULL, "The daemon's control socket." },
+};
+/* clang-format on */
+
+const unsigned int config_settings_count = ARRAY_SIZE(config_settings);
+const unsigned int config_sections_count = ARRAY_SIZE(config_sections);
+
+_Static_assert(ARRAY_SIZE(config_settings) <= CONFIG_SETTINGS_MAX, "raise CONFIG_SETTINGS_MAX");
+
+const char *config_group_help(const char *group)
+{
+	static const struct {
+		const char *name, *help;
+	} groups[] = {
+		{ "rule",
+			"Rules: each fires alone and arms the probes, since no single signal sees "
+			"every "
+			"stall. A threshold may be followed by its unit." },
+		{ "probe", "Probes: what is armed when a rule fires." },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
+		if (strcmp(groups[i].name, group) == 0)
+			return groups[i].help;
+	return "";
+}
+
+const struct config_section *config_find_section(const char *name)
+{
+	for (unsigned int i = 0; i < config_sections_count; i++)
+		if (strcmp(config_sections[i].name, name) == 0)
+			return &config_sections[i];
+	return NULL;
+}
+
+const struct config_setting *config_find_setting(const char *section, const char *key)
+{
+	for (unsigned int i = 0; i < config_settings_count; i++)
+		if (strcmp(config_settings[i].key, key) == 0 &&
+			strcmp(config_settings[i].section, section) == 0)
+			return &config_settings[i];
+	return NULL;
+}

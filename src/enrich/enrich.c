@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "enrich/enrich.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "enrich/mounts.h"
+#include "enrich/process.h"
+#include "enrich/symbols.h"
+#include "enrich/waits.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/log.h"
+#include "util/parse.h"
+#include "watch/watch.h"
+
+#define USERS_MAX 512
+#define TABLE_FILE_SIZE (256 * 1024)
+/* Of watched processes, at each call of enrich_learn_processes(). */
+#define LEARN_MAX 8
+
+struct user {
+	uint32_t uid;
+	char name[33]; /* useradd(8): at most 32 characters */
+};
+
+struct enrich {
+	int procfs_fd;
+	int mountinfo_fd; /* -1: there is none */
+	const struct watch *watch;
+	struct symbols *symbols;
+	/* The daemon's own and the host's: a service has one of its own. */
+	uint32_t home_mount_ns[2];
+	unsigned int learned; /* watched processes looked at so far */
+	unsigned int users_count;
+	struct user users[USERS_MAX];
+	struct mounts mounts;
+	struct process_cache processes;
+};
+
+/* "name:x:uid:gid:..." */
+static void parse_passwd(struct enrich *e, const char *buf, size_t len)
+{
+	struct cursor c = { buf, buf + len }, line;
+
+	e->users_count = 0;
+	while (e->users_count < USERS_MAX && cursor_line(&c, &line)) {
+		const char *name_end = memchr(line.p, ':', (size_t)(line.end - line.p));
+		const char *uid = name_end ?
+			memchr(name_end + 1, ':', (size_t)(line.end - name_end - 1)) : NULL;
+		struct user *user = &e->users[e->users_count];
+		struct cursor number = { uid ? uid + 1 : line.end, line.end };
+		uint64_t value;
+
+		if (!uid || cursor_u64(&number, &value) < 0 || value > UINT32_MAX ||
+			(size_t)(name_end - line.p) >= sizeof(user->name))
+			continue;
+		user->uid = (uint32_t)value;
+		memcpy(user->name, line.p, (size_t)(name_end - line.p));
+		user->name[name_end - line.p] = '\0';
+		e->users_count++;
+	}
+}
+
+void enrich_reload_users(struct enrich *e)
+{
+	_cleanup_free_ char *buf = malloc(TABLE_FILE_SIZE);
+	ssize_t n = buf ? file_read_at(AT_FDCWD, "/etc/passwd", buf, TABLE_FILE_SIZE) : -ENOMEM;
+
+	if (n >= 0 || n == -ENOBUFS)
+		parse_passwd(e, buf, strlen(buf));
+}
+
+static void read_mounts(struct enrich *e)
+{
+	_cleanup_free_ char *buf = malloc(TABLE_FILE_SIZE);
+	ssize_t n = buf ? file_read_fd(e->mountinfo_fd, buf, TABLE_FILE_SIZE) : -ENOMEM;
+
+	if (n >= 0 || n == -ENOBUFS)
+		mounts_parse(&e->mounts, buf, strlen(buf));
+}
+
+/* A descriptor kept open tells of changes since it was asked last, proc_pid_mounts(5). */
+void enrich_refresh(struct enrich *e)
+{
+	struct pollfd changed = { .fd = e->mountinfo_fd, .events = POLLPRI };
+
+	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR)))
+		read_mounts(e);
+}
+
+void enrich_learn_processes(struct enrich *e)
+{
+	const uint64_t tick_ns = NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
+	const struct watch_process *list;
+	unsigned int count;
+
+	list = watch_processes(e->watch, &count);
+	for (unsigned int i = 0; i < count && i < LEARN_MAX; i++) {
+		const struct watch_process *p = &list[e->learned++ % count];
+
+		process_lookup(&e->processes, e->procfs_fd, p->pid, p->start_ticks * tick_ns,
+			false);
+	}
+}
+
+int enrich_new(const char *procfs, const struct watch *watch, struct enrich **ret_enrich)
+{
+	struct enrich *e = calloc(1, sizeof(*e));
+	char path[PATH_MAX];
+	struct stat st;
+	int r;
+
+	if (!e)
+		return -ENOMEM;
+	e->watch = watch;
+	e->procfs_fd = open(procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (e->procfs_fd < 0) {
+		r = -errno;
+		free(e);
+		return r;
+	}
+	snprintf(path, sizeof(path), "%s/kallsyms", procfs);
+	r = symbols_new(path, &e->symbols);
+	if (r < 0)
+		log_info("%s: %s; kernel stacks will show addresses", path, strerror(-r));
+	if (fstatat(e->procfs_fd, "self/ns/mnt", &st, 0) == 0)
+		e->home_mount_ns[0] = (uint32_t)st.st_ino;
+	if (fstatat(e->procfs_fd, "1/ns/mnt", &st, 0) == 0)
+		e->home_mount_ns[1] = (uint32_t)st.st_ino;
+	e->mountinfo_fd = openat(e->procfs_fd, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+	enrich_reload_users(e);
+	read_mounts(e);
+	*ret_enrich = e;
+	return 0;
+}
+
+struct enrich *enrich_free(struct enrich *e)
+{
+	if (e) {
+		symbols_free(e->symbols);
+		close_fd(e->mountinfo_fd);
+		close(e->procfs_fd);
+		free(e);
+	}
+	return NULL;
+}
+
+static void set_user(const struct enrich *e, uint32_t uid, struct record_operation *op)
+{
+	op->user[0] = '\0';
+	/* No user has this number: who it was had ended before it was asked. */
+	if (uid == UINT32_MAX)
+		return;
+	for (unsigned int i = 0; i < e->users_count; i++) {
+		if (e->users[i].uid == uid) {
+			text_copy(op->user, sizeof(op->user), e->users[i].name);
+			return;
+		}
+	}
+	snprintf(op->user, sizeof(op->user), "%u", uid);
+}
+
+static void set_device(const struct enrich *e, struct record_operation *op)
+{
+	enrich_device(e, op->dev_major, op->dev_minor, op->dev_name, sizeof(op->dev_name));
+}
+
+void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_name,
+	size_t size)
+{
+	const char *name = watch_disk_name(e->watch, major, minor);
+
+	if (!name)
+		name = mounts_find_source(&e->mounts, major, minor);
+	text_copy(ret_name, size, name ? name : "");
+}
+
+void enrich_unit(const char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE],
+	char *ret_unit, size_t size)
+{
+	process_unit_of_names(cgroup_names[0], cgroup_names[1], ret_unit, size);
+}
+
+bool enrich_path_in_fs(const struct enrich *e, uint32_t major, uint32_t minor, char *path,
+	size_t size)
+{
+	size_t len;
+
+	if (strncmp(path, ".../", 4) != 0)
+		return false;
+	len = strlen(path + 3);
+	memmove(path, path + 3, len + 1);
+	if (mounts_add_point(&e->mounts, major, minor, path, size))
+		return true;
+	memmove(path + 3, path, len + 1);
+	memcpy(path, "...", 3);
+	return false;
+}
+
+/*
+ * The walk ends after 64 names; the descriptor's link knows the rest. It may name another file
+ * by now, so it is believed only if it ends with what the kernel's own file said.
+ */
+static void complete_path(const struct enrich *e, struct record_operation *op)
+{
+	char link[64], path[RECORD_PATH_SIZE];
+	size_t tail_len = strlen(op->path + 3), len;
+	ssize_t n;
+
+	if (!op->path_truncated || op->fd < 0 || strncmp(op->path, ".../", 4) != 0)
+		return;
+	snprintf(link, sizeof(link), "%d/fd/%d", op->tid, op->fd);
+	n = readlinkat(e->procfs_fd, link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return;
+	len = (size_t)n;
+	path[len] = '\0';
+	if (len < tail_len || strcmp(path + len - tail_len, op->path + 3) != 0)
+		return;
+	memcpy(op->path, path, len + 1);
+	op->path_truncated = false;
+}
+
+/* Taken in the scheduler: what led from going to sleep to the tracepoint says nothing. */
+static void drop_scheduler_frames(char *kstack)
+{
+	char *frame = kstack;
+
+	for (unsigned int i = 0; i < 8 && *frame; i++) {
+		size_t len = strcspn(frame, "\n");
+		bool is_last = strncmp(frame, "schedule+", strlen("schedule+")) == 0;
+
+		frame += len + (frame[len] == '\n' ? 1 : 0);
+		if (!is_last)
+			continue;
+		memmove(kstack, frame, strlen(frame) + 1);
+		return;
+	}
+}
+
+static void set_stack(const struct enrich *e, const struct decoded_operation *decoded,
+	struct record_operation *op)
+{
+	struct text stack = TEXT_ON(op->kstack);
+
+	text_reset(&stack);
+	for (uint32_t i = 0; i < decoded->stack_len && decoded->stack[i]; i++) {
+		size_t len = stack.len;
+
+		if (i > 0)
+			text_add(&stack, "\n");
+		symbols_add_name(e->symbols, decoded->stack[i], &stack);
+		if (stack.overflow) {
+			op->kstack[len] = '\0';
+			break;
+		}
+	}
+}
+
+void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
+	struct record_operation *op)
+{
+	const struct process *p = process_lookup(&e->processes, e->procfs_fd, op->pid,
+		decoded->process_start_ns, true);
+
+	process_unit_of_names(decoded->cgroup_names[0], decoded->cgroup_names[1], op->unit,
+		sizeof(op->unit));
+	if (p) {
+		text_copy(op->exe, sizeof(op->exe), p->exe);
+		if (!op->unit[0])
+			text_copy(op->unit, sizeof(op->unit), p->unit);
+	}
+	if (op->mount_ns == e->home_mount_ns[0] || op->mount_ns == e->home_mount_ns[1])
+		op->mount_ns = 0;
+	set_user(e, decoded->uid, op);
+	set_device(e, op);
+	if (decoded->path_in_fs && enrich_path_in_fs(e, op->dev_major, op->dev_minor, op->path,
+					   sizeof(op->path)))
+		op->path_truncated = false;
+	complete_path(e, op);
+	set_stack(e, decoded, op);
+	if (!decoded->stack_asleep)
+		return;
+	drop_scheduler_frames(op->kstack);
+	op->kstack_while_blocked = op->kstack[0] != '\0';
+	text_copy(op->waits_for, sizeof(op->waits_for), waits_for(op->kstack));
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "probes/filter.h"
+
+#include <dirent.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/file.h"
+#include "util/log.h"
+#include "util/parse.h"
+
+static int parse_dev(const char *s, uint32_t *ret_major, uint32_t *ret_minor)
+{
+	struct cursor c = { s, s + strcspn(s, "\n") };
+	uint64_t major, minor;
+
+	if (cursor_u64(&c, &major) < 0 || c.p == c.end || *c.p++ != ':' ||
+		cursor_u64(&c, &minor) < 0 || c.p != c.end || major > 0xfff || minor > 0xfffff)
+		return -EINVAL;
+	*ret_major = (uint32_t)major;
+	*ret_minor = (uint32_t)minor;
+	return 0;
+}
+
+static int add_dev_file(const struct trace_maps *maps, const char *path)
+{
+	uint32_t major, minor;
+	char buf[32];
+	ssize_t n = file_read_at(AT_FDCWD, path, buf, sizeof(buf));
+
+	if (n < 0)
+		return (int)n;
+	if (parse_dev(buf, &major, &minor) < 0)
+		return -ENODEV;
+	return trace_maps_add_dev(maps, major, minor);
+}
+
+/* A disk stands for its partitions too: a file's device is the one its file system is on. */
+static int add_device(const struct trace_maps *maps, const char *sysfs, const char *name)
+{
+	_cleanup_closedir_ DIR *dir = NULL;
+	char path[PATH_MAX];
+	uint32_t major, minor;
+	struct dirent *entry;
+	int r;
+
+	if (parse_dev(name, &major, &minor) == 0)
+		return trace_maps_add_dev(maps, major, minor);
+	snprintf(path, sizeof(path), "%s/class/block/%s/dev", sysfs, name);
+	r = add_dev_file(maps, path);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "%s/class/block/%s", sysfs, name);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, name, strlen(name)) != 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/class/block/%s/%s/dev", sysfs, name,
+			entry->d_name);
+		add_dev_file(maps, path);
+	}
+	return 0;
+}
+
+static int open_cgroup(const char *sysfs, const char *name)
+{
+	/* cgroup2 alone, and beside a cgroup v1 hierarchy */
+	static const char *const roots[] = { "fs/cgroup", "fs/cgroup/unified" };
+	char path[PATH_MAX];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(roots); i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s/cgroup.procs", sysfs, roots[i]);
+		if (access(path, F_OK) < 0)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s/%s", sysfs, roots[i], name);
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+	}
+	return -ENOENT;
+}
+
+static int set_cgroup(const struct trace_maps *maps, unsigned int index, const char *sysfs,
+	const char *name)
+{
+	_cleanup_close_ int fd = open_cgroup(sysfs, name);
+
+	return fd < 0 ? fd : trace_maps_set_cgroup(maps, index, fd);
+}
+
+/* What cannot become right by itself, whatever comes up or is plugged in. */
+static int check_values(const struct config *config)
+{
+	uint32_t major, minor;
+
+	for (unsigned int i = 0; i < config->trace.device.count; i++) {
+		const char *name = config->trace.device.items[i];
+
+		if (strpbrk(name, "/:") && parse_dev(name, &major, &minor) < 0) {
+			log_error("trace.device: %s can be no device; right would be e.g. sdb or 8:16",
+				name);
+			return -EINVAL;
+		}
+	}
+	if (config->trace.cgroup.count > EVENT_FILTER_CGROUPS_MAX) {
+		log_error("trace.cgroup: at most %d cgroups can be named, not %u",
+			EVENT_FILTER_CGROUPS_MAX, config->trace.cgroup.count);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Whether the item's state is another than the last time, which is when it is worth a line. */
+static bool note_state(uint32_t *missing, unsigned int item, bool is_missing)
+{
+	const uint32_t bit = 1U << item;
+	bool was_missing = *missing & bit;
+
+	*missing = is_missing ? *missing | bit : *missing & ~bit;
+	return was_missing != is_missing;
+}
+
+static void fill_devices(struct trace_maps *maps, const struct config_list *names,
+	const char *sysfs)
+{
+	static_assert(CONFIG_LIST_MAX <= 32, "a bit for each item");
+	for (unsigned int i = 0; i < names->count; i++) {
+		const char *name = names->items[i];
+		int r = add_device(maps, sysfs, name);
+
+		if (!note_state(&maps->missing_devices, i, r < 0))
+			continue;
+		if (r == 0)
+			log_info("trace.device: %s is there now", name);
+		else
+			log_warning("trace.device: %s: %s; nothing on it is traced until it is "
+				    "there. Right would be a name of %s/class/block or major:minor",
+				name, strerror(-r), sysfs);
+	}
+}
+
+static void fill_cgroups(struct trace_maps *maps, const struct config_list *names,
+	const char *sysfs)
+{
+	for (unsigned int i = 0; i < names->count; i++) {
+		const char *name = names->items[i];
+		int r = set_cgroup(maps, i, sysfs, name);
+
+		/* The slot may hold the cgroup that was there before. */
+		if (r < 0)
+			trace_maps_clear_cgroup(maps, i);
+		if (!note_state(&maps->missing_cgroups, i, r < 0))
+			continue;
+		if (r == 0)
+			log_info("trace.cgroup: %s is there now", name);
+		else
+			log_warning("trace.cgroup: %s: %s; nothing in it is traced until it is "
+				    "there. Right would be a path below the cgroup2 root of "
+				    "%s/fs/cgroup, e.g. system.slice/mariadb.service",
+				name, strerror(-r), sysfs);
+	}
+}
+
+void filter_settings(const struct config *config, struct probe_settings *settings)
+{
+	settings->filter_pid = config->trace.process.count > 0;
+	settings->filter_dev = config->trace.device.count > 0;
+	settings->filter_cgroups_count = config->trace.cgroup.count;
+}
+
+int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs)
+{
+	int r = check_values(config);
+
+	if (r == 0)
+		r = trace_maps_clear_devs(maps);
+	if (r < 0)
+		return r;
+	fill_devices(maps, &config->trace.device, sysfs);
+	for (unsigned int i = config->trace.cgroup.count; i < EVENT_FILTER_CGROUPS_MAX; i++)
+		trace_maps_clear_cgroup(maps, i);
+	fill_cgroups(maps, &config->trace.cgroup, sysfs);
+	return 0;
+}

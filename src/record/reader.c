@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/parse.h"
+
+struct record_reader {
+	int fd;
+	off_t offset; /* of buf[0] in the file */
+	size_t start; /* of what is not yet handed out */
+	size_t end;
+	bool at_end; /* of the file */
+	bool too_long; /* inside a line that has already been counted */
+	uint64_t pending_garbage; /* since the last good line: the last of them may be torn */
+	struct record_reader_counts counts;
+	char buf[RECORD_LINE_SIZE];
+};
+
+int record_reader_new(int fd, struct record_reader **ret_reader)
+{
+	struct record_reader *reader = malloc(sizeof(*reader));
+
+	if (!reader)
+		return -ENOMEM;
+	memset(reader, 0, offsetof(struct record_reader, buf));
+	reader->fd = fd;
+	*ret_reader = reader;
+	return 0;
+}
+
+struct record_reader *record_reader_free(struct record_reader *reader)
+{
+	free(reader);
+	return NULL;
+}
+
+static void cleanup_reader(struct record_reader **reader)
+{
+	record_reader_free(*reader);
+}
+
+struct record_reader_counts record_reader_counts(const struct record_reader *reader)
+{
+	return reader->counts;
+}
+
+/* Moves what is left to the front and reads behind it; -errno, or 0 with at_end set at the end. */
+static int reader_fill(struct record_reader *reader)
+{
+	ssize_t n;
+
+	memmove(reader->buf, reader->buf + reader->start, reader->end - reader->start);
+	reader->offset += (off_t)reader->start;
+	reader->end -= reader->start;
+	reader->start = 0;
+	do {
+		n = pread(reader->fd, reader->buf + reader->end, sizeof(reader->buf) - reader->end,
+			reader->offset + (off_t)reader->end);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	reader->end += (size_t)n;
+	reader->at_end = n == 0;
+	return 0;
+}
+
+static void reader_skip_long_line(struct record_reader *reader)
+{
+	if (!reader->too_long)
+		reader->pending_garbage++;
+	reader->too_long = true;
+	reader->start = reader->end;
+}
+
+/* 1 with a line that is not blank and fits, 0 at the end, -errno. */
+static int reader_next_line(struct record_reader *reader, struct record_line *ret_line)
+{
+	for (;;) {
+		char *line = reader->buf + reader->start;
+		size_t left = reader->end - reader->start;
+		char *newline = left ? memchr(line, '\n', left) : NULL;
+		size_t len = newline ? (size_t)(newline - line) : left;
+		bool skip = len == 0 || reader->too_long;
+		int r;
+
+		if (newline || (reader->at_end && left > 0)) {
+			reader->start += len + (newline ? 1 : 0);
+			reader->too_long = false;
+			if (skip)
+				continue;
+			ret_line->text = line;
+			ret_line->len = len;
+			ret_line->end = reader->offset + (off_t)reader->start;
+			return 1;
+		}
+		if (reader->at_end)
+			return 0;
+		if (left == sizeof(reader->buf))
+			reader_skip_long_line(reader);
+		r = reader_fill(reader);
+		if (r < 0)
+			return r;
+	}
+}
+
+int record_reader_next(struct record_reader *reader, struct record *ret_record,
+	struct record_line *ret_line)
+{
+	int r;
+
+	while ((r = reader_next_line(reader, ret_line)) > 0) {
+		r = record_decode_json(ret_line->text, ret_line->len, ret_record);
+		if (r < 0 && r != -EPROTONOSUPPORT) {
+			reader->pending_garbage++;
+			continue;
+		}
+		ret_line->decoded = r == 0;
+		if (r == 0)
+			reader->counts.records++;
+		else
+			reader->counts.newer++;
+		reader->counts.garbage += reader->pending_garbage;
+		reader->pending_garbage = 0;
+		return 1;
+	}
+	if (r == 0 && reader->pending_garbage > 0) {
+		reader->counts.torn = true;
+		reader->counts.garbage += reader->pending_garbage - 1;
+		reader->pending_garbage = 0;
+	}
+	return r;
+}
+
+static void summary_add(struct record_summary *s, const struct record *r, bool *opened)
+{
+	switch (r->type) {
+	case RECORD_OPEN:
+		if (*opened)
+			return;
+		*opened = true;
+		memcpy(s->incident, r->incident, sizeof(s->incident));
+		s->trigger = r->open.trigger;
+		memcpy(s->host, r->open.host, sizeof(s->host));
+		s->opened_real_ns = r->real_ns;
+		s->opened_mono_ns = r->mono_ns;
+		return;
+	case RECORD_STALL:
+	case RECORD_STUCK:
+		if (r->type == RECORD_STALL)
+			s->stalls++;
+		else
+			s->stuck_lines++;
+		if (r->operation.dur_ns > s->longest_ns)
+			s->longest_ns = r->operation.dur_ns;
+		break;
+	case RECORD_CLOSE:
+		s->closed = true;
+		s->duration_ns = r->close.duration_ns;
+		s->stalls = r->close.stalls;
+		s->stuck_threads = r->close.stuck_threads;
+		s->stuck_lines = r->close.stuck_lines;
+		s->longest_ns = r->close.longest_ns;
+		s->lost = 0;
+		for (unsigned int i = 0; i < RECORD_LOST_COUNT; i++)
+			s->lost += r->close.lost[i];
+		return;
+	default:
+		break;
+	}
+	if (!s->closed && r->mono_ns > s->opened_mono_ns)
+		s->duration_ns = r->mono_ns - s->opened_mono_ns;
+}
+
+static bool fd_is_being_written(int fd)
+{
+	if (flock(fd, LOCK_SH | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK;
+	flock(fd, LOCK_UN);
+	return false;
+}
+
+int record_read_summary(int fd, struct record_summary *ret_summary)
+{
+	_cleanup_(cleanup_reader) struct record_reader *reader = NULL;
+	_cleanup_free_ struct record *record = malloc(sizeof(*record));
+	struct record_summary summary = { 0 };
+	struct record_line line;
+	bool opened = false;
+	int r;
+
+	if (!record)
+		return -ENOMEM;
+	r = record_reader_new(fd, &reader);
+	if (r < 0)
+		return r;
+	/*
+	 * Asked before reading: a file that is finished meanwhile is then read to its close line.
+	 */
+	summary.being_written = fd_is_being_written(fd);
+	while ((r = record_reader_next(reader, record, &line)) > 0)
+		if (line.decoded)
+			summary_add(&summary, record, &opened);
+	if (r < 0)
+		return r;
+	if (!opened)
+		return -ENODATA;
+	summary.counts = record_reader_counts(reader);
+	*ret_summary = summary;
+	return 0;
+}
+
+int record_find_end(int fd, off_t *ret_end)
+{
+	_cleanup_(cleanup_reader) struct record_reader *reader = NULL;
+	_cleanup_free_ struct record *record = malloc(sizeof(*record));
+	struct record_line line;
+	off_t end = 0;
+	int r;
+
+	if (!record)
+		return -ENOMEM;
+	r = record_reader_new(fd, &reader);
+	if (r < 0)
+		return r;
+	while ((r = record_reader_next(reader, record, &line)) > 0)
+		end = line.end;
+	if (r < 0)
+		return r;
+	if (end == 0)
+		return -ENODATA;
+	*ret_end = end;
+	return 0;
+}
+
+/* Takes s off the front of the cursor. */
+static bool cursor_take(struct cursor *c, const char *s)
+{
+	size_t len = strlen(s);
+
+	if ((size_t)(c->end - c->p) < len || memcmp(c->p, s, len) != 0)
+		return false;
+	c->p += len;
+	return true;
+}
+
+bool record_fd_is_ours(int fd, const char *name)
+{
+	char head[128], id[RECORD_ID_SIZE] = "";
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	struct cursor c = { head, head + (n > 0 ? n : 0) };
+	uint64_t version;
+
+	if (n <= 0 || !record_file_name_is_valid(name))
+		return false;
+	memcpy(id, name, RECORD_ID_SIZE - 1);
+	return cursor_take(&c, "{\"v\":") && cursor_u64(&c, &version) == 0 &&
+		cursor_take(&c, ",\"type\":\"open\",\"incident\":\"") && cursor_take(&c, id) &&
+		cursor_take(&c, "\",");
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "util/cleanup.h"
+
+struct record_store {
+	const char *dirs[2]; /* in the order in which a file passes through them */
+	size_t count;
+	size_t room;
+	char (*ids)[RECORD_ID_SIZE];
+};
+
+static int store_add(struct record_store *store, const char *name)
+{
+	if (store->count == store->room) {
+		size_t room = store->room ? store->room * 2 : 64;
+		void *ids = reallocarray(store->ids, room, sizeof(*store->ids));
+
+		if (!ids)
+			return -ENOMEM;
+		store->ids = ids;
+		store->room = room;
+	}
+	memcpy(store->ids[store->count], name, RECORD_ID_SIZE - 1);
+	store->ids[store->count++][RECORD_ID_SIZE - 1] = '\0';
+	return 0;
+}
+
+static int store_read_dir(struct record_store *store, const char *path)
+{
+	_cleanup_closedir_ DIR *dir = opendir(path);
+	const struct dirent *entry;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	for (;;) {
+		int r;
+
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry)
+			return -errno;
+		if (!record_file_name_is_valid(entry->d_name))
+			continue;
+		r = store_add(store, entry->d_name);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void store_sort(struct record_store *store)
+{
+	size_t kept = 0;
+
+	if (store->count == 0)
+		return;
+	qsort(store->ids, store->count, sizeof(*store->ids), compare_ids);
+	/* A file on its way is for a moment in both directories. */
+	for (size_t i = 1; i < store->count; i++)
+		if (strcmp(store->ids[kept], store->ids[i]) != 0)
+			memmove(store->ids[++kept], store->ids[i], sizeof(*store->ids));
+	store->count = kept + 1;
+}
+
+static void cleanup_store(struct record_store **store)
+{
+	record_store_free(*store);
+}
+
+int record_store_new(const char *spool_dir, const char *dir, struct record_store **ret_store,
+	const char **ret_failed_dir)
+{
+	_cleanup_(cleanup_store) struct record_store *store = calloc(1, sizeof(*store));
+
+	if (!store) {
+		*ret_failed_dir = spool_dir;
+		return -ENOMEM;
+	}
+	store->dirs[0] = spool_dir;
+	store->dirs[1] = dir;
+	/* The spool first: what moves between the two readings is then seen at least once. */
+	for (size_t i = 0; i < ARRAY_SIZE(store->dirs); i++) {
+		int r = store->dirs[i] ? store_read_dir(store, store->dirs[i]) : 0;
+
+		if (r < 0) {
+			*ret_failed_dir = store->dirs[i];
+			return r;
+		}
+	}
+	store_sort(store);
+	*ret_store = TAKE_PTR(store);
+	return 0;
+}
+
+struct record_store *record_store_free(struct record_store *store)
+{
+	if (store)
+		free(store->ids);
+	free(store);
+	return NULL;
+}
+
+size_t record_store_count(const struct record_store *store)
+{
+	return store->count;
+}
+
+const char *record_store_id(const struct record_store *store, size_t i)
+{
+	return store->ids[i];
+}
+
+int record_store_open(const struct record_store *store, const char *id,
+	char ret_path[static RECORD_PATH_SIZE])
+{
+	/*
+	 * Durable, spool, durable again: it may arrive after the first look and leave before the
+	 * second.
+	 */
+	static const unsigned int order[] = { 1, 0, 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		const char *dir = store->dirs[order[i]];
+		_cleanup_close_ int fd = -1;
+		struct stat st;
+
+		if (!dir)
+			continue;
+		snprintf(ret_path, RECORD_PATH_SIZE, "%s/%s" RECORD_FILE_SUFFIX, dir, id);
+		/* A FIFO of that name would wait for a writer. */
+		fd = open(ret_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+		if (fd < 0 && errno == ENOENT)
+			continue;
+		if (fd < 0 || fstat(fd, &st) < 0)
+			return -errno;
+		return S_ISREG(st.st_mode) ? TAKE_FD(fd) : -EINVAL;
+	}
+	return -ENOENT;
+}
+
+const char *record_store_strerror(int error)
+{
+	if (error == -ELOOP)
+		return "it is a symbolic link";
+	if (error == -EINVAL)
+		return "it is not a regular file";
+	return strerror(-error);
+}
+
+int record_store_find(const struct record_store *store, const char *name, const char **ret_id)
+{
+	const char *found = NULL;
+	size_t len = strlen(name);
+
+	if (strcmp(name, "last") == 0) {
+		if (store->count == 0)
+			return -ENOENT;
+		*ret_id = store->ids[store->count - 1];
+		return 0;
+	}
+	if (len == 0)
+		return -ENOENT;
+	for (size_t i = 0; i < store->count; i++) {
+		if (strncmp(store->ids[i], name, len) != 0)
+			continue;
+		if (found)
+			return -ENOTUNIQ;
+		found = store->ids[i];
+	}
+	if (!found)
+		return -ENOENT;
+	*ret_id = found;
+	return 0;
+}

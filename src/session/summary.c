@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lines of a record that probes write by themselves, each second and before `close`. */
+#include "enrich/enrich.h"
+#include "session/internal.h"
+#include "util/clock.h"
+
+static struct record *begin_line(void *userdata, enum record_type type)
+{
+	return session_begin_line(userdata, type);
+}
+
+static void name_device(const struct enrich *e, const struct probe_line_names *names,
+	struct record_device *d)
+{
+	enrich_device(e, d->dev_major, d->dev_minor, d->dev_name, sizeof(d->dev_name));
+	if (names->path_in_fs)
+		enrich_path_in_fs(e, names->fs_major, names->fs_minor, d->oldest_path,
+			sizeof(d->oldest_path));
+}
+
+static void name_io_by(const struct enrich *e, const struct probe_line_names *names,
+	struct record_io_by *b)
+{
+	enrich_device(e, b->dev_major, b->dev_minor, b->dev_name, sizeof(b->dev_name));
+	enrich_unit(names->cgroup_names, b->unit, sizeof(b->unit));
+	if (names->path_in_fs && enrich_path_in_fs(e, names->fs_major, names->fs_minor, b->path,
+					 sizeof(b->path)))
+		b->path_truncated = false;
+}
+
+static void write_line(void *userdata, const struct probe_line_names *names)
+{
+	struct session *s = userdata;
+	struct record *r = &s->record;
+
+	if (r->type == RECORD_DEVICE)
+		name_device(s->o.enrich, names, &r->device);
+	else if (r->type == RECORD_IO_BY)
+		name_io_by(s->o.enrich, names, &r->io_by);
+	session_write_line(s);
+}
+
+void session_summarize(struct session *s, bool final)
+{
+	const struct probe_report report = {
+		.now_ns = clock_mono_ns(),
+		.final = final,
+		.userdata = s,
+		.begin = begin_line,
+		.write = write_line,
+	};
+
+	probe_set_summarize(&s->probes, &report);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sinks/datagram.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "util/cleanup.h"
+#include "util/log.h"
+
+/* An incident sends two messages, so this is four incidents with a receiver that is gone. */
+#define PENDING_MAX 8
+/* A receiver that restarts is back long before, one that hung for a minute has worse to do. */
+#define TRIES_MAX 60
+
+struct pending {
+	size_t len;
+	unsigned int tries;
+	char bytes[DATAGRAM_SIZE];
+};
+
+struct datagram {
+	int fd;
+	const char *name;
+	struct sockaddr_un address;
+	uint64_t dropped;
+	int logged_error;
+	unsigned int first; /* of the pending ones, the oldest */
+	unsigned int count;
+	struct pending pending[PENDING_MAX];
+};
+
+int datagram_new(const char *name, const char *path, struct datagram **ret_datagram)
+{
+	struct datagram *d;
+	int r;
+
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->name = name;
+	d->address.sun_family = AF_UNIX;
+	text_copy(d->address.sun_path, sizeof(d->address.sun_path), path);
+	d->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (d->fd < 0) {
+		r = -errno;
+		free(d);
+		return r;
+	}
+	*ret_datagram = d;
+	return 0;
+}
+
+struct datagram *datagram_free(struct datagram *d)
+{
+	if (d)
+		close_fd(d->fd);
+	free(d);
+	return NULL;
+}
+
+static int send_bytes(const struct datagram *d, const char *bytes, size_t len)
+{
+	/* Not connected: the receiver may be another one the next time. */
+	if (sendto(d->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const void *)&d->address,
+		    sizeof(d->address)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Whether the receiver may take the same message later. */
+static bool is_passing(int error)
+{
+	return error == -EAGAIN || error == -ENOBUFS || error == -ECONNREFUSED ||
+		error == -ENOENT || error == -EINTR || error == -ENOMEM;
+}
+
+static void drop(struct datagram *d, int error)
+{
+	d->dropped++;
+	if (error != d->logged_error)
+		log_warning("%s at %s does not take messages: %s, ignoring", d->name,
+			d->address.sun_path, strerror(-error));
+	d->logged_error = error;
+}
+
+static void drop_oldest(struct datagram *d, int error)
+{
+	d->first = (d->first + 1) % PENDING_MAX;
+	d->count--;
+	drop(d, error);
+}
+
+static void keep(struct datagram *d, const char *bytes, size_t len)
+{
+	struct pending *p;
+
+	/* The newest says most: a `close` carries what its `open` said. */
+	if (d->count == PENDING_MAX)
+		drop_oldest(d, -EAGAIN);
+	p = &d->pending[(d->first + d->count++) % PENDING_MAX];
+	memcpy(p->bytes, bytes, len);
+	p->len = len;
+	p->tries = 0;
+}
+
+void datagram_send(struct datagram *d, const struct text *message)
+{
+	int r;
+
+	if (message->len > DATAGRAM_SIZE) {
+		drop(d, -EMSGSIZE);
+		return;
+	}
+	r = d->count > 0 ? -EAGAIN : send_bytes(d, message->buf, message->len);
+	if (r == 0)
+		d->logged_error = 0;
+	else if (is_passing(r))
+		keep(d, message->buf, message->len);
+	else
+		drop(d, r);
+}
+
+void datagram_retry(struct datagram *d)
+{
+	while (d->count > 0) {
+		struct pending *p = &d->pending[d->first];
+		int r = send_bytes(d, p->bytes, p->len);
+
+		if (r == 0) {
+			d->logged_error = 0;
+			d->first = (d->first + 1) % PENDING_MAX;
+			d->count--;
+		} else if (is_passing(r) && ++p->tries < TRIES_MAX) {
+			return;
+		} else {
+			drop_oldest(d, r);
+		}
+	}
+}
+
+uint64_t datagram_dropped(const struct datagram *d)
+{
+	return d->dropped;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sinks/message.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <syslog.h>
+
+#define DIR_SHOWN_MAX 256
+
+bool message_take(struct message *m, const struct record *r)
+{
+	if (r->type != RECORD_OPEN && r->type != RECORD_CLOSE)
+		return false;
+	if (r->type == RECORD_OPEN)
+		m->trigger = r->open.trigger;
+	else if (strcmp(m->incident, r->incident) != 0)
+		memset(&m->trigger, 0, sizeof(m->trigger));
+	memcpy(m->incident, r->incident, sizeof(m->incident));
+	return true;
+}
+
+uint64_t message_sum_lost(const struct record_close *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < RECORD_LOST_COUNT; i++)
+		sum += c->lost[i];
+	return sum;
+}
+
+static void add_close(const struct record_close *c, struct text *t)
+{
+	uint64_t lost = message_sum_lost(c);
+
+	text_add(t, " closed after ");
+	record_add_duration(t, c->duration_ns);
+	text_addf(t, ": %" PRIu64 " stalls, %" PRIu64 " operations stuck", c->stalls,
+		c->stuck_threads);
+	if (c->longest_ns) {
+		text_add(t, ", longest ");
+		record_add_duration(t, c->longest_ns);
+	}
+	if (lost)
+		text_addf(t, ", %" PRIu64 " things lost", lost);
+	text_add(t, "; opened by ");
+}
+
+void message_add_text(const struct message *m, const struct record *r, struct text *t)
+{
+	text_add(t, "I/O incident ");
+	record_add_printable(t, r->incident);
+	if (r->type == RECORD_CLOSE)
+		add_close(&r->close, t);
+	else
+		text_add(t, " opened by ");
+	record_add_trigger(t, &m->trigger);
+	/* A longer one would push out what the message is about. */
+	if (strlen(m->dir) > DIR_SHOWN_MAX)
+		return;
+	text_add(t, "; record ");
+	record_add_printable(t, m->dir);
+	text_add(t, "/");
+	record_add_printable(t, r->incident);
+	text_add(t, RECORD_FILE_SUFFIX);
+}
+
+int message_priority(const struct record *r)
+{
+	if (r->type == RECORD_OPEN)
+		return LOG_WARNING;
+	if (r->close.stuck_threads > 0)
+		return LOG_ERR;
+	return r->close.stalls > 0 ? LOG_WARNING : LOG_NOTICE;
+}

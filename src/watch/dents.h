@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The numeric entries of a /proc directory, a few at a time, so that a walk can stop and resume.
+ * Used by the watch room only.
+ * Never allocates, unlike opendir(3); the descriptor stays the caller's.
+ */
+#ifndef IOSTALL_WATCH_DENTS_H
+#define IOSTALL_WATCH_DENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The kernel fills what it is given: one step of a walk is 80 entries, or 100 us of /proc. */
+#define DENTS_BUFFER_SIZE 2048
+
+struct dents {
+	size_t len;
+	size_t at;
+	_Alignas(8) char buf[DENTS_BUFFER_SIZE];
+};
+
+void dents_reset(struct dents *d);
+
+/*
+ * 1 with the next number and its name (valid until the next call), 0 at the end, or a negative
+ * errno (-ENOENT: the process is gone).
+ */
+int dents_next_number(struct dents *d, int fd, int32_t *ret_number, const char **ret_name);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/disks.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/text.h"
+
+#define SECTOR_BYTES 512
+#define NSEC_PER_MSEC_REAL 1e6
+
+static bool list_matches(const struct config_list *list, const char *name)
+{
+	for (unsigned int i = 0; i < list->count; i++)
+		if (fnmatch(list->items[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+static void copy_patterns(
+	struct disks *d, const struct config_list *device, const struct config_list *device_ignore)
+{
+	d->device = device ? *device : (struct config_list){ .count = 1, .items = { "*" } };
+	d->device_ignore = device_ignore ? *device_ignore : (struct config_list){ 0 };
+}
+
+void disks_init(struct disks *d, int sysfs_fd, const struct config_list *device,
+	const struct config_list *device_ignore)
+{
+	memset(d, 0, sizeof(*d));
+	d->sysfs_fd = sysfs_fd;
+	copy_patterns(d, device, device_ignore);
+}
+
+static bool row_is_judged(const struct disks *d, const struct watch_diskstats *stats)
+{
+	char path[64];
+
+	if (!list_matches(&d->device, stats->name) || list_matches(&d->device_ignore, stats->name))
+		return false;
+	snprintf(path, sizeof(path), "dev/block/%u:%u/partition", stats->major, stats->minor);
+	return d->sysfs_fd < 0 || faccessat(d->sysfs_fd, path, F_OK, 0) < 0;
+}
+
+static int32_t disk_add(struct disks *d, const struct watch_diskstats *stats)
+{
+	uint32_t i = 0;
+	struct disks_disk *disk;
+
+	while (i < WATCH_DISKS_MAX && d->disks[i].used)
+		i++;
+	if (i == WATCH_DISKS_MAX)
+		return DISKS_ROW_UNJUDGED;
+	if (i >= d->disks_count)
+		d->disks_count = i + 1;
+	disk = &d->disks[i];
+	memset(disk, 0, sizeof(*disk));
+	disk->used = true;
+	disk->serial = ++d->serial;
+	disk->view.major = stats->major;
+	disk->view.minor = stats->minor;
+	text_copy(disk->view.name, sizeof(disk->view.name), stats->name);
+	return (int32_t)i;
+}
+
+static void row_judge(struct disks *d, struct disks_row *row, const struct watch_diskstats *stats)
+{
+	bool judged = row_is_judged(d, stats);
+
+	if (!judged && row->disk >= 0)
+		d->disks[row->disk].used = false;
+	if (!judged)
+		row->disk = DISKS_ROW_UNJUDGED;
+	else if (row->disk < 0)
+		row->disk = disk_add(d, stats);
+	row->left_out = judged && row->disk < 0;
+}
+
+static void row_forget(struct disks *d, struct disks_row *row)
+{
+	if (row->disk >= 0)
+		d->disks[row->disk].used = false;
+	row->used = false;
+}
+
+static bool row_is(const struct disks_row *row, uint32_t major, uint32_t minor)
+{
+	return row->used && row->major == major && row->minor == minor;
+}
+
+/* The rows come in the same order each time, so the one behind the last is nearly always right. */
+static struct disks_row *row_find(struct disks *d, const struct watch_diskstats *stats)
+{
+	if (d->row_hint < d->rows_count &&
+		row_is(&d->rows[d->row_hint], stats->major, stats->minor))
+		return &d->rows[d->row_hint++];
+	for (uint32_t i = 0; i < d->rows_count; i++) {
+		if (!row_is(&d->rows[i], stats->major, stats->minor))
+			continue;
+		d->row_hint = i + 1;
+		return &d->rows[i];
+	}
+	return NULL;
+}
+
+static struct disks_row *row_add(struct disks *d, const struct watch_diskstats *stats)
+{
+	uint32_t i = 0;
+	struct disks_row *row;
+
+	while (i < d->rows_count && d->rows[i].used)
+		i++;
+	if (i == DISKS_ROWS_MAX)
+		return NULL;
+	if (i == d->rows_count)
+		d->rows_count++;
+	row = &d->rows[i];
+	*row = (struct disks_row){
+		.used = true,
+		.major = stats->major,
+		.minor = stats->minor,
+		.disk = DISKS_ROW_UNJUDGED,
+	};
+	text_copy(row->name, sizeof(row->name), stats->name);
+	row_judge(d, row, stats);
+	return row;
+}
+
+void disks_set_patterns(
+	struct disks *d, const struct config_list *device, const struct config_list *device_ignore)
+{
+	copy_patterns(d, device, device_ignore);
+	for (uint32_t i = 0; i < d->rows_count; i++) {
+		struct disks_row *row = &d->rows[i];
+		struct watch_diskstats stats = { .major = row->major, .minor = row->minor };
+
+		if (!row->used)
+			continue;
+		text_copy(stats.name, sizeof(stats.name), row->name);
+		row_judge(d, row, &stats);
+	}
+}
+
+static uint64_t sum(const uint64_t *values)
+{
+	uint64_t total = 0;
+
+	for (unsigned int i = 0; i < WATCH_DISKSTATS_GROUPS; i++)
+		total += values[i];
+	return total;
+}
+
+/*
+ * Milliseconds are printed as 32 bits. A step back is a wrap when it is short in the direction of
+ * the wrap; else it is two CPUs' sums read out of order, and nothing is known to have passed.
+ */
+static double delta_ms(uint64_t now, uint64_t before)
+{
+	uint32_t wrapped;
+
+	if (now >= before)
+		return (double)(now - before);
+	if (before > UINT32_MAX)
+		return 0;
+	wrapped = (uint32_t)now - (uint32_t)before;
+	return wrapped <= INT32_MAX ? (double)wrapped : 0;
+}
+
+/* Requests and sectors only grow, so fewer than before means another device under the same number.
+ */
+static bool counters_went_back(
+	const struct watch_diskstats *now, const struct watch_diskstats *before)
+{
+	for (unsigned int i = 0; i < WATCH_DISKSTATS_GROUPS; i++)
+		if (now->ios[i] < before->ios[i] || now->sectors[i] < before->sectors[i])
+			return true;
+	return false;
+}
+
+static double mean_await_ms(const struct watch_diskstats *now, const struct watch_diskstats *before,
+	enum watch_diskstats_group group)
+{
+	uint64_t ios = now->ios[group] - before->ios[group];
+
+	return ios ? delta_ms(now->ticks_ms[group], before->ticks_ms[group]) / (double)ios : 0;
+}
+
+static uint64_t delta_bytes(const struct watch_diskstats *now, const struct watch_diskstats *before,
+	enum watch_diskstats_group group)
+{
+	return (now->sectors[group] - before->sectors[group]) * SECTOR_BYTES;
+}
+
+static void view_clear_rates(struct watch_disk *view)
+{
+	view->util_pct = 0;
+	view->read_await_ms = 0;
+	view->write_await_ms = 0;
+	view->queue = 0;
+	view->read_bytes = 0;
+	view->write_bytes = 0;
+}
+
+static void view_fill_rates(
+	struct disks_disk *disk, const struct watch_diskstats *now, uint64_t now_ns)
+{
+	const struct watch_diskstats *before = &disk->before;
+	double passed_ms = (double)(now_ns - disk->before_ns) / NSEC_PER_MSEC_REAL;
+	struct watch_disk *view = &disk->view;
+
+	view->util_pct = 100 * delta_ms(now->io_ticks_ms, before->io_ticks_ms) / passed_ms;
+	if (view->util_pct > 100)
+		view->util_pct = 100;
+	view->queue = delta_ms(now->weighted_ms, before->weighted_ms) / passed_ms;
+	view->read_await_ms = mean_await_ms(now, before, WATCH_DISKSTATS_READ);
+	view->write_await_ms = mean_await_ms(now, before, WATCH_DISKSTATS_WRITE);
+	view->read_bytes = delta_bytes(now, before, WATCH_DISKSTATS_READ);
+	view->write_bytes = delta_bytes(now, before, WATCH_DISKSTATS_WRITE);
+}
+
+/* Independent of utilisation, which some kernels (5.10) leave at 0 while a device is stuck. */
+static void disk_take_completions(
+	struct disks_disk *disk, const struct watch_diskstats *now, uint64_t now_ns)
+{
+	bool finished = !disk->has_before || sum(now->ios) != sum(disk->before.ios);
+
+	if (now->inflight == 0)
+		disk->waiting_since_ns = 0;
+	else if (finished || disk->waiting_since_ns == 0)
+		disk->waiting_since_ns = now_ns;
+	disk->view.inflight = now->inflight;
+	disk->view.no_completion_ns = now->inflight ? now_ns - disk->waiting_since_ns : 0;
+}
+
+static void disk_take_stats(
+	struct disks *d, struct disks_disk *disk, const struct watch_diskstats *stats)
+{
+	if (disk->has_before && counters_went_back(stats, &disk->before)) {
+		disk->has_before = false;
+		disk->serial = ++d->serial;
+	}
+	if (disk->has_before && d->now_ns > disk->before_ns)
+		view_fill_rates(disk, stats, d->now_ns);
+	else
+		view_clear_rates(&disk->view);
+	disk_take_completions(disk, stats, d->now_ns);
+	disk->has_before = true;
+	disk->before = *stats;
+	disk->before_ns = d->now_ns;
+}
+
+void disks_begin_reading(struct disks *d, uint64_t now_ns)
+{
+	d->reading++;
+	d->now_ns = now_ns;
+	d->row_hint = 0;
+	d->left_out = 0;
+}
+
+void disks_take_line(struct disks *d, struct cursor line)
+{
+	struct watch_diskstats stats;
+	struct disks_row *row;
+
+	if (watch_parse_diskstats_line(line, &stats) < 0)
+		return;
+	row = row_find(d, &stats);
+	if (row && strcmp(row->name, stats.name) != 0) {
+		/* Numbers of the extended block major are given out again. */
+		row_forget(d, row);
+		row = NULL;
+	}
+	if (!row)
+		row = row_add(d, &stats);
+	if (!row) {
+		d->left_out++;
+		return;
+	}
+	/* A file that names a device twice would be a device that went back. */
+	if (row->reading == d->reading)
+		return;
+	row->reading = d->reading;
+	if (row->left_out) {
+		/* Not looked up again: another device may have made room. */
+		row->disk = disk_add(d, &stats);
+		row->left_out = row->disk < 0;
+	}
+	if (row->left_out)
+		d->left_out++;
+	if (row->disk < 0)
+		return;
+	disk_take_stats(d, &d->disks[row->disk], &stats);
+}
+
+void disks_end_reading(struct disks *d)
+{
+	for (uint32_t i = 0; i < d->rows_count; i++)
+		if (d->rows[i].used && d->rows[i].reading != d->reading)
+			row_forget(d, &d->rows[i]);
+}
+
+const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t minor)
+{
+	for (uint32_t i = 0; i < d->rows_count; i++)
+		if (row_is(&d->rows[i], major, minor))
+			return d->rows[i].name;
+	return NULL;
+}
+
+static bool disk_says_more(const struct watch_disk *a, const struct watch_disk *b)
+{
+	if (a->no_completion_ns != b->no_completion_ns)
+		return a->no_completion_ns > b->no_completion_ns;
+	if (a->util_pct < b->util_pct || a->util_pct > b->util_pct)
+		return a->util_pct > b->util_pct;
+	return a->inflight > b->inflight;
+}
+
+void disks_fill_sample(const struct disks *d, struct watch_sample *sample)
+{
+	const struct watch_disk *top[WATCH_SAMPLE_DISKS_MAX];
+	uint32_t count = 0, judged = 0;
+
+	for (uint32_t i = 0; i < d->disks_count; i++) {
+		const struct watch_disk *view = &d->disks[i].view;
+		uint32_t at = count;
+
+		if (!d->disks[i].used)
+			continue;
+		judged++;
+		while (at > 0 && disk_says_more(view, top[at - 1]))
+			at--;
+		if (at == WATCH_SAMPLE_DISKS_MAX)
+			continue;
+		if (count < WATCH_SAMPLE_DISKS_MAX)
+			count++;
+		memmove(top + at + 1, top + at, (count - at - 1) * sizeof(top[0]));
+		top[at] = view;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		sample->disks[i] = *top[i];
+	sample->disks_count = count;
+	sample->disks_left_out = judged - count;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/parsers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+
+static bool cursor_take(struct cursor *c, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	if ((size_t)(c->end - c->p) < len || memcmp(c->p, prefix, len) != 0)
+		return false;
+	c->p += len;
+	return true;
+}
+
+/* Up to max numbers; the count of those that were there. */
+static size_t cursor_numbers(struct cursor *c, uint64_t *values, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && cursor_u64(c, &values[n]) == 0)
+		n++;
+	return n;
+}
+
+static int parse_cpu_line(struct cursor c, struct watch_stat *stat)
+{
+	enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, FIELDS };
+	uint64_t v[FIELDS] = { 0 };
+
+	if (stat->has_cpu)
+		return 0;
+	if (cursor_numbers(&c, v, FIELDS) <= IOWAIT)
+		return -EINVAL;
+	stat->has_cpu = true;
+	stat->busy_ticks = v[USER] + v[NICE] + v[SYSTEM] + v[IRQ] + v[SOFTIRQ] + v[STEAL];
+	stat->idle_ticks = v[IDLE];
+	stat->iowait_ticks = v[IOWAIT];
+	return 0;
+}
+
+int watch_parse_stat_line(struct cursor line, struct watch_stat *stat)
+{
+	uint64_t value;
+
+	if (cursor_take(&line, "cpu ")) {
+		return parse_cpu_line(line, stat);
+	} else if (cursor_take(&line, "cpu")) {
+		if (cursor_u64(&line, &value) < 0)
+			return -EINVAL;
+		stat->cpus++;
+	} else if (cursor_take(&line, "procs_running ")) {
+		return cursor_u64(&line, &stat->procs_running) < 0 ? -EINVAL : 0;
+	} else if (cursor_take(&line, "procs_blocked ")) {
+		return cursor_u64(&line, &stat->procs_blocked) < 0 ? -EINVAL : 0;
+	}
+	return 0;
+}
+
+/* Where each number behind the name goes, in the order of the file. */
+static void diskstats_fill(struct watch_diskstats *row, const uint64_t *v)
+{
+	static const struct {
+		unsigned int group, ios, sectors, ticks;
+	} columns[] = {
+		{ WATCH_DISKSTATS_READ, 0, 2, 3 },
+		{ WATCH_DISKSTATS_WRITE, 4, 6, 7 },
+		{ WATCH_DISKSTATS_DISCARD, 11, 13, 14 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		row->ios[columns[i].group] = v[columns[i].ios];
+		row->sectors[columns[i].group] = v[columns[i].sectors];
+		row->ticks_ms[columns[i].group] = v[columns[i].ticks];
+	}
+	row->inflight = v[8];
+	row->io_ticks_ms = v[9];
+	row->weighted_ms = v[10];
+	row->ios[WATCH_DISKSTATS_FLUSH] = v[15];
+	row->ticks_ms[WATCH_DISKSTATS_FLUSH] = v[16];
+}
+
+int watch_parse_diskstats_line(struct cursor line, struct watch_diskstats *ret_row)
+{
+	enum { FIELDS_OLD = 11, FIELDS_DISCARD = 15, FIELDS = 17 };
+	struct watch_diskstats row = { 0 };
+	uint64_t major, minor, v[FIELDS] = { 0 };
+	const char *name;
+	size_t len, n;
+
+	if (cursor_u64(&line, &major) < 0 || cursor_u64(&line, &minor) < 0 ||
+		cursor_word(&line, &name, &len) < 0)
+		return -EINVAL;
+	if (major > UINT32_MAX || minor > UINT32_MAX || len >= sizeof(row.name) ||
+		memchr(name, '\0', len))
+		return -EINVAL;
+	n = cursor_numbers(&line, v, FIELDS);
+	if (n < FIELDS_OLD)
+		return -EINVAL;
+	/* Half a group is no group. */
+	if (n < FIELDS_DISCARD)
+		memset(v + FIELDS_OLD, 0, (FIELDS - FIELDS_OLD) * sizeof(v[0]));
+	else if (n < FIELDS)
+		memset(v + FIELDS_DISCARD, 0, (FIELDS - FIELDS_DISCARD) * sizeof(v[0]));
+
+	row.major = (uint32_t)major;
+	row.minor = (uint32_t)minor;
+	memcpy(row.name, name, len);
+	diskstats_fill(&row, v);
+	*ret_row = row;
+	return 0;
+}
+
+static int parse_pressure_total(struct cursor c, uint64_t *ret_us)
+{
+	const char *word;
+	size_t len;
+
+	while (cursor_word(&c, &word, &len) == 0) {
+		struct cursor value = { word, word + len };
+
+		if (cursor_take(&value, "total="))
+			return cursor_u64(&value, ret_us) < 0 ? -EINVAL : 0;
+	}
+	return -EINVAL;
+}
+
+int watch_parse_pressure(const char *buf, size_t len, struct watch_pressure *ret_pressure)
+{
+	struct cursor c = { buf, buf + len }, line;
+	struct watch_pressure pressure = { 0 };
+	bool has_some = false;
+
+	while (cursor_line(&c, &line)) {
+		if (cursor_take(&line, "some ")) {
+			if (parse_pressure_total(line, &pressure.some_us) < 0)
+				return -EINVAL;
+			has_some = true;
+		} else if (cursor_take(&line, "full ")) {
+			if (parse_pressure_total(line, &pressure.full_us) < 0)
+				return -EINVAL;
+			pressure.has_full = true;
+		}
+	}
+	if (!has_some)
+		return -EINVAL;
+	*ret_pressure = pressure;
+	return 0;
+}
+
+int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_stat *ret_stat)
+{
+	enum { FIELD_STATE = 3, FIELD_START = 22 };
+	struct watch_thread_stat stat = { 0 };
+	struct cursor c = { buf, buf + len };
+	const char *open, *close, *word;
+	size_t comm_len, word_len;
+	uint64_t id;
+
+	/* comm holds blanks, parentheses and newlines at will; what follows it holds no
+	 * parenthesis. */
+	open = memchr(buf, '(', len);
+	close = memrchr(buf, ')', len);
+	if (!open || !close || close < open)
+		return -EINVAL;
+	if (cursor_u64(&c, &id) < 0 || id == 0 || id > INT32_MAX || c.p > open)
+		return -EINVAL;
+	stat.id = (int32_t)id;
+
+	comm_len = (size_t)(close - open) - 1;
+	if (comm_len > sizeof(stat.comm) - 1)
+		comm_len = sizeof(stat.comm) - 1;
+	if (memchr(open + 1, '\0', comm_len))
+		return -EINVAL;
+	memcpy(stat.comm, open + 1, comm_len);
+
+	c.p = close + 1;
+	if (cursor_word(&c, &word, &word_len) < 0 || word_len != 1 || *word < 'A' || *word > 'z')
+		return -EINVAL;
+	stat.state = *word;
+	for (int field = FIELD_STATE + 1; field < FIELD_START; field++)
+		if (cursor_word(&c, &word, &word_len) < 0)
+			return -EINVAL;
+	if (cursor_u64(&c, &stat.start_ticks) < 0)
+		return -EINVAL;
+	*ret_stat = stat;
+	return 0;
+}
+
+int watch_parse_schedstat(const char *buf, size_t len, uint64_t *ret_runs)
+{
+	struct cursor c = { buf, buf + len };
+	uint64_t v[3];
+
+	if (cursor_numbers(&c, v, ARRAY_SIZE(v)) < ARRAY_SIZE(v))
+		return -EINVAL;
+	*ret_runs = v[2];
+	return 0;
+}
+
+int watch_parse_status_switches(const char *buf, size_t len, uint64_t *ret_switches)
+{
+	struct cursor c = { buf, buf + len }, line;
+	uint64_t value, sum = 0;
+	unsigned int found = 0;
+
+	while (cursor_line(&c, &line)) {
+		if (!cursor_take(&line, "voluntary_ctxt_switches:") &&
+			!cursor_take(&line, "nonvoluntary_ctxt_switches:"))
+			continue;
+		if (cursor_u64(&line, &value) < 0)
+			return -EINVAL;
+		sum += value;
+		found++;
+	}
+	if (found != 2)
+		return -EINVAL;
+	*ret_switches = sum;
+	return 0;
+}

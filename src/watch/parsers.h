@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Pure parsers of the /proc files that the watchdog reads, over buffers and lines.
+ * Used by the watch room, its tests and fuzzers.
+ * Never opens a file, never allocates, never trusts what it reads.
+ */
+#ifndef IOSTALL_WATCH_PARSERS_H
+#define IOSTALL_WATCH_PARSERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/parse.h"
+#include "watch/sample.h"
+
+#define WATCH_COMM_SIZE 16
+
+/* /proc/stat, see proc_stat(5); ticks are USER_HZ, summed over all CPUs. */
+struct watch_stat {
+	bool has_cpu;
+	uint64_t busy_ticks; /* user, nice, system, irq, softirq and steal; guest is part of user */
+	uint64_t idle_ticks;
+	uint64_t iowait_ticks;
+	uint32_t cpus; /* online */
+	uint64_t procs_running;
+	uint64_t procs_blocked;
+};
+
+/*
+ * Takes one line into a zeroed structure; lines it does not know change nothing. A line at a time
+ * because the file grows with CPUs and interrupts: the cpu lines stand at its start, procs_* at its
+ * end. 0, or -EINVAL for a known line that makes no sense.
+ */
+int watch_parse_stat_line(struct cursor line, struct watch_stat *stat);
+
+enum watch_diskstats_group {
+	WATCH_DISKSTATS_READ,
+	WATCH_DISKSTATS_WRITE,
+	WATCH_DISKSTATS_DISCARD, /* from 4.18 */
+	WATCH_DISKSTATS_FLUSH,	 /* from 5.5 */
+	WATCH_DISKSTATS_GROUPS,
+};
+
+/* A row of /proc/diskstats, see Documentation/admin-guide/iostats.rst; absent fields are 0. */
+struct watch_diskstats {
+	uint32_t major;
+	uint32_t minor;
+	char name[WATCH_DISK_NAME_SIZE];
+	uint64_t ios[WATCH_DISKSTATS_GROUPS]; /* completed */
+	uint64_t sectors[WATCH_DISKSTATS_GROUPS];
+	uint64_t ticks_ms[WATCH_DISKSTATS_GROUPS]; /* printed as 32 bits: wraps after 49 days of I/O
+						    */
+	uint64_t inflight;
+	uint64_t io_ticks_ms;
+	uint64_t weighted_ms;
+};
+
+/* 14, 18, 20 or more fields. 0 or -EINVAL, then ret_row is untouched. */
+int watch_parse_diskstats_line(struct cursor line, struct watch_diskstats *ret_row);
+
+/* /proc/pressure/{io,memory,cpu}; `full` of cpu came with 5.13. */
+struct watch_pressure {
+	bool has_full;
+	uint64_t some_us;
+	uint64_t full_us;
+};
+
+/* 0 or -EINVAL, then ret_pressure is untouched. */
+int watch_parse_pressure(const char *buf, size_t len, struct watch_pressure *ret_pressure);
+
+/* /proc/PID/stat and /proc/PID/task/TID/stat. */
+struct watch_thread_stat {
+	int32_t id;		    /* of the process or the thread, whichever was read */
+	char comm[WATCH_COMM_SIZE]; /* raw: may hold any byte but NUL */
+	char state;
+	uint64_t start_ticks; /* since boot, tells a reused id from its former owner */
+};
+
+/* 0 or -EINVAL, then ret_stat is untouched. */
+int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_stat *ret_stat);
+
+/* How often the thread was given a CPU, from /proc/TID/schedstat; always 0 without SCHED_INFO. */
+int watch_parse_schedstat(const char *buf, size_t len, uint64_t *ret_runs);
+
+/* Voluntary and involuntary context switches, from /proc/TID/status; twice as dear as schedstat. */
+int watch_parse_status_switches(const char *buf, size_t len, uint64_t *ret_switches);
+
+#endif

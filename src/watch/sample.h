@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What one reading of the host says: plain data, filled by the watchdog.
+ * Read by rules, the session and the record.
+ * Never owns memory.
+ */
+#ifndef IOSTALL_WATCH_SAMPLE_H
+#define IOSTALL_WATCH_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WATCH_DISK_NAME_SIZE 32
+/* Whole disks that are judged; what a host has beyond is counted as left out. */
+#define WATCH_DISKS_MAX 256
+/* What a stored sample keeps: the devices with the most to say. */
+#define WATCH_SAMPLE_DISKS_MAX 8
+
+struct watch_psi {
+	bool present;
+	double some_pct;
+	double full_pct;
+};
+
+struct watch_disk {
+	char name[WATCH_DISK_NAME_SIZE];
+	uint32_t major;
+	uint32_t minor;
+	double util_pct;
+	uint64_t inflight;	 /* requests, now */
+	double read_await_ms;	 /* 0 when none finished in the interval */
+	double write_await_ms;
+	double queue;		 /* mean queue depth over the interval */
+	uint64_t read_bytes;	 /* in the interval */
+	uint64_t write_bytes;
+	uint64_t no_completion_ns; /* requests in flight and nothing finished for this long */
+};
+
+struct watch_threads {
+	uint32_t scanned;     /* threads whose state was read for this sample */
+	uint32_t blocked;     /* in D over two scans with the same context-switch counts */
+	int32_t blocked_pid;  /* one of them, 0 when none */
+	int32_t blocked_tid;
+	bool complete;	      /* false when the scan stopped at its time budget */
+};
+
+struct watch_sample {
+	uint64_t mono_ns;
+	uint64_t real_ns;
+	uint64_t interval_ns; /* measured, since the sample before; 0 in the first */
+	double iowait_pct;
+	double busy_pct;
+	double iowait_cpus; /* CPU-seconds per second */
+	uint64_t procs_running;
+	uint64_t procs_blocked;
+	struct watch_psi psi_io;
+	struct watch_psi psi_memory;
+	struct watch_psi psi_cpu;
+	struct watch_threads threads;
+	uint32_t disks_count;
+	uint32_t disks_left_out; /* judged by the rules, but not kept here */
+	struct watch_disk disks[WATCH_SAMPLE_DISKS_MAX];
+};
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/file.h"
+#include "util/log.h"
+#include "watch/disks.h"
+#include "watch/lines.h"
+#include "watch/parsers.h"
+#include "watch/threads.h"
+
+/* /proc/stat of a small host and all of diskstats of a large one in one or two reads. */
+#define READ_BUFFER_SIZE 16384
+
+/*
+ * Shares of the interval that idle scans may take. A thread costs 3 us (6.18, 200 threads), so one
+ * second's share is 130 threads; both together stay under 0.1 % of a CPU.
+ */
+#define IDLE_THREADS_SHARE 2500	  /* 0.04 % */
+#define IDLE_PROCESSES_SHARE 5000 /* 0.02 % */
+/* 3000 threads. Longer would delay the arming that the same loop does. */
+#define FULL_SCAN_NS (10 * NSEC_PER_MSEC)
+#define FULL_SCAN_PSI_PCT 1.0
+
+enum pressure_file { PRESSURE_IO, PRESSURE_MEMORY, PRESSURE_CPU, PRESSURE_FILES };
+
+static const char *const pressure_paths[PRESSURE_FILES] = {
+	"pressure/io",
+	"pressure/memory",
+	"pressure/cpu",
+};
+
+struct pressure_state {
+	int fd;
+	bool has_before;
+	uint64_t before_ns;
+	struct watch_pressure before;
+};
+
+struct history {
+	struct watch_sample *samples;
+	unsigned int size;
+	unsigned int count;
+	unsigned int newest;
+};
+
+struct watch {
+	struct watch_clock clock;
+	uint64_t interval_ns;
+	double ticks_per_sec;
+	int procfs_fd;
+	int sysfs_fd;
+	int stat_fd;
+	int diskstats_fd;
+	uint64_t stat_before_ns;
+	struct watch_stat stat_before;
+	struct pressure_state pressures[PRESSURE_FILES];
+	struct history history;
+	struct watch_left_out said; /* in the log */
+	struct disks disks;
+	struct processes processes;
+	struct threads threads;
+	char buf[READ_BUFFER_SIZE];
+};
+
+static unsigned int history_size(const struct watch_options *options)
+{
+	uint64_t size;
+
+	if (options->interval_ns == 0)
+		return 1;
+	/* The newest sample ends the history, so n intervals are n + 1 samples. */
+	size = options->history_ns / options->interval_ns + 1;
+	if (size > WATCH_HISTORY_MAX) {
+		log_warning("watch: history is kept for %d samples only", WATCH_HISTORY_MAX);
+		size = WATCH_HISTORY_MAX;
+	}
+	return (unsigned int)size;
+}
+
+static unsigned int history_at(const struct history *h, unsigned int i)
+{
+	return (h->newest + h->size - (h->count - 1) + i) % h->size;
+}
+
+/* The newest of the old samples, as many as fit. */
+static int history_resize(struct history *h, unsigned int size)
+{
+	struct watch_sample *samples;
+	unsigned int kept = h->count < size ? h->count : size;
+
+	if (size == h->size)
+		return 0;
+	samples = calloc(size, sizeof(*samples));
+	if (!samples)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < kept; i++)
+		samples[i] = h->samples[history_at(h, h->count - kept + i)];
+	free(h->samples);
+	*h = (struct history){
+		.samples = samples,
+		.size = size,
+		.count = kept,
+		.newest = kept ? kept - 1 : size - 1,
+	};
+	return 0;
+}
+
+void watch_options_from_config(const struct config *config, struct watch_options *options)
+{
+	options->interval_ns = config->watch.interval_ns;
+	options->history_ns = config->watch.history_ns;
+	options->process = &config->watch.process;
+	options->device = &config->watch.device;
+	options->device_ignore = &config->watch.device_ignore;
+}
+
+static int open_read(int dir_fd, const char *path)
+{
+	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int watch_open_files(struct watch *w, const struct watch_options *options)
+{
+	w->procfs_fd =
+		open(options->procfs ? options->procfs : "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (w->procfs_fd < 0)
+		return -errno;
+	/* Without it no row is known to be a partition: better two devices than none. */
+	w->sysfs_fd =
+		open(options->sysfs ? options->sysfs : "/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	w->stat_fd = open_read(w->procfs_fd, "stat");
+	if (w->stat_fd < 0)
+		return w->stat_fd;
+	w->diskstats_fd = open_read(w->procfs_fd, "diskstats");
+	if (w->diskstats_fd < 0)
+		log_warning("watch: no diskstats: %s, ignoring", strerror(-w->diskstats_fd));
+	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
+		w->pressures[i].fd = open_read(w->procfs_fd, pressure_paths[i]);
+	return 0;
+}
+
+static void cleanup_watch(struct watch **w)
+{
+	watch_free(*w);
+}
+
+int watch_new(const struct watch_options *options, struct watch **ret_watch)
+{
+	_cleanup_(cleanup_watch) struct watch *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	w->clock = options->clock;
+	w->interval_ns = options->interval_ns;
+	w->ticks_per_sec = (double)sysconf(_SC_CLK_TCK);
+	w->procfs_fd = w->sysfs_fd = w->stat_fd = w->diskstats_fd = -1;
+	w->processes.dir_fd = w->threads.task_fd = -1;
+	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
+		w->pressures[i].fd = -1;
+
+	r = watch_open_files(w, options);
+	if (r < 0)
+		return r;
+	r = history_resize(&w->history, history_size(options));
+	if (r < 0)
+		return r;
+	r = processes_init(&w->processes, w->procfs_fd, options->process);
+	if (r < 0)
+		return r;
+	threads_init(&w->threads, w->procfs_fd);
+	disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
+	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
+	*ret_watch = TAKE_PTR(w);
+	return 0;
+}
+
+struct watch *watch_free(struct watch *w)
+{
+	if (!w)
+		return NULL;
+	threads_done(&w->threads);
+	processes_done(&w->processes);
+	free(w->history.samples);
+	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
+		close_fd(w->pressures[i].fd);
+	close_fd(w->diskstats_fd);
+	close_fd(w->stat_fd);
+	close_fd(w->sysfs_fd);
+	close_fd(w->procfs_fd);
+	free(w);
+	return NULL;
+}
+
+int watch_reload(struct watch *w, const struct watch_options *options)
+{
+	int r = history_resize(&w->history, history_size(options));
+
+	if (r < 0)
+		return r;
+	w->interval_ns = options->interval_ns;
+	disks_set_patterns(&w->disks, options->device, options->device_ignore);
+	processes_set_patterns(&w->processes, options->process);
+	threads_reset(&w->threads);
+	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
+	return 0;
+}
+
+static double clamp(double value, double max)
+{
+	return value > max ? max : value;
+}
+
+/* iowait may decrease (proc(5)), and so may any of them when a CPU goes off-line. */
+static double delta_sec(const struct watch *w, uint64_t now, uint64_t before)
+{
+	return now > before ? (double)(now - before) / w->ticks_per_sec : 0;
+}
+
+static void take_stat_line(void *arg, struct cursor line)
+{
+	/* A line that makes no sense is a line that says nothing. */
+	(void)watch_parse_stat_line(line, arg);
+}
+
+static int take_stat(struct watch *w, struct watch_sample *s)
+{
+	uint64_t now_ns = watch_clock_ns(&w->clock);
+	struct watch_stat stat = { 0 };
+	double passed_sec, cpus;
+	int r;
+
+	r = lines_read_fd(w->stat_fd, w->buf, sizeof(w->buf), take_stat_line, &stat);
+	if (r < 0)
+		return r;
+	if (!stat.has_cpu)
+		return -EINVAL;
+	s->procs_running = stat.procs_running;
+	s->procs_blocked = stat.procs_blocked;
+	if (w->stat_before.has_cpu && now_ns > w->stat_before_ns) {
+		passed_sec = (double)(now_ns - w->stat_before_ns) / (double)NSEC_PER_SEC;
+		cpus = stat.cpus ? stat.cpus : 1;
+		s->iowait_cpus = delta_sec(w, stat.iowait_ticks, w->stat_before.iowait_ticks);
+		s->iowait_cpus = clamp(s->iowait_cpus / passed_sec, cpus);
+		s->iowait_pct = 100 * s->iowait_cpus / cpus;
+		s->busy_pct = delta_sec(w, stat.busy_ticks, w->stat_before.busy_ticks);
+		s->busy_pct = clamp(100 * s->busy_pct / passed_sec / cpus, 100);
+	}
+	w->stat_before = stat;
+	w->stat_before_ns = now_ns;
+	return 0;
+}
+
+static void take_disk_line(void *arg, struct cursor line)
+{
+	disks_take_line(arg, line);
+}
+
+static void take_disks(struct watch *w, struct watch_sample *s)
+{
+	disks_begin_reading(&w->disks, watch_clock_ns(&w->clock));
+	if (w->diskstats_fd >= 0)
+		(void)lines_read_fd(
+			w->diskstats_fd, w->buf, sizeof(w->buf), take_disk_line, &w->disks);
+	disks_end_reading(&w->disks);
+	disks_fill_sample(&w->disks, s);
+}
+
+static double pressure_pct(uint64_t now_us, uint64_t before_us, uint64_t passed_ns)
+{
+	if (now_us <= before_us)
+		return 0;
+	return clamp(100.0 * 1e3 * (double)(now_us - before_us) / (double)passed_ns, 100);
+}
+
+static void take_pressure(struct watch *w, struct pressure_state *state, struct watch_psi *psi)
+{
+	uint64_t now_ns = watch_clock_ns(&w->clock);
+	struct watch_pressure pressure;
+	ssize_t n;
+
+	n = state->fd < 0 ? -ENOENT : file_read_fd(state->fd, w->buf, sizeof(w->buf));
+	/* With psi=0 on the command line the file is there, but reading it is EOPNOTSUPP. */
+	if (n < 0 || watch_parse_pressure(w->buf, (size_t)n, &pressure) < 0) {
+		state->has_before = false;
+		return;
+	}
+	psi->present = true;
+	if (state->has_before && now_ns > state->before_ns) {
+		uint64_t passed_ns = now_ns - state->before_ns;
+
+		psi->some_pct = pressure_pct(pressure.some_us, state->before.some_us, passed_ns);
+		if (pressure.has_full && state->before.has_full)
+			psi->full_pct =
+				pressure_pct(pressure.full_us, state->before.full_us, passed_ns);
+	}
+	state->has_before = true;
+	state->before = pressure;
+	state->before_ns = now_ns;
+}
+
+static void take_threads(struct watch *w, bool armed, struct watch_sample *s)
+{
+	uint64_t now_ns = watch_clock_ns(&w->clock);
+	const struct watch_sample *last = watch_last(w);
+	struct threads_scan scan = {
+		.clock = &w->clock,
+		/* A timer is early now and then; that must not cost a whole interval more. */
+		.min_age_ns = w->interval_ns / 10 * 9,
+	};
+
+	scan.full = armed || s->procs_blocked > 0 || s->psi_io.some_pct > FULL_SCAN_PSI_PCT ||
+		    s->psi_memory.some_pct > FULL_SCAN_PSI_PCT ||
+		    (last && last->threads.blocked > 0);
+	scan.deadline_ns =
+		now_ns + (scan.full ? FULL_SCAN_NS : w->interval_ns / IDLE_THREADS_SHARE);
+	threads_take_scan(&w->threads, &w->processes, &scan, &s->threads);
+}
+
+/* Once for each table, when it first overflows. */
+static void log_left_out(struct watch *w)
+{
+	struct watch_left_out now;
+
+	watch_get_left_out(w, &now);
+	if (now.processes && !w->said.processes)
+		log_warning("watch: %u watched processes beyond the first %d are left out",
+			now.processes, WATCH_PROCESSES_MAX);
+	if (now.threads && !w->said.threads)
+		log_warning("watch: %u blocked threads beyond %d are left out", now.threads,
+			WATCH_THREADS_MAX);
+	if (now.disks && !w->said.disks)
+		log_warning("watch: %u disks beyond %d are not judged", now.disks, WATCH_DISKS_MAX);
+	w->said.processes |= now.processes;
+	w->said.threads |= now.threads;
+	w->said.disks |= now.disks;
+}
+
+int watch_take_sample(struct watch *w, bool armed)
+{
+	const struct watch_sample *last = watch_last(w);
+	struct history *h = &w->history;
+	uint64_t now_ns = watch_clock_ns(&w->clock);
+	struct watch_sample s = { .mono_ns = now_ns, .real_ns = clock_real_ns() };
+	int r;
+
+	s.interval_ns = last ? now_ns - last->mono_ns : 0;
+	r = take_stat(w, &s);
+	if (r < 0)
+		return r;
+	take_disks(w, &s);
+	take_pressure(w, &w->pressures[PRESSURE_IO], &s.psi_io);
+	take_pressure(w, &w->pressures[PRESSURE_MEMORY], &s.psi_memory);
+	take_pressure(w, &w->pressures[PRESSURE_CPU], &s.psi_cpu);
+	take_threads(w, armed, &s);
+	processes_walk(&w->processes, &w->clock,
+		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
+	log_left_out(w);
+
+	h->newest = (h->newest + 1) % h->size;
+	h->samples[h->newest] = s;
+	if (h->count < h->size)
+		h->count++;
+	return 0;
+}
+
+const struct watch_sample *watch_last(const struct watch *w)
+{
+	return w->history.count ? &w->history.samples[w->history.newest] : NULL;
+}
+
+unsigned int watch_history_count(const struct watch *w)
+{
+	return w->history.count;
+}
+
+const struct watch_sample *watch_history_get(const struct watch *w, unsigned int i)
+{
+	if (i >= w->history.count)
+		return NULL;
+	return &w->history.samples[history_at(&w->history, i)];
+}
+
+const struct watch_disk *watch_disk_in_slot(
+	const struct watch *w, unsigned int slot, uint32_t *ret_serial)
+{
+	if (slot >= w->disks.disks_count || !w->disks.disks[slot].used)
+		return NULL;
+	*ret_serial = w->disks.disks[slot].serial;
+	return &w->disks.disks[slot].view;
+}
+
+const char *watch_disk_name(const struct watch *w, uint32_t major, uint32_t minor)
+{
+	return disks_find_name(&w->disks, major, minor);
+}
+
+const struct watch_process *watch_processes(const struct watch *w, unsigned int *ret_count)
+{
+	*ret_count = w->processes.count;
+	return w->processes.list;
+}
+
+void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_out)
+{
+	*ret_left_out = (struct watch_left_out){
+		.processes = w->processes.left_out,
+		.threads = w->threads.left_out,
+		.disks = w->disks.left_out,
+	};
+}
