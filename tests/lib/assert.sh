@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Owns the counters of one test script and its TAP-like output on standard output.
+# Sourced by test scripts; nothing else sources it.
+# Never ends the script: the status of assert_finish, called last, is the status of the script.
+
+ASSERT_PASSED=0
+ASSERT_FAILED=0
+ASSERT_SKIPPED=0
+
+_assert_number()
+{
+	echo $((ASSERT_PASSED + ASSERT_FAILED + ASSERT_SKIPPED))
+}
+
+# ok NAME
+ok()
+{
+	ASSERT_PASSED=$((ASSERT_PASSED + 1))
+	printf 'ok %s - %s\n' "$(_assert_number)" "$1"
+}
+
+# not_ok NAME [DETAIL]: each line of DETAIL follows as a comment.
+not_ok()
+{
+	ASSERT_FAILED=$((ASSERT_FAILED + 1))
+	printf 'not ok %s - %s\n' "$(_assert_number)" "$1"
+	if [[ -n ${2-} ]]; then
+		printf '# %s\n' "${2//$'\n'/$'\n# '}"
+	fi
+	return 0
+}
+
+# skip NAME REASON
+skip()
+{
+	ASSERT_SKIPPED=$((ASSERT_SKIPPED + 1))
+	printf 'ok %s - %s # SKIP %s\n' "$(_assert_number)" "$1" "$2"
+}
+
+# assert_eq GOT WANT NAME
+assert_eq()
+{
+	if [[ $1 == "$2" ]]; then
+		ok "$3"
+	else
+		not_ok "$3" "got '$1', want '$2'"
+	fi
+}
+
+# assert_between VALUE MIN MAX NAME: whole numbers, bounds included.
+assert_between()
+{
+	if [[ $1 =~ ^-?[0-9]+$ ]] && (($1 >= $2 && $1 <= $3)); then
+		ok "$4"
+	else
+		not_ok "$4" "got '$1', want $2 to $3"
+	fi
+}
+
+# assert_cmd NAME COMMAND...: the command must succeed; what it prints is shown when it does not.
+assert_cmd()
+{
+	local name=$1 output status=0
+	shift
+
+	output=$("$@" 2>&1) || status=$?
+	if ((status == 0)); then
+		ok "$name"
+	else
+		not_ok "$name" "$* ended with $status"$'\n'"$output"
+	fi
+}
+
+# assert_rc WANT NAME COMMAND...: the command must end with exactly this status.
+assert_rc()
+{
+	local want=$1 name=$2 output status=0
+	shift 2
+
+	output=$("$@" 2>&1) || status=$?
+	if ((status == want)); then
+		ok "$name"
+	else
+		not_ok "$name" "$* ended with $status, want $want"$'\n'"$output"
+	fi
+}
+
+_assert_jq()
+{
+	local file=$1 filter=$2 name=$3 output status=0
+	shift 3
+
+	output=$(jq -e "$@" "$filter" "$file" 2>&1) || status=$?
+	if ((status == 0)); then
+		ok "$name"
+	else
+		output=$(tail -n 5 <<<"$output")
+		not_ok "$name" "jq -e $* '$filter' $file ended with $status"$'\n'"$output"
+	fi
+}
+
+# assert_jq FILE FILTER NAME [JQ-OPTION...]: the last thing the filter yields over all lines must be
+# there and neither false nor null: 'select(...)' asks for at least one line. jq 1.6 -e by itself
+# looks at what the last line yields.
+assert_jq()
+{
+	local file=$1 filter=$2 name=$3
+	shift 3
+
+	_assert_jq "$file" "last(inputs | ($filter))" "$name" -n "$@"
+}
+
+# assert_jq_slurp FILE FILTER NAME [JQ-OPTION...]: the filter sees all lines as one array.
+assert_jq_slurp()
+{
+	_assert_jq "$@" -s
+}
+
+# assert_finish: the last line, and 0 only when something passed or was skipped and nothing failed.
+assert_finish()
+{
+	printf '1..%s\n' "$(_assert_number)"
+	printf '%s passed, %s failed, %s skipped\n' "$ASSERT_PASSED" "$ASSERT_FAILED" \
+		"$ASSERT_SKIPPED"
+	((ASSERT_FAILED == 0 && ASSERT_PASSED + ASSERT_SKIPPED > 0))
+}

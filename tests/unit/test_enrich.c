@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Names for the numbers of an operation: process, user, device, path, stack, mount namespace. */
+#include "test_watch_tree.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/sysmacros.h>
+
+#include "enrich/enrich.h"
+#include "util/cleanup.h"
+
+struct fixture {
+	struct tree *t;
+	struct watch *watch;
+	struct enrich *enrich;
+};
+
+static uint64_t start_ns(uint64_t ticks)
+{
+	return ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static void put_link(struct tree *t, const char *name, const char *target)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", t->root, name);
+	tree_make_parents(path);
+	unlink(path);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	void *t;
+
+	assert_non_null(f);
+	assert_int_equal(tree_setup(&t), 0);
+	f->t = t;
+	tree_put_thread(f->t, 7, 7, "mariadbd", 'S', 1234, 1);
+	tree_put(f->t, "proc/7/cgroup", "0::/system.slice/mariadb.service\n");
+	put_link(f->t, "proc/7/exe", "/usr/sbin/mariadbd");
+	tree_put(f->t, "proc/diskstats",
+		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 1 vda1 1 0 8 1 1 0 8 1 0 1 2\n");
+	tree_put(f->t, "proc/self/ns/mnt", "%s", "");
+	tree_put(f->t, "proc/kallsyms", "ffffffff81000100 T io_schedule\nffffffff81000200 T vfs_read\n");
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 254:1 / / rw shared:1 - ext4 /dev/vda1 rw\n"
+		"40 22 0:44 / /srv rw,relatime shared:5 master:1 - fuse.sshfs host:/srv rw\n"
+		"41 22 0:45 / /nfs rw - nfs4 a-server-with-a-very-long-name.example.org:/export rw\n"
+		"not a mount\n"
+		"42 22 0:46 / /cut rw -\n"
+		"43 22 0:47 / /plain rw - overlay overlay rw\n");
+	tree_list_add(&f->t->process, "mariadbd");
+	f->watch = tree_watch(f->t);
+	tree_sample(f->t, f->watch, 0);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	void *t = f->t;
+
+	enrich_free(f->enrich);
+	watch_free(f->watch);
+	free(f);
+	return tree_teardown(&t);
+}
+
+static const struct decoded_operation no_stack;
+
+static struct record_operation enrich(struct fixture *f, struct record_operation op,
+	struct decoded_operation decoded)
+{
+	enrich_operation(f->enrich, &decoded, &op);
+	return op;
+}
+
+static void assert_path(struct fixture *f, unsigned int minor, const char *path, const char *expected,
+	bool truncated)
+{
+	struct decoded_operation d = { .path_in_fs = true };
+	struct record_operation op = { .dev_minor = minor, .path_truncated = true, .fd = -1 };
+
+	text_copy(op.path, sizeof(op.path), path);
+	op = enrich(f, op, d);
+	assert_string_equal(op.path, expected);
+	assert_int_equal(op.path_truncated, truncated);
+}
+
+/* From the root of the file system to where it is mounted. */
+static void test_path_in_file_system(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 0:1 / / rw - ext4 /dev/a rw\n"
+		"23 1 0:2 /sub/dir /bind rw - ext4 /dev/b rw\n"
+		"24 1 0:2 / /whole\\040and\\134more rw - ext4 /dev/b rw\n"
+		"25 1 0:2 / /again rw - ext4 /dev/b rw\n"
+		"26 1 0:3 /data /only/bind rw - ext4 /dev/c rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_path(f, 1, ".../var/file", "/var/file", false);
+	assert_path(f, 1, ".../", "/", false);
+	/* All of it before a part of it, the first of two. */
+	assert_path(f, 2, ".../sub/dir/x", "/whole and\\more/sub/dir/x", false);
+	assert_path(f, 3, ".../data/db/t.ibd", "/only/bind/db/t.ibd", false);
+	assert_path(f, 3, ".../data", "/only/bind", false);
+	/* Not below what is mounted, not mounted, no name. */
+	assert_path(f, 3, ".../database/t.ibd", ".../database/t.ibd", true);
+	assert_path(f, 4, ".../x", ".../x", true);
+	assert_path(f, 1, "", "", true);
+}
+
+static void test_process(void **state)
+{
+	struct decoded_operation d = { .process_start_ns = start_ns(1234) };
+	struct record_operation op = enrich(*state, (struct record_operation){ .pid = 7 }, d);
+
+	assert_string_equal(op.exe, "/usr/sbin/mariadbd");
+	/* Not looked up for an operation, since something is armed then. */
+	assert_string_equal(op.unit, "");
+	/* The id is another process's. */
+	d.process_start_ns = start_ns(99);
+	op = enrich(*state, (struct record_operation){ .pid = 7 }, d);
+	assert_string_equal(op.exe, "");
+	assert_string_equal(op.unit, "");
+}
+
+static void test_unit_of_the_event(void **state)
+{
+	struct fixture *f = *state;
+	struct decoded_operation d = {
+		.process_start_ns = start_ns(1234),
+		.cgroup_names = { "postgresql@15-main.service", "system-postgresql.slice" },
+	};
+	struct record_operation op = enrich(f, (struct record_operation){ .pid = 7 }, d);
+
+	assert_string_equal(op.unit, "postgresql@15-main.service");
+	assert_string_equal(op.exe, "/usr/sbin/mariadbd");
+	/* Of a process that is gone, too. */
+	op = enrich(f, (struct record_operation){ .pid = 99 }, d);
+	assert_string_equal(op.unit, "postgresql@15-main.service");
+	/* Also over what was learned: the process may have been moved since. */
+	enrich_learn_processes(f->enrich);
+	op = enrich(f, (struct record_operation){ .pid = 7 }, d);
+	assert_string_equal(op.unit, "postgresql@15-main.service");
+	text_copy(d.cgroup_names[0], sizeof(d.cgroup_names[0]), "3");
+	text_copy(d.cgroup_names[1], sizeof(d.cgroup_names[1]), "workers");
+	op = enrich(f, (struct record_operation){ .pid = 7 }, d);
+	assert_string_equal(op.unit, "mariadb.service");
+}
+
+static void put_watched(struct tree *t, int pid)
+{
+	char name[64];
+
+	tree_put_thread(t, pid, pid, "mariadbd", 'S', 500, 1);
+	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
+	tree_put(t, name, "0::/system.slice/mariadb@%d.service\n", pid);
+}
+
+/* Watched processes are learned before anything is armed, a few at a time, each in its turn. */
+static void test_learning(void **state)
+{
+	struct fixture *f = *state;
+	struct decoded_operation d = { .process_start_ns = start_ns(500) };
+	unsigned int known = 0, before;
+	char want[64];
+
+	for (int pid = 101; pid <= 120; pid++)
+		put_watched(f->t, pid);
+	tree_sample(f->t, f->watch, 60000);
+	for (int call = 0; call < 4; call++) {
+		enrich_learn_processes(f->enrich);
+		before = known;
+		known = 0;
+		for (int pid = 101; pid <= 120; pid++) {
+			struct record_operation op =
+				enrich(f, (struct record_operation){ .pid = pid }, d);
+
+			snprintf(want, sizeof(want), "mariadb@%d.service", pid);
+			known += strcmp(op.unit, want) == 0;
+		}
+		assert_true(known - before <= 8);
+	}
+	assert_int_equal(known, 20);
+}
+
+/* Without NSS: it may ask a directory server, over a network that hangs as well. */
+static void test_user(void **state)
+{
+	struct decoded_operation d = { .uid = 0 };
+	struct record_operation op = enrich(*state, (struct record_operation){ 0 }, d);
+
+	assert_string_equal(op.user, "root");
+	d.uid = 3999999999u;
+	op = enrich(*state, (struct record_operation){ 0 }, d);
+	assert_string_equal(op.user, "3999999999");
+	/* Who submitted the request has ended. */
+	d.uid = UINT32_MAX;
+	op = enrich(*state, (struct record_operation){ 0 }, d);
+	assert_string_equal(op.user, "");
+}
+
+static struct record_operation on_device(struct fixture *f, uint32_t major, uint32_t minor)
+{
+	return enrich(f, (struct record_operation){ .dev_major = major, .dev_minor = minor }, no_stack);
+}
+
+static void test_device(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(on_device(f, 254, 0).dev_name, "vda");
+	/* A disk's own name comes before that of what is mounted from it. */
+	assert_string_equal(on_device(f, 254, 1).dev_name, "vda1");
+	assert_string_equal(on_device(f, 0, 44).dev_name, "host:/srv");
+	assert_string_equal(on_device(f, 0, 45).dev_name, "a-server-with-a-very-long-name.");
+	assert_string_equal(on_device(f, 0, 46).dev_name, "");
+	assert_string_equal(on_device(f, 0, 47).dev_name, "overlay");
+	assert_string_equal(on_device(f, 0, 99).dev_name, "");
+}
+
+/* Mounts that came since are known after the next refresh, which reads only what has changed. */
+static void test_refresh(void **state)
+{
+	struct fixture *f = *state;
+	struct enrich *e = NULL;
+	char path[2 * PATH_MAX];
+	struct stat st;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+		print_message("a mount namespace cannot be made: %s\n", strerror(errno));
+		skip();
+	}
+	tree_remove(f->t, "proc/self/mountinfo");
+	put_link(f->t, "proc/self/mountinfo", "/proc/self/mountinfo");
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &e), 0);
+	enrich_free(f->enrich);
+	f->enrich = e;
+	tree_put(f->t, "mnt/file", "%s", "");
+	snprintf(path, sizeof(path), "%s/mnt", f->t->root);
+	assert_int_equal(mount("of-this-test", path, "tmpfs", 0, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
+	enrich_refresh(f->enrich);
+	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "of-this-test");
+	enrich_refresh(f->enrich);
+	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "of-this-test");
+	assert_int_equal(umount2(path, MNT_DETACH), 0);
+	enrich_refresh(f->enrich);
+	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
+}
+
+/* A file that tells of no change is not read again. */
+static void test_refresh_without_change(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_put(f->t, "proc/self/mountinfo", "50 22 0:99 / /new rw - tmpfs new rw\n");
+	enrich_refresh(f->enrich);
+	assert_string_equal(on_device(f, 0, 99).dev_name, "");
+	assert_string_equal(on_device(f, 0, 44).dev_name, "host:/srv");
+}
+
+static void test_users_again(void **state)
+{
+	struct fixture *f = *state;
+
+	enrich_reload_users(f->enrich);
+	assert_string_equal(enrich(f, (struct record_operation){ 0 }, no_stack).user, "root");
+}
+
+static struct record_operation with_path(struct fixture *f, const char *path, bool truncated, int fd)
+{
+	struct record_operation op = { .pid = 7, .tid = 8, .fd = fd, .path_truncated = truncated };
+
+	text_copy(op.path, sizeof(op.path), path);
+	return enrich(f, op, no_stack);
+}
+
+static void test_truncated_path(void **state)
+{
+	struct fixture *f = *state;
+	struct record_operation op;
+
+	put_link(f->t, "proc/8/fd/41", "/srv/very/deep/db/table.ibd");
+	put_link(f->t, "proc/8/fd/42", "/srv/very/deep/otherdb/table.ibd");
+	put_link(f->t, "proc/8/fd/43", "/table.ibd");
+	op = with_path(f, ".../db/table.ibd", true, 41);
+	assert_string_equal(op.path, "/srv/very/deep/db/table.ibd");
+	assert_false(op.path_truncated);
+	/* The descriptor's link is another file's by now, shorter, gone, or was never known. */
+	op = with_path(f, ".../db/table.ibd", true, 42);
+	assert_string_equal(op.path, ".../db/table.ibd");
+	assert_true(op.path_truncated);
+	assert_string_equal(with_path(f, ".../db/table.ibd", true, 43).path, ".../db/table.ibd");
+	assert_string_equal(with_path(f, ".../db/table.ibd", true, 44).path, ".../db/table.ibd");
+	assert_string_equal(with_path(f, ".../db/table.ibd", true, -1).path, ".../db/table.ibd");
+	/* Whole paths are the kernel's own. */
+	assert_string_equal(with_path(f, "/db/table.ibd", false, 41).path, "/db/table.ibd");
+	assert_string_equal(with_path(f, "", true, 41).path, "");
+}
+
+static void test_stack(void **state)
+{
+	struct decoded_operation d = {
+		.stack_len = 3,
+		.stack = { 0xffffffff81000105, 0xffffffff81000210, 0x1234 },
+	};
+	struct record_operation op = enrich(*state, (struct record_operation){ 0 }, d);
+
+	assert_string_equal(op.kstack, "io_schedule+0x5\nvfs_read+0x10\n0x1234");
+	assert_false(op.kstack_while_blocked);
+	/* A frame of 0 ends it. */
+	d.stack[1] = 0;
+	op = enrich(*state, (struct record_operation){ 0 }, d);
+	assert_string_equal(op.kstack, "io_schedule+0x5");
+	op = enrich(*state, (struct record_operation){ 0 }, no_stack);
+	assert_string_equal(op.kstack, "");
+}
+
+static void test_mount_namespace(void **state)
+{
+	struct fixture *f = *state;
+	char path[2 * PATH_MAX];
+	struct record_operation op;
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/self/ns/mnt", f->t->procfs);
+	assert_int_equal(stat(path, &st), 0);
+	op = enrich(f, (struct record_operation){ .mount_ns = (uint32_t)st.st_ino }, no_stack);
+	assert_int_equal(op.mount_ns, 0);
+	op = enrich(f, (struct record_operation){ .mount_ns = (uint32_t)st.st_ino + 1 }, no_stack);
+	assert_int_equal(op.mount_ns, (uint32_t)st.st_ino + 1);
+}
+
+static void test_what_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	struct enrich *other = NULL;
+	struct decoded_operation d = { .stack_len = 1, .stack = { 0xffffffff81000105 } };
+	struct record_operation op = { .pid = 7 };
+
+	assert_int_equal(enrich_new("/nonexistent", f->watch, &other), -ENOENT);
+	assert_null(other);
+	tree_remove(f->t, "proc/kallsyms");
+	tree_remove(f->t, "proc/self");
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &other), 0);
+	enrich_operation(other, &d, &op);
+	assert_string_equal(op.kstack, "0xffffffff81000105");
+	enrich_free(other);
+	assert_null(enrich_free(NULL));
+}
+
+#define enrich_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		enrich_test(test_process),
+		enrich_test(test_unit_of_the_event),
+		enrich_test(test_learning),
+		enrich_test(test_user),
+		enrich_test(test_users_again),
+		enrich_test(test_device),
+		enrich_test(test_refresh),
+		enrich_test(test_refresh_without_change),
+		enrich_test(test_path_in_file_system),
+		enrich_test(test_truncated_path),
+		enrich_test(test_stack),
+		enrich_test(test_mount_namespace),
+		enrich_test(test_what_is_missing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* trace.device and trace.cgroup: looked up anew before each arming, and never fatal when not there. */
+#include "test_watch_tree.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include <bpf/bpf.h>
+
+#include "probes/filter.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+struct fixture {
+	struct tree *t;
+	struct trace_maps maps;
+	struct config config;
+	int stderr_fd; /* the real one, while the log is caught */
+	int caught_fd;
+};
+
+static void catch_log(struct fixture *f)
+{
+	f->caught_fd = memfd_create("log", MFD_CLOEXEC);
+	assert_true(f->caught_fd >= 0);
+	f->stderr_fd = dup(STDERR_FILENO);
+	assert_int_equal(dup2(f->caught_fd, STDERR_FILENO), STDERR_FILENO);
+}
+
+/* How many lines were logged, and whether `text` is in them. */
+static unsigned int take_log(struct fixture *f, const char *text)
+{
+	unsigned int lines = 0;
+	char buf[8192];
+	ssize_t n;
+
+	dup2(f->stderr_fd, STDERR_FILENO);
+	close(f->stderr_fd);
+	n = pread(f->caught_fd, buf, sizeof(buf) - 1, 0);
+	close(f->caught_fd);
+	assert_true(n >= 0);
+	buf[n] = '\0';
+	for (const char *p = buf; (p = strchr(p, '\n')); p++)
+		lines++;
+	if (!strstr(buf, text))
+		fail_msg("\"%s\" is not in the log: %s", text, buf);
+	return lines;
+}
+
+static unsigned int fill(struct fixture *f, int want, const char *text)
+{
+	unsigned int lines;
+	int r;
+
+	catch_log(f);
+	r = filter_fill(&f->maps, &f->config, f->t->sysfs);
+	lines = take_log(f, text);
+	assert_int_equal(r, want);
+	return lines;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	void *t;
+
+	assert_non_null(f);
+	assert_int_equal(tree_setup(&t), 0);
+	f->t = t;
+	f->maps = TRACE_MAPS_NONE;
+	tree_put(f->t, "sys/class/block/sdb/dev", "8:16\n");
+	tree_put(f->t, "sys/class/block/sdb/sdb1/dev", "8:17\n");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	void *t = f->t;
+
+	trace_maps_close(&f->maps);
+	free(f);
+	return tree_teardown(&t);
+}
+
+static void make_maps(struct fixture *f)
+{
+	int r = trace_maps_new(65536, 1024, &f->maps);
+
+	if (r < 0) {
+		print_message("BPF maps cannot be made: %s\n", strerror(-r));
+		skip();
+	}
+}
+
+static bool has_key(int map, uint32_t key)
+{
+	uint8_t member;
+
+	return bpf_map_lookup_elem(map, &key, &member) == 0;
+}
+
+static bool has_dev(const struct fixture *f, uint32_t major, uint32_t minor)
+{
+	return has_key(f->maps.filter_devs, major << 20 | minor);
+}
+
+static void test_settings(void **state)
+{
+	struct fixture *f = *state;
+	struct probe_settings settings = { .min_stall_ns = 5 };
+
+	filter_settings(&f->config, &settings);
+	assert_false(settings.filter_pid || settings.filter_dev);
+	assert_int_equal(settings.filter_cgroups_count, 0);
+	/* Of what is not there, too: else everything would be traced. */
+	tree_list_add(&f->config.trace.device, "nowhere");
+	tree_list_add(&f->config.trace.process, "mariadbd");
+	tree_list_add(&f->config.trace.cgroup, "a");
+	tree_list_add(&f->config.trace.cgroup, "b");
+	filter_settings(&f->config, &settings);
+	assert_true(settings.filter_pid && settings.filter_dev);
+	assert_int_equal(settings.filter_cgroups_count, 2);
+	assert_int_equal(settings.min_stall_ns, 5);
+}
+
+static void test_malformed_values(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const bad[] = { "/dev/sdb", "a/b", "8:", "8:99999999", "8:16/" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		f->config.trace.device.count = 0;
+		tree_list_add(&f->config.trace.device, bad[i]);
+		assert_int_equal(fill(f, -EINVAL, bad[i]), 1);
+	}
+	f->config.trace.device.count = 0;
+	for (int i = 0; i <= EVENT_FILTER_CGROUPS_MAX; i++)
+		tree_list_add(&f->config.trace.cgroup, "system.slice");
+	assert_int_equal(fill(f, -EINVAL, "trace.cgroup: at most 8"), 1);
+}
+
+static void test_devices(void **state)
+{
+	struct fixture *f = *state;
+
+	make_maps(f);
+	tree_list_add(&f->config.trace.device, "sdb");
+	tree_list_add(&f->config.trace.device, "254:3");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 16) && has_dev(f, 8, 17) && has_dev(f, 254, 3));
+	assert_false(has_dev(f, 8, 18));
+	/* It came back with another number, and another partition. */
+	tree_remove(f->t, "sys/class/block/sdb");
+	tree_put(f->t, "sys/class/block/sdb/dev", "8:32\n");
+	tree_put(f->t, "sys/class/block/sdb/sdb5/dev", "8:37\n");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 32) && has_dev(f, 8, 37) && has_dev(f, 254, 3));
+	assert_false(has_dev(f, 8, 16) || has_dev(f, 8, 17));
+}
+
+/* One line when it goes and one when it comes, however often it is looked for. */
+static void test_device_that_comes_and_goes(void **state)
+{
+	struct fixture *f = *state;
+
+	make_maps(f);
+	tree_list_add(&f->config.trace.device, "254:3");
+	tree_list_add(&f->config.trace.device, "sdb");
+	tree_remove(f->t, "sys/class/block/sdb");
+	assert_int_equal(fill(f, 0, "trace.device: sdb: No such file or directory"), 1);
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_false(has_dev(f, 8, 16));
+	assert_true(has_dev(f, 254, 3));
+	tree_put(f->t, "sys/class/block/sdb/dev", "8:16\n");
+	assert_int_equal(fill(f, 0, "trace.device: sdb is there now"), 1);
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 16));
+	/* What it says is no number. */
+	tree_put(f->t, "sys/class/block/sdb/dev", "nonsense\n");
+	assert_int_equal(fill(f, 0, "trace.device: sdb: No such device"), 1);
+	assert_false(has_dev(f, 8, 16));
+}
+
+static void test_pids(void **state)
+{
+	struct fixture *f = *state;
+
+	make_maps(f);
+	assert_int_equal(trace_maps_add_pid(&f->maps, 7), 0);
+	assert_int_equal(trace_maps_add_pid(&f->maps, 8), 0);
+	assert_int_equal(trace_maps_remove_pid(&f->maps, 7), 0);
+	assert_int_equal(trace_maps_remove_pid(&f->maps, 7), 0);
+	assert_false(has_key(f->maps.filter_pids, 7));
+	assert_true(has_key(f->maps.filter_pids, 8));
+}
+
+/* A cgroup of the host's own, made for the test; skipped where there is no cgroup2 to write to. */
+static void make_cgroup(char *ret_path, size_t size, char *ret_name, size_t name_size)
+{
+	static const char *const roots[] = { "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	int r = -1;
+
+	snprintf(ret_name, name_size, "iostall-test-%d", getpid());
+	for (size_t i = 0; i < ARRAY_SIZE(roots) && r < 0; i++) {
+		snprintf(ret_path, size, "%s/cgroup.procs", roots[i]);
+		if (access(ret_path, F_OK) < 0)
+			continue;
+		snprintf(ret_path, size, "%s/%s", roots[i], ret_name);
+		r = mkdir(ret_path, 0755);
+	}
+	if (r < 0) {
+		print_message("a cgroup cannot be made\n");
+		skip();
+	}
+}
+
+static bool has_cgroup(const struct fixture *f, uint32_t index)
+{
+	/* Nothing can be read from this kind of map: taking it out tells whether it was there. */
+	return bpf_map_delete_elem(f->maps.filter_cgroups, &index) == 0;
+}
+
+static void test_cgroup_that_comes_and_goes(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX], name[64];
+
+	make_maps(f);
+	snprintf(f->t->sysfs, sizeof(f->t->sysfs), "/sys");
+	make_cgroup(path, sizeof(path), name, sizeof(name));
+	tree_list_add(&f->config.trace.cgroup, "not-there.service");
+	tree_list_add(&f->config.trace.cgroup, name);
+	/* The map holds the cgroup by itself, also when its directory is gone. */
+	assert_int_equal(fill(f, 0, "trace.cgroup: not-there.service: No such file"), 1);
+	assert_int_equal(rmdir(path), 0);
+	assert_false(has_cgroup(f, 0));
+	assert_true(has_cgroup(f, 1));
+	assert_int_equal(fill(f, 0, name), 1);
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_false(has_cgroup(f, 1));
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(fill(f, 0, "is there now"), 1);
+	assert_int_equal(rmdir(path), 0);
+	/* The slot of one that is gone, or no longer named, is emptied by us. */
+	assert_int_equal(fill(f, 0, name), 1);
+	assert_false(has_cgroup(f, 1));
+}
+
+#define filter_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		filter_test(test_settings),
+		filter_test(test_malformed_values),
+		filter_test(test_devices),
+		filter_test(test_device_that_comes_and_goes),
+		filter_test(test_pids),
+		filter_test(test_cgroup_that_comes_and_goes),
+	};
+
+	log_setup();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

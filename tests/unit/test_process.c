@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a process is: its unit or container, and a cache that never mistakes one process for another. */
+#include "test_watch_tree.h"
+
+#include "enrich/process.h"
+#include "iostall/event.h"
+#include "util/cleanup.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void assert_unit(const char *cgroup, const char *want)
+{
+	char unit[RECORD_LIST_SIZE];
+
+	memset(unit, 0x5a, sizeof(unit));
+	process_parse_cgroup(cgroup, strlen(cgroup), unit, sizeof(unit));
+	assert_string_equal(unit, want);
+}
+
+static void test_systemd_units(void **state)
+{
+	(void)state;
+	assert_unit("0::/system.slice/mariadb.service\n", "mariadb.service");
+	assert_unit("0::/system.slice/system-postgresql.slice/postgresql@15-main.service\n",
+		"postgresql@15-main.service");
+	/* A service that makes cgroups of its own. */
+	assert_unit("0::/system.slice/mongod.service/workers/3\n", "mongod.service");
+	assert_unit("0::/user.slice/user-1000.slice/session-3.scope\n", "session-3.scope");
+	assert_unit("0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-x.scope\n",
+		"app-x.scope");
+	assert_unit("0::/system.slice\n", "system.slice");
+	assert_unit("0::/init.scope", "init.scope");
+}
+
+static void test_no_unit(void **state)
+{
+	(void)state;
+	assert_unit("", "");
+	assert_unit("\n", "");
+	assert_unit("0::/\n", "");
+	assert_unit("0::/plain/group\n", "");
+	assert_unit("no colons at all.service\n", "");
+	assert_unit("0:one.service\n", "");
+	/* A suffix alone is no name. */
+	assert_unit("0::/.service\n", "");
+	assert_unit("0::/a/.scope/b\n", "");
+}
+
+static void test_containers(void **state)
+{
+	(void)state;
+	/* docker, cgroup v2 with systemd and without */
+	assert_unit("0::/system.slice/docker-" ID ".scope\n", "container:0123456789ab");
+	assert_unit("0::/docker/" ID "\n", "container:0123456789ab");
+	/* podman, as root and as a user */
+	assert_unit("0::/machine.slice/libpod-" ID ".scope/container\n", "container:0123456789ab");
+	assert_unit("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
+		"container:0123456789ab");
+	/* Kubernetes, by containerd and by CRI-O; the pod's id has dashes and is no container's */
+	assert_unit("0::/kubepods.slice/kubepods-burstable.slice/"
+		    "kubepods-burstable-pod11111111_2222_3333_4444_555555555555.slice/"
+		    "cri-containerd-" ID ".scope\n",
+		"container:0123456789ab");
+	assert_unit("0::/kubepods/besteffort/pod11111111-2222-3333-4444-555555555555/" ID "\n",
+		"container:0123456789ab");
+	/* One digit too few is not an id. */
+	assert_unit("0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n", "");
+}
+
+static void test_version_1(void **state)
+{
+	(void)state;
+	assert_unit("12:pids:/system.slice/mysql.service\n"
+		    "11:blkio:/system.slice/mysql.service\n"
+		    "1:name=systemd:/system.slice/mysql.service\n"
+		    "0::/system.slice/mysql.service\n",
+		"mysql.service");
+	/* The first line that says anything. */
+	assert_unit("9:name=systemd:/\n8:blkio:/\n1:cpu,cpuacct:/docker/" ID "\n",
+		"container:0123456789ab");
+	assert_unit("3:blkio:/\n2:cpu:/\n1:name=systemd:/system.slice/redis-server.service\n",
+		"redis-server.service");
+}
+
+static void test_unit_longer_than_its_place(void **state)
+{
+	char unit[16];
+	const char *text = "0::/system.slice/a-very-long-name-of-a-unit.service\n";
+
+	(void)state;
+	/* Half a name would be another unit's. */
+	process_parse_cgroup(text, strlen(text), unit, sizeof(unit));
+	assert_string_equal(unit, "");
+}
+
+static void assert_unit_of_names(const char *leaf, const char *parent, const char *want)
+{
+	char unit[RECORD_LIST_SIZE];
+
+	memset(unit, 0x5a, sizeof(unit));
+	process_unit_of_names(leaf, parent, unit, sizeof(unit));
+	assert_string_equal(unit, want);
+}
+
+static void test_unit_of_names(void **state)
+{
+	char leaf[EVENT_CGROUP_NAME_SIZE];
+
+	(void)state;
+	assert_unit_of_names("mariadb.service", "system.slice", "mariadb.service");
+	assert_unit_of_names("workers", "mongod.service", "mongod.service");
+	assert_unit_of_names("init.scope", "", "init.scope");
+	assert_unit_of_names("docker-" ID ".scope", "system.slice", "container:0123456789ab");
+	assert_unit_of_names("container", "libpod-" ID ".scope", "container:0123456789ab");
+	assert_unit_of_names(ID, "docker", "container:0123456789ab");
+	/* cgroup v1: no names. The root; and a group too deep for two names to tell. */
+	assert_unit_of_names("", "", "");
+	assert_unit_of_names("/", "", "");
+	assert_unit_of_names("3", "workers", "");
+	assert_unit_of_names(".service", ".scope", "");
+	/* Digits of two names are not one id. */
+	assert_unit_of_names(&ID[32], &ID[32], "");
+	/* A name that is cut off says nothing, and its parent would say something wrong. */
+	memset(leaf, 'x', sizeof(leaf) - 1);
+	leaf[sizeof(leaf) - 1] = '\0';
+	assert_unit_of_names(leaf, "system.slice", "");
+	memcpy(leaf + 8, ID, 64);
+	assert_unit_of_names(leaf, "system.slice", "container:0123456789ab");
+}
+
+/* Start in clock ticks, of which there are sysconf(_SC_CLK_TCK) a second. */
+static uint64_t start_ns(uint64_t ticks)
+{
+	return ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+static void put_process(struct tree *t, int pid, unsigned int ticks, const char *exe, const char *unit)
+{
+	char name[64], path[2 * PATH_MAX];
+
+	snprintf(name, sizeof(name), "proc/%d/stat", pid);
+	tree_put(t, name, "%d (a) b) S 1 %d %d 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 100 200\n", pid,
+		pid, pid, ticks);
+	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
+	tree_put(t, name, "0::/system.slice/%s\n", unit);
+	snprintf(path, sizeof(path), "%s/proc/%d/exe", t->root, pid);
+	unlink(path);
+	assert_int_equal(symlink(exe, path), 0);
+}
+
+struct lookup {
+	struct tree *t;
+	int procfs;
+	struct process_cache cache;
+};
+
+static int setup(void **state)
+{
+	struct lookup *l = calloc(1, sizeof(*l));
+	void *t;
+
+	if (!l || tree_setup(&t) != 0)
+		return -1;
+	l->t = t;
+	l->procfs = open(l->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*state = l;
+	return l->procfs < 0;
+}
+
+static int teardown(void **state)
+{
+	struct lookup *l = *state;
+	void *t = l->t;
+
+	close(l->procfs);
+	free(l);
+	return tree_teardown(&t);
+}
+
+#define lookup_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+static const struct process *lookup(struct lookup *l, int32_t pid, uint64_t ns)
+{
+	return process_lookup(&l->cache, l->procfs, pid, ns, false);
+}
+
+static const struct process *lookup_armed(struct lookup *l, int32_t pid, uint64_t ns)
+{
+	return process_lookup(&l->cache, l->procfs, pid, ns, true);
+}
+
+static void test_lookup(void **state)
+{
+	struct lookup *l = *state;
+	const struct process *p;
+
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	p = lookup(l, 7, start_ns(1234));
+	assert_non_null(p);
+	assert_int_equal(p->pid, 7);
+	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
+	assert_string_equal(p->unit, "mariadb.service");
+	/* The kernel's start is exact, /proc rounds it down to a tick. */
+	assert_ptr_equal(lookup(l, 7, start_ns(1235) - 1), p);
+	assert_null(lookup(l, 7, start_ns(1235)));
+	assert_null(lookup(l, 8, start_ns(1234)));
+}
+
+/* A process that has ended is still known; its id given away is another process. */
+static void test_pid_reuse(void **state)
+{
+	struct lookup *l = *state;
+	const struct process *p;
+
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	assert_non_null(lookup(l, 7, start_ns(1234)));
+	tree_remove(l->t, "proc/7");
+	p = lookup(l, 7, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
+
+	put_process(l->t, 7, 9999, "/usr/bin/postgres", "postgresql.service");
+	p = lookup(l, 7, start_ns(9999));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "/usr/bin/postgres");
+	assert_string_equal(p->unit, "postgresql.service");
+	p = lookup(l, 7, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
+	/* A third, between them, that nobody ever saw. */
+	assert_null(lookup(l, 7, start_ns(5000)));
+}
+
+static void test_what_cannot_be_read(void **state)
+{
+	struct lookup *l = *state;
+	const struct process *p;
+
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	tree_remove(l->t, "proc/7/exe");
+	tree_remove(l->t, "proc/7/cgroup");
+	p = lookup(l, 7, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "");
+	assert_string_equal(p->unit, "");
+	tree_put(l->t, "proc/8/stat", "8 (cut off) S 1 2 3\n");
+	assert_null(lookup(l, 8, start_ns(1234)));
+	tree_put(l->t, "proc/9/stat", "no name\n");
+	assert_null(lookup(l, 9, start_ns(1234)));
+}
+
+/* While armed nothing is asked that takes cgroup_mutex; what is known by then is used. */
+static void test_lookup_while_armed(void **state)
+{
+	struct lookup *l = *state;
+	const struct process *p;
+
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	put_process(l->t, 8, 1234, "/usr/bin/postgres", "postgresql.service");
+	assert_non_null(lookup(l, 7, start_ns(1234)));
+	p = lookup_armed(l, 7, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->unit, "mariadb.service");
+	p = lookup_armed(l, 8, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "/usr/bin/postgres");
+	assert_string_equal(p->unit, "");
+	assert_false(p->unit_known);
+	/* Afterwards it is learned. */
+	p = lookup(l, 8, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "/usr/bin/postgres");
+	assert_string_equal(p->unit, "postgresql.service");
+	assert_string_equal(lookup_armed(l, 8, start_ns(1234))->unit, "postgresql.service");
+}
+
+/* Seen while armed, gone before its unit could be asked for: the next owner's is not its own. */
+static void test_unit_of_the_next_owner(void **state)
+{
+	struct lookup *l = *state;
+	const struct process *p;
+
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	assert_non_null(lookup_armed(l, 7, start_ns(1234)));
+	put_process(l->t, 7, 9999, "/usr/bin/postgres", "postgresql.service");
+	p = lookup(l, 7, start_ns(1234));
+	assert_non_null(p);
+	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
+	assert_string_equal(p->unit, "");
+}
+
+/* The one not used for longest makes room. */
+static void test_cache_is_bounded(void **state)
+{
+	struct lookup *l = *state;
+
+	for (int pid = 1; pid <= PROCESS_CACHE_MAX; pid++) {
+		put_process(l->t, pid, 1234, "/bin/x", "x.service");
+		assert_non_null(lookup(l, pid, start_ns(1234)));
+	}
+	assert_non_null(lookup(l, 1, start_ns(1234)));
+	put_process(l->t, 1000, 1234, "/bin/y", "y.service");
+	assert_non_null(lookup(l, 1000, start_ns(1234)));
+	tree_remove(l->t, "proc");
+	assert_non_null(lookup(l, 1, start_ns(1234)));
+	assert_null(lookup(l, 2, start_ns(1234)));
+	assert_non_null(lookup(l, 3, start_ns(1234)));
+	assert_string_equal(lookup(l, 1000, start_ns(1234))->exe, "/bin/y");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_systemd_units),
+		cmocka_unit_test(test_no_unit),
+		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_version_1),
+		cmocka_unit_test(test_unit_longer_than_its_place),
+		cmocka_unit_test(test_unit_of_names),
+		lookup_test(test_lookup),
+		lookup_test(test_lookup_while_armed),
+		lookup_test(test_unit_of_the_next_owner),
+		lookup_test(test_pid_reuse),
+		lookup_test(test_what_cannot_be_read),
+		lookup_test(test_cache_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

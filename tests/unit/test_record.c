@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A record as JSON, back again, and for a person. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "test_record_data.h"
+#include "util/cleanup.h"
+
+#define ROUNDS 3000
+
+/* Heap, so that ASan sees a step over either end. */
+struct buffers {
+	struct record first;
+	struct record second;
+	char line_buf[RECORD_LINE_SIZE];
+	char again_buf[RECORD_LINE_SIZE];
+};
+
+static void encode(const struct record *r, char *buf, struct text *ret_line)
+{
+	*ret_line = (struct text){ .buf = buf, .size = RECORD_LINE_SIZE };
+	record_encode_json(r, ret_line);
+	assert_false(ret_line->overflow);
+	assert_int_equal(ret_line->buf[ret_line->len - 1], '\n');
+	assert_null(memchr(ret_line->buf, '\n', ret_line->len - 1));
+}
+
+static int decode(const char *line, struct record *ret_record)
+{
+	/* An exact copy without a terminator: a byte too far is a sanitizer's report. */
+	size_t len = strlen(line);
+	_cleanup_free_ char *copy = malloc(len ? len : 1);
+
+	memcpy(copy, line, len);
+	return record_decode_json(copy, len, ret_record);
+}
+
+static void assert_round_trip(struct buffers *b)
+{
+	struct text line, again;
+
+	encode(&b->first, b->line_buf, &line);
+	assert_int_equal(record_decode_json(line.buf, line.len - 1, &b->second), 0);
+	encode(&b->second, b->again_buf, &again);
+	assert_string_equal(line.buf, again.buf);
+}
+
+static void test_random_records_round_trip(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	unsigned int seed = 23;
+
+	(void)state;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		data_random(&b->first, i % RECORD_TYPE_COUNT, &seed);
+		assert_round_trip(b);
+	}
+}
+
+static void test_plain_records_round_trip_member_by_member(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line;
+
+	(void)state;
+	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++) {
+		data_any(&b->first, type);
+		if (type == RECORD_CLOSE)
+			b->first.close.cpu_ns = 12345000; /* microseconds are what is kept */
+		encode(&b->first, b->line_buf, &line);
+		assert_int_equal(record_decode_json(line.buf, line.len - 1, &b->second), 0);
+		if (type == RECORD_SAMPLE) /* absent pressure has no values */
+			b->second.sample.sample.psi_cpu = b->first.sample.sample.psi_cpu;
+		assert_memory_equal(&b->first, &b->second, sizeof(b->first));
+	}
+}
+
+static void test_the_worst_line_fits(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	size_t longest = 0;
+
+	(void)state;
+	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++) {
+		struct text line;
+
+		/* \x01 in every text; as numbers these are large already. */
+		data_begin(&b->first, type);
+		memset(&b->first.open, 1, sizeof(b->first) - offsetof(struct record, open));
+		data_terminate(record_fields[type], (char *)&b->first);
+		if (type == RECORD_OPEN) {
+			b->first.open.coverage_count = RECORD_COVERAGE_MAX;
+			b->first.open.trigger.value = b->first.open.trigger.threshold = -DBL_MAX;
+			b->first.open.armed_ns = UINT64_MAX;
+		} else if (type == RECORD_SAMPLE) {
+			struct watch_sample *s = &b->first.sample.sample;
+
+			s->disks_count = WATCH_SAMPLE_DISKS_MAX;
+			s->real_ns = s->mono_ns = DATA_REAL_NS;
+			s->iowait_pct = s->busy_pct = s->iowait_cpus = -DBL_MAX;
+			s->psi_io = s->psi_memory = s->psi_cpu =
+				(struct watch_psi){ true, -DBL_MAX, -DBL_MAX };
+			for (unsigned int i = 0; i < WATCH_SAMPLE_DISKS_MAX; i++)
+				s->disks[i].util_pct = s->disks[i].read_await_ms =
+					s->disks[i].write_await_ms = s->disks[i].queue = -DBL_MAX;
+		}
+		assert_round_trip(b);
+		line = (struct text){ .buf = b->line_buf, .size = RECORD_LINE_SIZE };
+		record_encode_json(&b->first, &line);
+		longest = line.len > longest ? line.len : longest;
+		line = (struct text){ .buf = b->line_buf, .size = RECORD_LINE_SIZE };
+		record_format_text(&b->first, 0, &line);
+		assert_false(line.overflow);
+	}
+	assert_in_range(longest, RECORD_LINE_SIZE * 3 / 4, RECORD_LINE_SIZE);
+}
+
+static void test_a_stall_is_exactly_this_line(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line;
+
+	(void)state;
+	data_operation(&b->first, RECORD_STALL);
+	encode(&b->first, b->line_buf, &line);
+	assert_string_equal(line.buf,
+		"{\"v\":1,\"type\":\"stall\",\"incident\":\"20261120T031207Z-3f9c\","
+		"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":17345000000,\"op\":\"read\","
+		"\"pid\":2211,\"tid\":2230,\"comm\":\"mariadbd\",\"exe\":\"/usr/sbin/mariadbd\","
+		"\"user\":\"mysql\",\"unit\":\"mariadb.service\",\"cgroup\":4711,\"fd\":23,"
+		"\"path\":\"/var/lib/mysql/shop/orders.ibd\",\"path_truncated\":false,"
+		"\"mount_ns\":null,\"dev\":\"8:16\",\"dev_name\":\"sdb\",\"inode\":131,"
+		"\"offset\":1048576,\"bytes\":16384,\"syscall\":17,\"path_given\":false,\"ret\":16384,\"start_mono_ns\":16833000000,"
+		"\"dur_ns\":512000000,\"since\":\"after_arm\",\"sleeps\":3,\"slept_ns\":511000000,"
+		"\"iowait\":true,\"waits_for\":\"page\",\"probe\":\"vfs\",\"backend\":\"fentry\","
+		"\"kstack\":[\"io_schedule+0x12\",\"folio_wait_bit_common+0x13\","
+		"\"filemap_read+0x14\"],"
+		"\"kstack_while_blocked\":true}\n");
+}
+
+static void test_a_close_is_exactly_this_line(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line;
+
+	(void)state;
+	data_close(&b->first);
+	encode(&b->first, b->line_buf, &line);
+	assert_non_null(strstr(line.buf, "\"reason\":\"clear\",\"duration_ns\":23400000000,"));
+	assert_non_null(strstr(line.buf, "\"lost\":{\"ring_full\":0,\"map_full\":0,"
+					 "\"return_missed\":2,"));
+	assert_non_null(strstr(line.buf, "\"cost\":{\"cpu_ms\":12.345,\"armed_ms\":3.412,"
+					 "\"attach_ms\":2.100,\"detach_ms\":140.000,"
+					 "\"rss_bytes\":9437184}}\n"));
+}
+
+static void test_what_is_not_known_is_null(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line;
+
+	(void)state;
+	data_begin(&b->first, RECORD_STUCK);
+	b->first.operation.fd = -1;
+	b->first.operation.offset = -1;
+	b->first.operation.syscall = -1;
+	encode(&b->first, b->line_buf, &line);
+	assert_non_null(strstr(line.buf, "\"op\":null,\"pid\":null,\"tid\":null,\"comm\":null,"
+					 "\"exe\":null,\"user\":null,\"unit\":null,"
+					 "\"cgroup\":null,\"fd\":null,\"path\":null,"));
+	assert_non_null(strstr(line.buf, "\"dev\":null,\"dev_name\":null,\"inode\":null,"
+					 "\"offset\":null,\"bytes\":null,\"syscall\":null,"
+					 "\"path_given\":false,\"start_mono_ns\":null,"
+					 "\"age_ns\":0,\"state\":null,"));
+	assert_non_null(strstr(line.buf, "\"kstack\":[]"));
+	assert_round_trip(b);
+	assert_int_equal(b->second.operation.fd, -1);
+	assert_int_equal(b->second.operation.offset, -1);
+	/* A line without any of its own members says the same. */
+	assert_int_equal(decode("{\"v\":1,\"type\":\"stuck\",\"incident\":\"" DATA_ID "\","
+				"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":5000000000}",
+				 &b->first), 0);
+	assert_memory_equal(&b->first, &b->second, sizeof(b->first));
+}
+
+static void test_numbers_go_to_their_limits(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+
+	(void)state;
+	data_operation(&b->first, RECORD_STALL);
+	b->first.operation.inode = UINT64_MAX;
+	b->first.operation.ret = INT64_MIN;
+	b->first.operation.offset = INT64_MAX;
+	b->first.operation.fd = INT32_MAX;
+	b->first.operation.dev_major = b->first.operation.dev_minor = UINT32_MAX;
+	assert_round_trip(b);
+	assert_true(b->second.operation.inode == UINT64_MAX);
+	assert_true(b->second.operation.ret == INT64_MIN);
+	assert_true(b->second.operation.offset == INT64_MAX);
+	assert_true(b->second.operation.dev_minor == UINT32_MAX);
+}
+
+static void test_bytes_that_are_not_utf8_fit_again(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+
+	(void)state;
+	data_operation(&b->first, RECORD_STALL);
+	memset(b->first.operation.path, 0xe9, RECORD_PATH_SIZE - 1);
+	b->first.operation.path[RECORD_PATH_SIZE - 1] = '\0';
+	assert_round_trip(b);
+	assert_int_equal(strlen(b->second.operation.path), RECORD_PATH_SIZE - 1);
+	assert_int_equal(b->second.operation.path[7], '\xff');
+}
+
+/* Replaces `find` in a good stall line; what then must come back. */
+struct change {
+	const char *find;
+	const char *replace;
+	int result;
+};
+
+static const struct change changes[] = {
+	{ "\"v\":1", "\"v\":2", -EPROTONOSUPPORT },
+	{ "\"v\":1", "\"v\":0", -EINVAL },
+	{ "\"v\":1", "\"v\":\"1\"", -EINVAL },
+	{ "\"v\":1,", "", -EINVAL },
+	{ "\"v\":1,", "\"v\":1,\"v\":1,", -EINVAL },
+	{ "\"type\":\"stall\"", "\"type\":\"verdict\"", -EPROTONOSUPPORT },
+	{ "\"type\":\"stall\"", "\"type\":7", -EINVAL },
+	{ "\"type\":\"stall\",", "", -EINVAL },
+	{ DATA_ID, "20261120T031207Z-3F9C", -EINVAL },
+	{ DATA_ID, "../../etc/passwd", -EINVAL },
+	{ "2026-11-20T03:12:07.123456Z", "2026-11-31T03:12:07.123456Z", -EINVAL },
+	{ "2026-11-20T03:12:07.123456Z", "2026-11-20T03:12:60.123456Z", -EINVAL },
+	{ "2026-11-20T03:12:07.123456Z", "2026-11-20 03:12:07.123456Z", -EINVAL },
+	{ "2026-11-20T03:12:07.123456Z", "2026-11-20T03:12:07.1234567", -EINVAL },
+	{ "2026-11-20T03:12:07.123456Z", "1969-11-20T03:12:07.123456Z", -EINVAL },
+	{ "2026-11-20T03:12:07.123456Z", "9999-11-20T03:12:07.123456Z", -EINVAL },
+	{ "\"mono_ns\":17345000000", "\"mono_ns\":-1", -EINVAL },
+	{ "\"mono_ns\":17345000000", "\"mono_ns\":18446744073709551616", -EINVAL },
+	{ "\"mono_ns\":17345000000", "\"mono_ns\":1.5", -EINVAL },
+	{ "\"pid\":2211", "\"pid\":0", -EINVAL },
+	{ "\"pid\":2211", "\"pid\":2147483648", -EINVAL },
+	{ "\"pid\":2211", "\"pid\":02211", -EINVAL },
+	{ "\"pid\":2211", "\"pid\":null", 0 },
+	{ "\"pid\":2211", "\"later\":{\"a\":[1,-2.5e+3,{}],\"b\":\"\\ud83d\\ude00\"}", 0 },
+	{ "\"pid\":2211", "\"pid\":2211,\"pid\":2211", -EINVAL },
+	{ "\"fd\":23", "\"fd\":-1", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"fifteen bytes..\"", 0 },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"sixteen bytes...\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":[\"mariadbd\"]", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"a\\u0000b\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\\ud83d\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\\udc00\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\\u 12f\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\\u0x1f\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\\x41\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\x80\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\xc0\x80\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\xed\xa0\x80\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\xf4\x90\x80\x80\"", -EINVAL },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"\xf0\x9f\x98\x80\"", 0 },
+	{ "\"comm\":\"mariadbd\"", "\"comm\":\"tab\there\"", -EINVAL },
+	{ "\"path_truncated\":false", "\"path_truncated\":0", -EINVAL },
+	{ "\"path_truncated\":false", "\"path_truncated\":falsE", -EINVAL },
+	{ "\"dev\":\"8:16\"", "\"dev\":\"8\"", -EINVAL },
+	{ "\"dev\":\"8:16\"", "\"dev\":\"8:\"", -EINVAL },
+	{ "\"dev\":\"8:16\"", "\"dev\":\"8:16:1\"", -EINVAL },
+	{ "\"dev\":\"8:16\"", "\"dev\":\"8:4294967296\"", -EINVAL },
+	{ "\"offset\":1048576", "\"offset\":-2", -EINVAL },
+	{ "[\"io_schedule+0x12\"", "[\"io_schedule\\n\"", -EINVAL },
+	{ "[\"io_schedule+0x12\"", "[\"\"", -EINVAL },
+	{ "[\"io_schedule+0x12\"", "[{}", -EINVAL },
+	{ "[\"io_schedule+0x12\"", "[,\"a\"", -EINVAL },
+	{ "\"kstack_while_blocked\":true}", "\"kstack_while_blocked\":true,}", -EINVAL },
+	{ "\"kstack_while_blocked\":true}", "\"kstack_while_blocked\":true}}", -EINVAL },
+	{ "\"kstack_while_blocked\":true}", "\"kstack_while_blocked\":true} ", 0 },
+	{ "\"v\":1,", "\"v\":1 , ", 0 },
+};
+
+static void test_each_wrong_member_is_refused(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line, changed;
+
+	(void)state;
+	data_operation(&b->first, RECORD_STALL);
+	encode(&b->first, b->line_buf, &line);
+	line.buf[--line.len] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		const char *at = strstr(line.buf, changes[i].find);
+
+		assert_non_null(at);
+		changed = (struct text){ .buf = b->again_buf, .size = RECORD_LINE_SIZE };
+		text_add_bytes(&changed, line.buf, (size_t)(at - line.buf));
+		text_add(&changed, changes[i].replace);
+		text_add(&changed, at + strlen(changes[i].find));
+		if (decode(changed.buf, &b->second) != changes[i].result)
+			fail_msg("%s instead of %s: not %d", changes[i].replace, changes[i].find,
+				changes[i].result);
+	}
+}
+
+static void test_nothing_but_an_object_is_a_record(void **state)
+{
+	static const char *const lines[] = { "", " ", "null", "[]", "1", "\"\"", "{}", "{", "}",
+		"{\"", "nul", "{\"v\":1}", "{\"v\" 1}", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[" };
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	_cleanup_free_ char *deep = malloc(200001);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_int_equal(decode(lines[i], &b->first), -EINVAL);
+	memset(deep, '[', 200000);
+	memcpy(deep, "{\"a\":", 5);
+	deep[200000] = '\0';
+	assert_int_equal(decode(deep, &b->first), -EINVAL);
+}
+
+static void test_a_line_cut_at_any_byte_is_refused(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line;
+
+	(void)state;
+	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++) {
+		data_any(&b->first, type);
+		encode(&b->first, b->line_buf, &line);
+		for (size_t len = 0; len < line.len - 1; len++) {
+			_cleanup_free_ char *cut = malloc(len ? len : 1);
+
+			memcpy(cut, line.buf, len);
+			assert_int_equal(record_decode_json(cut, len, &b->second), -EINVAL);
+		}
+	}
+}
+
+static void test_a_line_with_any_byte_changed_never_breaks(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	struct text line, out;
+
+	(void)state;
+	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++) {
+		data_any(&b->first, type);
+		encode(&b->first, b->line_buf, &line);
+		for (size_t i = 0; i < line.len - 1; i++) {
+			char was = line.buf[i];
+
+			line.buf[i] = (char)(was ^ (1 << i % 8));
+			if (record_decode_json(line.buf, line.len - 1, &b->second) == 0) {
+				out = (struct text){ .buf = b->again_buf,
+					.size = RECORD_LINE_SIZE };
+				record_format_text(&b->second, 0, &out);
+				assert_false(out.overflow);
+			}
+			line.buf[i] = was;
+		}
+	}
+}
+
+/* Zeros at the end of a histogram are left out, and come back. */
+static void test_counts(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	const char *histogram;
+	struct text line;
+
+	(void)state;
+	data_device(&b->first);
+	memset(b->first.device.queue_histogram, 0, sizeof(b->first.device.queue_histogram));
+	b->first.device.device_histogram[RECORD_HISTOGRAM_MAX - 1] = UINT64_MAX;
+	encode(&b->first, b->line_buf, &line);
+	assert_non_null(strstr(line.buf, "\"queue_histogram\":[],\"device_histogram\":[0,1,0,0,1233,0,"));
+	assert_non_null(strstr(line.buf, ",0,18446744073709551615],\"in_flight\":12,"));
+	assert_int_equal(record_decode_json(line.buf, line.len - 1, &b->second), 0);
+	assert_memory_equal(&b->first, &b->second, sizeof(b->first));
+	/* One more than there is room for. */
+	histogram = strstr(line.buf, "[0,1,");
+	memmove(line.buf + (histogram - line.buf) + 3, histogram + 1, line.len - (size_t)(histogram - line.buf));
+	memcpy(line.buf + (histogram - line.buf), "[0,", 3);
+	assert_int_equal(record_decode_json(line.buf, line.len + 1, &b->second), -EINVAL);
+}
+
+static void assert_text(const struct record *r, const char *expected)
+{
+	char buf[8192];
+	struct text out = TEXT_ON(buf);
+
+	record_format_text(r, DATA_MONO_NS, &out);
+	assert_string_equal(buf, expected);
+}
+
+static void test_text_for_people(void **state)
+{
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+
+	(void)state;
+	data_open(r);
+	/* Paths with the same answer share its line. */
+	r->open.coverage[2] = r->open.coverage[0];
+	text_copy(r->open.coverage[2].path, sizeof(r->open.coverage[2].path), "write");
+	r->open.coverage_count = 3;
+	assert_text(r, "incident 20261120T031207Z-3f9c\n"
+		       "  opened    2026-11-20T03:12:07.123456Z on db1, kernel 6.1.0-28-amd64, "
+		       "iostall 1.0\n"
+		       "  trigger   utilisation 97.25 %, threshold 90 %, device sdb\n"
+		       "  armed     after 3.4 ms, operations from 100 ms on\n"
+		       "  coverage  read, write: vfs by fentry\n"
+		       "  coverage  fsync: not seen (no probe for it is enabled)\n");
+	data_sample(r);
+	assert_text(r, "   -3.000s  sample  iowait 23.5% busy 40%  psi io 74/48.25%  memory 0/0%  "
+		       "blocked 3, 2 of the watched threads  | sdb util 100% in-flight 12 "
+		       "r/w await 510.5/0 ms nothing finished for 2.00 s\n");
+	data_operation(r, RECORD_STALL);
+	assert_text(r, "  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "
+		       "/var/lib/mysql/shop/orders.ibd  16384 bytes at 1048576  sdb  "
+		       "waits for page  mariadb.service\n"
+		       "            at io_schedule < folio_wait_bit_common < filemap_read\n");
+	r->operation.ret = -EIO;
+	r->operation.kstack[0] = '\0';
+	assert_text(r, "  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "
+		       "/var/lib/mysql/shop/orders.ibd  16384 bytes at 1048576  sdb  "
+		       "failed: EIO  waits for page  mariadb.service\n");
+	data_operation(r, RECORD_STUCK);
+	r->operation.fd = -1;
+	r->operation.offset = -1;
+	r->operation.dev_name[0] = '\0';
+	r->operation.kstack[0] = '\0';
+	assert_text(r, "  +12.345s  STUCK    >=512 ms  mariadbd[2211/2230] read  "
+		       "/var/lib/mysql/shop/orders.ibd  16384 bytes  8:16  state D in io_schedule  "
+		       "waits for page  mariadb.service\n");
+	data_device(r);
+	assert_text(r, "  +23.400s  disk    sdb has finished nothing for 2.00 s  1234 requests, read 18.8 "
+		       "MiB, written 480.0 KiB  queue p50 12 us p99 2.0 ms max 450 ms  device p50 340 ms "
+		       "p99 1.90 s max 4.20 s  12 in flight, the oldest for 4.50 s, mariadbd[2211/2230] "
+		       "/var/lib/mysql/shop/orders.ibd\n");
+	r->device.final = false;
+	r->device.oldest_tid = 0;
+	r->device.oldest_path[0] = '\0';
+	r->device.dev_name[0] = '\0';
+	assert_text(r, "  +23.400s  NOTHING ENDS  8:16 has finished nothing for 2.00 s  12 in flight, the "
+		       "oldest for 4.50 s\n");
+	data_io_by(r);
+	assert_text(r, "  +23.400s  io by   file  sdb 97.5%  mariadbd[2211/2230]  "
+		       "/var/lib/mysql/shop/orders.ibd  read 18.8 MiB, written 16.0 KiB in 1200 requests  "
+		       "mariadb.service  inferred\n");
+	data_kernel(r);
+	assert_text(r, "   +4.400s  kernel  warning  nvme nvme0: I/O 12 QID 3 timeout, aborting\n");
+	data_close(r);
+	assert_text(r, "incident 20261120T031207Z-3f9c\n"
+		       "  closed    after 23.40 s: clear\n"
+		       "  seen      12 stalls, 3 stuck operations in 14 lines, longest 4.20 s\n"
+		       "  lost      return_missed 2\n"
+		       "  cost      cpu 12 ms, armed after 3.4 ms, attach 2.1 ms, detach 140 ms, "
+		       "memory 9.0 MiB\n");
+}
+
+static void test_text_lets_no_control_character_through(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	unsigned int seed = 42;
+
+	(void)state;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		struct text out = { .buf = b->line_buf, .size = RECORD_LINE_SIZE };
+
+		data_random(&b->first, i % RECORD_TYPE_COUNT, &seed);
+		record_format_text(&b->first, b->first.mono_ns, &out);
+		assert_false(out.overflow);
+		for (size_t k = 0; k < out.len; k++) {
+			unsigned char c = (unsigned char)out.buf[k];
+
+			assert_true((c >= 0x20 && c != 0x7f) || c == '\n');
+			/* C1 as UTF-8. */
+			assert_false(c == 0xc2 && (unsigned char)out.buf[k + 1] < 0xa0);
+		}
+	}
+}
+
+static void test_a_path_cannot_start_a_line(void **state)
+{
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	char buf[8192];
+	struct text out = TEXT_ON(buf);
+
+	(void)state;
+	data_operation(r, RECORD_STALL);
+	text_copy(r->operation.path, sizeof(r->operation.path), "/a\n\x1b[2Jb\xff");
+	r->operation.kstack[0] = '\0';
+	record_format_text(r, 0, &out);
+	assert_ptr_equal(strchr(buf, '\n'), buf + out.len - 1);
+	assert_non_null(strstr(buf, "/a\\x0a\\x1b[2Jb\xef\xbf\xbd"));
+}
+
+static void test_durations(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{ 0, "0 us" }, { 999999, "999 us" }, { 3412000, "3.4 ms" },
+		{ 512 * NSEC_PER_MSEC, "512 ms" }, { 3219 * NSEC_PER_MSEC, "3.21 s" },
+		{ 123 * NSEC_PER_SEC, "2m03s" }, { 3720 * NSEC_PER_SEC, "1h02m" },
+		{ UINT64_MAX, "5124095h34m" },
+	};
+	char buf[64];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct text t = TEXT_ON(buf);
+
+		record_add_duration(&t, cases[i].ns);
+		assert_string_equal(buf, cases[i].text);
+	}
+}
+
+static void test_ids(void **state)
+{
+	char id[RECORD_ID_SIZE];
+
+	(void)state;
+	record_make_id(DATA_REAL_NS, 0xabc3f9c, id);
+	assert_string_equal(id, DATA_ID);
+	assert_true(record_id_is_valid(id, strlen(id)));
+	assert_false(record_id_is_valid(id, strlen(id) - 1));
+	assert_true(record_id_real_ns(id) == DATA_REAL_NS / NSEC_PER_SEC * NSEC_PER_SEC);
+	assert_true(record_id_real_ns("99999999T999999Z-0000") == 0);
+	assert_true(record_file_name_is_valid(DATA_ID ".jsonl"));
+	assert_false(record_file_name_is_valid(DATA_ID ".jsonl.part"));
+	assert_false(record_file_name_is_valid("." DATA_ID ".jsonl"));
+	assert_false(record_file_name_is_valid(DATA_ID ".json"));
+	assert_false(record_file_name_is_valid("20261120T031207z-3f9c.jsonl"));
+	assert_false(record_file_name_is_valid("20261120T031207Z-3f9C.jsonl"));
+	assert_false(record_file_name_is_valid("0026112xT031207Z-3f9c.jsonl"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random_records_round_trip),
+		cmocka_unit_test(test_plain_records_round_trip_member_by_member),
+		cmocka_unit_test(test_the_worst_line_fits),
+		cmocka_unit_test(test_a_stall_is_exactly_this_line),
+		cmocka_unit_test(test_a_close_is_exactly_this_line),
+		cmocka_unit_test(test_what_is_not_known_is_null),
+		cmocka_unit_test(test_numbers_go_to_their_limits),
+		cmocka_unit_test(test_bytes_that_are_not_utf8_fit_again),
+		cmocka_unit_test(test_each_wrong_member_is_refused),
+		cmocka_unit_test(test_nothing_but_an_object_is_a_record),
+		cmocka_unit_test(test_a_line_cut_at_any_byte_is_refused),
+		cmocka_unit_test(test_a_line_with_any_byte_changed_never_breaks),
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_text_for_people),
+		cmocka_unit_test(test_text_lets_no_control_character_through),
+		cmocka_unit_test(test_a_path_cannot_start_a_line),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_ids),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test_watch_tree.h"
+
+#include "watch/rules.h"
+
+#define FIRINGS_MAX 8
+
+struct rig {
+	struct tree *tree;
+	struct watch *watch;
+	struct rules *rules;
+	struct config_rule config[CONFIG_RULE_COUNT];
+	struct rules_firing firings[FIRINGS_MAX];
+	/* What the next sample says. */
+	unsigned int busy, iowait, blocked_tasks;
+	uint64_t psi_some_us, psi_full_us;
+	struct {
+		uint64_t reads, read_ms, inflight, io_ms;
+		bool absent;
+	} disks[2];
+};
+
+static void rig_put(struct rig *rig)
+{
+	char text[512] = "";
+
+	for (unsigned int i = 0; i < 2; i++) {
+		size_t len = strlen(text);
+
+		if (rig->disks[i].absent)
+			continue;
+		snprintf(text + len, sizeof(text) - len,
+			"8 %u sd%c %lu 0 0 %lu 0 0 0 0 %lu %lu 0\n", i * 16, 'a' + i,
+			rig->disks[i].reads, rig->disks[i].read_ms, rig->disks[i].inflight,
+			rig->disks[i].io_ms);
+	}
+	tree_put(rig->tree, "proc/diskstats", "%s", text);
+	tree_put_stat(rig->tree, rig->busy, rig->iowait, rig->blocked_tasks);
+	tree_put_psi(rig->tree, "io", rig->psi_some_us, rig->psi_full_us);
+}
+
+/* All rules off, so that a test switches on the one it is about; the thresholds are the defaults.
+ */
+static struct rig rig_new(struct tree *t)
+{
+	static const struct config_rule defaults[CONFIG_RULE_COUNT] = {
+#define RULE(rule_name, set_, clear_, hold, unit, scope, source, help)                             \
+	[CONFIG_RULE_##rule_name] = {                                                              \
+		.set = (set_),                                                                     \
+		.clear = (clear_),                                                                 \
+		.hold_samples = (hold),                                                            \
+		.cooldown_ns = 60 * NSEC_PER_SEC,                                                  \
+	},
+#include "watch/rules.def"
+#undef RULE
+	};
+	struct rig rig = { .tree = t };
+
+	memcpy(rig.config, defaults, sizeof(defaults));
+	rig_put(&rig);
+	rig.watch = tree_watch(t);
+	assert_int_equal(rules_new(rig.config, &rig.rules), 0);
+	return rig;
+}
+
+static void rig_free(struct rig *rig)
+{
+	rules_free(rig->rules);
+	watch_free(rig->watch);
+}
+
+static struct config_rule *rig_enable(struct rig *rig, enum config_rule_name rule)
+{
+	rig->config[rule].enabled = true;
+	rules_reload(rig->rules, rig->config);
+	return &rig->config[rule];
+}
+
+static size_t rig_step(struct rig *rig, uint64_t passed_ms)
+{
+	rig_put(rig);
+	tree_sample(rig->tree, rig->watch, passed_ms);
+	return rules_evaluate(rig->rules, rig->watch, rig->tree->now_ns, rig->firings, FIRINGS_MAX);
+}
+
+/* One second with so much iowait, in percent of two CPUs. */
+static size_t iowait_step(struct rig *rig, unsigned int pct)
+{
+	rig->iowait += 2 * pct;
+	return rig_step(rig, 1000);
+}
+
+static void test_hold_clear_and_cooldown(void **state)
+{
+	struct rig rig = rig_new(*state);
+	const struct rules_firing *f = &rig.firings[0];
+
+	rig_enable(&rig, CONFIG_RULE_iowait);
+	assert_int_equal(rules_evaluate(rig.rules, rig.watch, 0, rig.firings, FIRINGS_MAX), 0);
+	assert_int_equal(rig_step(&rig, 0), 0);
+	assert_int_equal(iowait_step(&rig, 30), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	assert_int_equal(iowait_step(&rig, 19), 0); /* one sample below starts the hold anew */
+	assert_int_equal(iowait_step(&rig, 30), 0);
+	assert_int_equal(iowait_step(&rig, 21), 1);
+	assert_int_equal(f->rule, CONFIG_RULE_iowait);
+	assert_string_equal(f->name, "iowait");
+	assert_string_equal(f->unit, "%");
+	assert_int_equal(f->scope, RULES_SCOPE_host);
+	assert_string_equal(f->device, "");
+	assert_int_equal(f->pid, 0);
+	assert_float_equal((float)f->value, 21, 1e-4f);
+	assert_float_equal((float)f->threshold, 20, 1e-4f);
+	assert_int_equal(rules_active(rig.rules), 1);
+
+	/* Fired once, active between the thresholds, over below the lower one. */
+	assert_int_equal(iowait_step(&rig, 50), 0);
+	assert_int_equal(iowait_step(&rig, 10), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	assert_int_equal(iowait_step(&rig, 9), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+
+	/* Not again within the cooldown, again behind it. */
+	for (unsigned int i = 0; i < 56; i++)
+		assert_int_equal(iowait_step(&rig, 50), 0);
+	assert_int_equal(iowait_step(&rig, 50), 1);
+	/* And once more after each cooldown while it stays over. */
+	for (unsigned int i = 0; i < 59; i++)
+		assert_int_equal(iowait_step(&rig, 50), 0);
+	assert_int_equal(iowait_step(&rig, 50), 1);
+	assert_int_equal(rules_active(rig.rules), 1);
+	rig_free(&rig);
+}
+
+static void test_exactly_the_threshold_is_not_over(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_iowait);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 5; i++)
+		assert_int_equal(iowait_step(&rig, 20), 0);
+	rig_free(&rig);
+}
+
+static void test_no_cooldown_and_clear_at_zero(void **state)
+{
+	struct rig rig = rig_new(*state);
+	struct config_rule *rule = rig_enable(&rig, CONFIG_RULE_iowait);
+
+	*rule = (struct config_rule){ .enabled = true, .set = 20, .clear = 0 };
+	rules_reload(rig.rules, rig.config);
+	rig_step(&rig, 0);
+	assert_int_equal(iowait_step(&rig, 30), 1);
+	assert_int_equal(iowait_step(&rig, 30), 0);
+	assert_int_equal(iowait_step(&rig, 1), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	assert_int_equal(iowait_step(&rig, 0), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	assert_int_equal(iowait_step(&rig, 30), 1);
+
+	/* What is switched off is not active any more. */
+	rule->enabled = false;
+	rules_reload(rig.rules, rig.config);
+	assert_int_equal(iowait_step(&rig, 30), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_state_of_each_device(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_utilisation);
+	rig_step(&rig, 0);
+	rig.disks[0].inflight = 1;
+	rig.disks[0].io_ms += 950;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rig.disks[0].io_ms += 950;
+	rig.disks[1].inflight = 1;
+	rig.disks[1].io_ms += 990;
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].device, "sda");
+	assert_string_equal(rig.firings[0].name, "utilisation");
+	assert_float_equal((float)rig.firings[0].value, 95, 1e-4f);
+
+	/* sda is below its clear threshold when sdb fires: one cooldown does not hold the other. */
+	rig.disks[0].io_ms += 100;
+	rig.disks[1].io_ms += 990;
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].device, "sdb");
+	assert_int_equal(rules_active(rig.rules), 1);
+
+	/* A device that is gone is over; back again it is another one, without hold and cooldown.
+	 */
+	rig.disks[1].absent = true;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig.disks[1].absent = false;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rig.disks[1].io_ms += 990;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rig.disks[1].io_ms += 990;
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	rig_free(&rig);
+}
+
+/* What is still going on after an incident and its cooldown is told as if it fired now. */
+static void test_first_active(void **state)
+{
+	struct rig rig = rig_new(*state);
+	struct rules_firing firing;
+
+	rig_enable(&rig, CONFIG_RULE_utilisation);
+	rig_step(&rig, 0);
+	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
+	rig.disks[1].inflight = 1;
+	for (unsigned int i = 0; i < 3; i++) {
+		rig.disks[1].io_ms += 950;
+		rig_step(&rig, 1000);
+	}
+	rig.disks[1].io_ms += 800;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_string_equal(firing.name, "utilisation");
+	assert_string_equal(firing.device, "sdb");
+	assert_float_equal((float)firing.value, 80, 1e-4f);
+	assert_float_equal((float)firing.threshold, 90, 1e-4f);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
+	rig_free(&rig);
+}
+
+/* Busy all the interval, but nothing in flight now: it has caught up. */
+static void test_utilisation_needs_a_request_in_flight(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_utilisation);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 5; i++) {
+		rig.disks[0].io_ms += 1000;
+		assert_int_equal(rig_step(&rig, 1000), 0);
+	}
+	rig.disks[0].inflight = 1;
+	rig.disks[0].io_ms += 1000;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rig.disks[0].io_ms += 1000;
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	/* The same does not end it. */
+	rig.disks[0].inflight = 0;
+	rig.disks[0].io_ms += 1000;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	rig_free(&rig);
+}
+
+/*
+ * A host that was suspended for an hour has an hour's deltas, and an hour to divide them by: a gap
+ * between two readings makes no rate larger than it was.
+ */
+static void test_gap_between_readings(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_iowait)->hold_samples = 1;
+	rig_enable(&rig, CONFIG_RULE_utilisation)->hold_samples = 1;
+	rig_enable(&rig, CONFIG_RULE_psi_io_full)->hold_samples = 1;
+	rig_step(&rig, 0);
+	rig.disks[0].inflight = 1;
+	rig.disks[0].io_ms += 5000;
+	rig.iowait += 1000;
+	rig.psi_full_us += 5000000;
+	assert_int_equal(rig_step(&rig, 3600000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_hung_without_utilisation(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_hung);
+	rig_step(&rig, 0);
+	rig.disks[1].inflight = 2;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rig_step(&rig, 1001), 1);
+	assert_string_equal(rig.firings[0].device, "sdb");
+	assert_string_equal(rig.firings[0].unit, "s");
+	assert_float_equal((float)rig.firings[0].value, 3.001, 1e-4f);
+	rig.disks[1].reads++;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_await(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_await);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig.disks[0].reads += 10;
+		rig.disks[0].read_ms += 6000;
+		assert_int_equal(rig_step(&rig, 1000), i);
+	}
+	assert_float_equal((float)rig.firings[0].value, 600, 1e-4f);
+	assert_string_equal(rig.firings[0].unit, "ms");
+	rig_free(&rig);
+}
+
+static void test_pressure_and_cpu_seconds(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	rig_enable(&rig, CONFIG_RULE_psi_io_some);
+	rig_enable(&rig, CONFIG_RULE_iowait_cpus)->set = 1.5;
+	rig.config[CONFIG_RULE_iowait_cpus].clear = 1;
+	rules_reload(rig.rules, rig.config);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		rig.psi_full_us += 210000;
+		rig.psi_some_us += 610000;
+		rig.iowait += 160;
+		assert_int_equal(rig_step(&rig, 1000), i == 0 ? 0 : i == 1 ? 2 : 1);
+		if (i == 1) {
+			assert_string_equal(rig.firings[0].name, "iowait_cpus");
+			assert_float_equal((float)rig.firings[0].value, 1.6, 1e-4f);
+			assert_string_equal(rig.firings[1].name, "psi_io_full");
+		}
+	}
+	assert_string_equal(rig.firings[0].name, "psi_io_some");
+	assert_int_equal(rules_active(rig.rules), 3);
+
+	/* A kernel without PSI: nothing fires, and what was active is over. */
+	tree_put(rig.tree, "proc/pressure/io", "%s", "");
+	tree_sample(rig.tree, rig.watch, 1000);
+	assert_int_equal(rules_evaluate(rig.rules, rig.watch, rig.tree->now_ns, rig.firings, 8), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_blocked_threads(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig;
+
+	tree_list_add(&t->process, "mariadbd");
+	/* One of many, as a frozen file system shows it, is enough. */
+	for (int tid = 10; tid < 15; tid++)
+		tree_put_thread(t, 10, tid, "mariadbd", tid == 13 ? 'D' : 'S', 500, 9);
+	rig = rig_new(t);
+	rig_enable(&rig, CONFIG_RULE_blocked);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_int_equal(rig.firings[0].scope, RULES_SCOPE_process);
+	assert_int_equal(rig.firings[0].pid, 10);
+	assert_int_equal(rig.firings[0].tid, 13);
+	assert_float_equal((float)rig.firings[0].value, 1, 1e-4f);
+	tree_put_thread(t, 10, 13, "mariadbd", 'S', 500, 10);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+/* Those that do not fit what the caller gave fire at the next sample. */
+static void test_more_than_asked_for(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_hung);
+	rig_step(&rig, 0);
+	rig.disks[0].inflight = rig.disks[1].inflight = 1;
+	rig_step(&rig, 1000);
+	rig_put(&rig);
+	tree_sample(rig.tree, rig.watch, 4000);
+	assert_int_equal(rules_evaluate(rig.rules, rig.watch, rig.tree->now_ns, rig.firings, 0), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	tree_sample(rig.tree, rig.watch, 1000);
+	assert_int_equal(rules_evaluate(rig.rules, rig.watch, rig.tree->now_ns, rig.firings, 1), 1);
+	assert_string_equal(rig.firings[0].device, "sda");
+	tree_sample(rig.tree, rig.watch, 1000);
+	assert_int_equal(rules_evaluate(rig.rules, rig.watch, rig.tree->now_ns, rig.firings, 1), 1);
+	assert_string_equal(rig.firings[0].device, "sdb");
+	assert_int_equal(rules_active(rig.rules), 2);
+	rig_free(&rig);
+}
+
+/* The sample keeps eight disks; the ninth must fire all the same. */
+static void test_all_disks_are_judged(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+	char text[4096] = "";
+
+	rig_enable(&rig, CONFIG_RULE_await)->hold_samples = 1;
+	rules_reload(rig.rules, rig.config);
+	for (unsigned int round = 0; round < 2; round++) {
+		text[0] = '\0';
+		for (unsigned int i = 0; i < 20; i++) {
+			size_t len = strlen(text);
+
+			/* The busy ones are quick, the idle sd19 answers one request in a second.
+			 */
+			snprintf(text + len, sizeof(text) - len,
+				"8 %u sd%u %u 0 0 %u 0 0 0 0 0 %u 0\n", i, i, round,
+				i == 19 ? round * 900 : 0, i == 19 ? 0 : round * 500);
+		}
+		tree_put(t, "proc/diskstats", "%s", text);
+		tree_sample(t, rig.watch, 1000);
+	}
+	for (uint32_t i = 0; i < WATCH_SAMPLE_DISKS_MAX; i++)
+		assert_string_not_equal(watch_last(rig.watch)->disks[i].name, "sd19");
+	assert_int_equal(rules_evaluate(rig.rules, rig.watch, t->now_ns, rig.firings, 8), 1);
+	assert_string_equal(rig.firings[0].device, "sd19");
+	rig_free(&rig);
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	for (enum config_rule_name rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
+		assert_true(strlen(rules_name(rule)) > 0);
+		assert_true(strlen(rules_unit(rule)) > 0);
+		assert_in_range(rules_scope(rule), RULES_SCOPE_host, RULES_SCOPE_process);
+	}
+	assert_string_equal(rules_name(CONFIG_RULE_psi_io_full), "psi_io_full");
+	assert_string_equal(rules_unit(CONFIG_RULE_blocked), "threads");
+	assert_null(rules_free(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(test_hold_clear_and_cooldown),
+		tree_test(test_exactly_the_threshold_is_not_over),
+		tree_test(test_no_cooldown_and_clear_at_zero),
+		tree_test(test_state_of_each_device),
+		tree_test(test_first_active),
+		tree_test(test_utilisation_needs_a_request_in_flight),
+		tree_test(test_gap_between_readings),
+		tree_test(test_hung_without_utilisation),
+		tree_test(test_await),
+		tree_test(test_pressure_and_cpu_seconds),
+		tree_test(test_blocked_threads),
+		tree_test(test_more_than_asked_for),
+		tree_test(test_all_disks_are_judged),
+		cmocka_unit_test(test_table),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The state machine: what opens an incident, what keeps it open, what ends it. */
+#include "test_session_setup.h"
+
+/* Steps */
+
+static bool is_idle(struct fixture *f)
+{
+	return state_of(f) == SESSION_IDLE;
+}
+
+static bool is_tracing(struct fixture *f)
+{
+	return state_of(f) == SESSION_TRACING;
+}
+
+static bool is_closed(struct fixture *f)
+{
+	return f->closed > 0;
+}
+
+static bool is_closed_twice(struct fixture *f)
+{
+	return f->closed > 1;
+}
+
+static bool busy_disk(struct fixture *f)
+{
+	f->iowait_step = 100; /* of 200 ticks: 50 % */
+	return true;
+}
+
+static bool calm_disk(struct fixture *f)
+{
+	f->iowait_step = 0;
+	return true;
+}
+
+static bool trigger_for_a_moment(struct fixture *f)
+{
+	assert_true(session_trigger(f->session, &manual, 1));
+	assert_int_equal(state_of(f), SESSION_TRACING);
+	return true;
+}
+
+static bool mark(struct fixture *f)
+{
+	f->mark_ns = clock_mono_ns();
+	return true;
+}
+
+static bool has_passed(const struct fixture *f, uint64_t ns)
+{
+	return clock_mono_ns() - f->mark_ns >= ns;
+}
+
+static bool clear_time_has_passed_twice(struct fixture *f)
+{
+	return has_passed(f, 2 * CLEAR_NS);
+}
+
+/* Tests */
+
+static void test_starts_idle(void **state)
+{
+	static const step steps[] = { mark, clear_time_has_passed_twice, is_idle, NULL };
+	struct fixture *f = *state;
+
+	assert_int_equal(state_of(f), SESSION_IDLE);
+	assert_string_equal(session_incident(f->session), "");
+	assert_int_equal(session_incidents_count(f->session), 0);
+	run(f, steps);
+	/* Nothing to stop, nothing to say. */
+	session_stop(f->session, "stopped");
+	assert_int_equal(f->closed, 0);
+	assert_int_equal(read_output(f)->count, 0);
+}
+
+static void test_manual_trigger_until_clear(void **state)
+{
+	static const step steps[] = { trigger_for_a_moment, is_closed, NULL };
+	struct fixture *f = *state;
+	const struct output *out;
+
+	run(f, steps);
+	assert_int_equal(state_of(f), SESSION_COOLDOWN);
+	assert_int_equal(session_incidents_count(f->session), 1);
+	assert_string_equal(f->closed_incident, session_incident(f->session));
+	assert_true(record_id_is_valid(f->closed_incident, strlen(f->closed_incident)));
+	assert_string_equal(f->close.reason, "clear");
+	assert_true(f->close.duration_ns >= CLEAR_NS);
+	assert_true(f->close.armed_ns <= f->close.duration_ns);
+	assert_true(f->close.rss_bytes > 0);
+
+	out = read_output(f);
+	assert_true(out->count >= 4);
+	assert_int_equal(out->lines[0].type, RECORD_OPEN);
+	assert_string_equal(out->lines[0].incident, f->closed_incident);
+	assert_string_equal(out->lines[0].open.trigger.rule, "manual");
+	assert_int_equal(out->lines[0].open.min_stall_ns, f->config.trace.min_stall_ns);
+	assert_true(out->lines[0].open.coverage_count > 0);
+	/* The sample from before comes first, and is said to be from before. */
+	assert_int_equal(out->lines[1].type, RECORD_SAMPLE);
+	assert_true(out->lines[1].sample.before_trigger);
+	assert_int_equal(out->lines[2].type, RECORD_SAMPLE);
+	assert_false(out->lines[2].sample.before_trigger);
+	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
+	assert_int_equal(count_type(out, RECORD_SAMPLE), f->close.samples);
+	assert_int_equal(count_type(out, RECORD_OPEN), 1);
+	assert_int_equal(count_type(out, RECORD_CLOSE), 1);
+}
+
+static void test_rule_opens_and_keeps_open(void **state)
+{
+	static const step steps[] = { busy_disk, is_tracing, mark, clear_time_has_passed_twice,
+		is_tracing, calm_disk, is_closed, NULL };
+	struct fixture *f = *state;
+	const struct output *out;
+	const struct record_trigger *trigger;
+
+	run(f, steps);
+	assert_string_equal(f->close.reason, "clear");
+	out = read_output(f);
+	trigger = &out->lines[0].open.trigger;
+	assert_string_equal(trigger->rule, "iowait");
+	assert_string_equal(trigger->unit, "%");
+	assert_string_equal(trigger->device, "");
+	assert_float_equal((float)trigger->value, 50, 0.1f);
+	assert_float_equal((float)trigger->threshold, 20, 0.1f);
+	assert_int_equal(count_type(out, RECORD_OPEN), 1);
+}
+
+static bool second_opens_after_the_cooldown(struct fixture *f)
+{
+	if (session_incidents_count(f->session) < 2)
+		return false;
+	/* The mark is of the sample that closed the first. */
+	assert_true(has_passed(f, COOLDOWN_NS - MS));
+	return true;
+}
+
+/* A disk that is busy again in the cooldown opens nothing before its end; then it does. */
+static void test_rule_waits_for_the_cooldown(void **state)
+{
+	static const step steps[] = { trigger_for_a_moment, is_closed, mark, busy_disk,
+		second_opens_after_the_cooldown, calm_disk, is_closed_twice, NULL };
+	struct fixture *f = *state;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	assert_int_equal(count_type(out, RECORD_OPEN), 2);
+	assert_int_equal(count_type(out, RECORD_CLOSE), 2);
+}
+
+static bool trigger_in_cooldown(struct fixture *f)
+{
+	const struct record_trigger rule = { .rule = "iowait" };
+	char before[RECORD_ID_SIZE];
+
+	assert_int_equal(state_of(f), SESSION_COOLDOWN);
+	assert_false(session_trigger(f->session, &rule, 0));
+	assert_int_equal(state_of(f), SESSION_COOLDOWN);
+	text_copy(before, sizeof(before), session_incident(f->session));
+	assert_true(session_trigger(f->session, &manual, 1));
+	assert_int_equal(state_of(f), SESSION_TRACING);
+	assert_string_not_equal(session_incident(f->session), before);
+	return true;
+}
+
+static bool cooldown_has_passed(struct fixture *f)
+{
+	/* That of the first incident must not end the second one's. */
+	assert_int_not_equal(state_of(f), SESSION_IDLE);
+	return has_passed(f, COOLDOWN_NS + 20 * MS);
+}
+
+static void test_manual_trigger_in_cooldown(void **state)
+{
+	static const step steps[] = { trigger_for_a_moment, is_closed, mark, trigger_in_cooldown,
+		is_closed_twice, is_idle, NULL };
+	struct fixture *f = *state;
+
+	run(f, steps);
+	assert_int_equal(session_incidents_count(f->session), 2);
+	/* The calm of the first one does not count for the second. */
+	assert_true(f->close.duration_ns >= CLEAR_NS);
+}
+
+/* Neither does the time that the first one was to be held open. */
+static void test_stopped_hold_is_over(void **state)
+{
+	static const step steps[] = { is_closed_twice, NULL };
+	struct fixture *f = *state;
+
+	assert_true(session_trigger(f->session, &manual, GUARD_NS));
+	session_stop(f->session, "stopped");
+	assert_true(session_trigger(f->session, &manual, 1));
+	run(f, steps);
+	assert_string_equal(f->close.reason, "clear");
+}
+
+static bool trigger_for_long(struct fixture *f)
+{
+	assert_true(session_trigger(f->session, &manual, COOLDOWN_NS + 200 * MS));
+	return true;
+}
+
+static void test_cooldown_of_the_incident_before(void **state)
+{
+	static const step steps[] = { trigger_for_a_moment, is_closed, mark, trigger_for_long,
+		cooldown_has_passed, is_tracing, is_closed_twice, is_idle, NULL };
+	struct fixture *f = *state;
+
+	run(f, steps);
+	assert_int_equal(session_incidents_count(f->session), 2);
+}
+
+static bool extend(struct fixture *f)
+{
+	char before[RECORD_ID_SIZE];
+
+	text_copy(before, sizeof(before), session_incident(f->session));
+	assert_true(session_trigger(f->session, &manual, 4 * CLEAR_NS));
+	/* The shorter one does not take back what the longer one asked for. */
+	assert_true(session_trigger(f->session, &manual, 1));
+	assert_string_equal(session_incident(f->session), before);
+	assert_int_equal(session_incidents_count(f->session), 1);
+	return true;
+}
+
+static void test_trigger_extends_an_open_incident(void **state)
+{
+	static const step steps[] = { trigger_for_a_moment, mark, extend, is_closed, NULL };
+	struct fixture *f = *state;
+
+	run(f, steps);
+	assert_true(has_passed(f, 5 * CLEAR_NS));
+	assert_int_equal(count_type(read_output(f), RECORD_OPEN), 1);
+}
+
+static bool trigger_for_ever(struct fixture *f)
+{
+	assert_true(session_trigger(f->session, &manual, UINT64_MAX));
+	return true;
+}
+
+static void test_longest_hold_there_is(void **state)
+{
+	static const step steps[] = { mark, trigger_for_ever, clear_time_has_passed_twice, NULL };
+	struct fixture *f = *state;
+
+	run(f, steps);
+	assert_int_equal(state_of(f), SESSION_TRACING);
+}
+
+static void test_max_time(void **state)
+{
+	static const step steps[] = { busy_disk, mark, is_closed, NULL };
+	struct fixture *f = *state;
+
+	f->config.incident.max_time_ns = 50 * MS;
+	run(f, steps);
+	assert_string_equal(f->close.reason, "max_time");
+	assert_true(f->close.duration_ns >= 50 * MS);
+	assert_int_equal(state_of(f), SESSION_COOLDOWN);
+	/* Its timer must not end the next incident. */
+	assert_true(session_trigger(f->session, &manual, 1));
+	assert_int_equal(state_of(f), SESSION_TRACING);
+}
+
+static void test_stop(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_true(session_trigger(f->session, &manual, NSEC_PER_SEC));
+	session_stop(f->session, "stopped");
+	assert_int_equal(f->closed, 1);
+	assert_string_equal(f->close.reason, "stopped");
+	assert_int_equal(state_of(f), SESSION_COOLDOWN);
+	session_stop(f->session, "stopped");
+	assert_int_equal(f->closed, 1);
+	/* No sample had been taken: none is written. */
+	assert_int_equal(read_output(f)->count, 2);
+}
+
+static void test_state_names(void **state)
+{
+	(void)state;
+	assert_string_equal(session_state_name(SESSION_IDLE), "idle");
+	assert_string_equal(session_state_name(SESSION_TRACING), "tracing");
+	assert_string_equal(session_state_name(SESSION_DRAINING), "draining");
+	assert_string_equal(session_state_name(SESSION_COOLDOWN), "cooldown");
+	assert_null(session_free(NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		session_test(test_starts_idle),
+		session_test(test_manual_trigger_until_clear),
+		session_test(test_rule_opens_and_keeps_open),
+		session_test(test_rule_waits_for_the_cooldown),
+		session_test(test_manual_trigger_in_cooldown),
+		session_test(test_stopped_hold_is_over),
+		session_test(test_cooldown_of_the_incident_before),
+		session_test(test_trigger_extends_an_open_incident),
+		session_test(test_longest_hold_there_is),
+		session_test(test_max_time),
+		session_test(test_stop),
+		cmocka_unit_test(test_state_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a thread waits for, by real stacks of kernels 5.10 to 7.2. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "enrich/waits.h"
+#include "util/cleanup.h"
+
+static const struct {
+	const char *stack;
+	const char *waits_for;
+} cases[] = {
+	{ "io_schedule+0x46\nfolio_wait_bit_common+0x13d\nfilemap_get_pages+0x5f\nfilemap_read+0xd9\n"
+	  "vfs_read+0x201", "page" },
+	{ "io_schedule\nwait_on_page_bit_common\ngeneric_file_buffered_read\nnew_sync_read", "page" },
+	{ "schedule+0x5e\njbd2_log_wait_commit+0xd0\next4_sync_file+0x1a5\ndo_fsync+0x38",
+	  "journal commit" },
+	{ "schedule\nwait_transaction_locked\nadd_transaction_credits\nstart_this_handle",
+	  "journal commit" },
+	{ "schedule\nio_schedule_timeout\nbalance_dirty_pages\nbalance_dirty_pages_ratelimited_flags\n"
+	  "generic_perform_write", "dirty throttling" },
+	{ "percpu_rwsem_wait\n__percpu_down_read\nvfs_write\n__x64_sys_pwrite64",
+	  "frozen file system" },
+	{ "io_schedule\nblk_mq_get_tag\n__blk_mq_alloc_requests\nblk_mq_submit_bio", "request slot" },
+	{ "io_schedule\nrq_qos_wait\nwbt_wait\n__rq_qos_throttle", "block throttling" },
+	{ "schedule\nrwsem_down_write_slowpath\ndown_write_killable\nvm_mmap_pgoff",
+	  "read-write lock" },
+	{ "io_schedule\n__iomap_dio_rw\niomap_dio_rw\next4_file_read_iter", "device" },
+	/* What many reasons share gives way to the reason. */
+	{ "io_schedule\nsubmit_bio_wait\nblkdev_issue_flush\next4_sync_file", "device flush" },
+	{ "io_schedule\nfolio_wait_bit_common\nfolio_wait_writeback\n__filemap_fdatawait_range",
+	  "writeback" },
+	{ "io_schedule\nsubmit_bio_wait\nblkdev_read\nvfs_read\nksys_read\nfilemap_fault", "device" },
+	/* Nothing is guessed. */
+	{ "schedule\nfutex_wait_queue\nfutex_wait\ndo_futex", "" },
+	{ "0xffffffff81000110\n0xffffffff81000205", "" },
+	{ "", "" },
+};
+
+static void test_real_stacks(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_string_equal(waits_for(cases[i].stack), cases[i].waits_for);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_real_stacks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "test_watch_tree.h"
+
+#define assert_real(a, b) assert_float_equal((float)(a), (float)(b), 1e-4f)
+
+struct row {
+	const char *name;
+	uint32_t major, minor;
+	uint64_t reads, read_sectors, read_ms, writes, write_sectors, write_ms;
+	uint64_t inflight, io_ms, weighted_ms, flushes;
+};
+
+static void put_rows(struct tree *t, const struct row *rows, size_t count)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	for (size_t i = 0; i < count; i++) {
+		const struct row *r = &rows[i];
+
+		fprintf(f, "%4u %7u %s %lu 0 %lu %lu %lu 0 %lu %lu %lu %lu %lu 0 0 0 0 %lu 0\n",
+			r->major, r->minor, r->name, r->reads, r->read_sectors, r->read_ms,
+			r->writes, r->write_sectors, r->write_ms, r->inflight, r->io_ms,
+			r->weighted_ms, r->flushes);
+	}
+	fclose(f);
+	tree_put_bytes(t, "proc/diskstats", text, size);
+	free(text);
+}
+
+static const struct watch_disk *find_disk(const struct watch_sample *s, const char *name)
+{
+	for (uint32_t i = 0; i < s->disks_count; i++)
+		if (strcmp(s->disks[i].name, name) == 0)
+			return &s->disks[i];
+	return NULL;
+}
+
+/* Any judged disk, kept in the sample or not. */
+static const struct watch_disk *find_slot(
+	const struct watch *w, const char *name, uint32_t *ret_serial)
+{
+	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
+		const struct watch_disk *disk = watch_disk_in_slot(w, slot, ret_serial);
+
+		if (disk && strcmp(disk->name, name) == 0)
+			return disk;
+	}
+	return NULL;
+}
+
+static void test_rates(void **state)
+{
+	struct tree *t = *state;
+	struct row row = { "sda", 8, 0, 100, 800, 500, 50, 400, 250, 0, 1000, 2000, 7 };
+	const struct watch_disk *disk;
+	struct watch *w;
+
+	put_rows(t, &row, 1);
+	w = tree_watch(t);
+	disk = find_disk(tree_sample(t, w, 0), "sda");
+	assert_non_null(disk);
+	assert_int_equal(disk->major, 8);
+	assert_int_equal(disk->minor, 0);
+	assert_real(disk->util_pct, 0);
+	assert_real(disk->queue, 0);
+	assert_int_equal(disk->read_bytes, 0);
+
+	row = (struct row){ "sda", 8, 0, 110, 880, 700, 54, 416, 270, 3, 1500, 6000, 9 };
+	put_rows(t, &row, 1);
+	/* Measured, not nominal: 2 s passed between two samples of a 1 s watch. */
+	disk = find_disk(tree_sample(t, w, 2000), "sda");
+	assert_real(disk->util_pct, 25);
+	assert_int_equal(disk->inflight, 3);
+	assert_real(disk->read_await_ms, 20);
+	assert_real(disk->write_await_ms, 5);
+	assert_real(disk->queue, 2);
+	assert_int_equal(disk->read_bytes, 80 * 512);
+	assert_int_equal(disk->write_bytes, 16 * 512);
+
+	/* Nothing finished: no await. More busy time than time: 100 %. */
+	row.io_ms += 1030;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_real(disk->util_pct, 100);
+	assert_real(disk->read_await_ms, 0);
+	watch_free(w);
+}
+
+static void test_wrap_of_milliseconds(void **state)
+{
+	struct tree *t = *state;
+	struct row row = { "sda", 8, 0, 10, 80, 4294967290, 0, 0, 0, 1, 4294966796, 4294965296, 0 };
+	const struct watch_disk *disk;
+	struct watch *w;
+
+	put_rows(t, &row, 1);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	row = (struct row){ "sda", 8, 0, 12, 96, 14, 0, 0, 0, 1, 0, 500, 0 };
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_real(disk->read_await_ms, 10);
+	assert_real(disk->util_pct, 50);
+	assert_real(disk->queue, 2.5);
+
+	/* A small step back is no wrap: the sums of the CPUs were read out of order. */
+	row.reads++;
+	row.weighted_ms -= 2;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_real(disk->queue, 0);
+	assert_real(disk->util_pct, 0);
+	watch_free(w);
+}
+
+static void test_reappearance(void **state)
+{
+	struct tree *t = *state;
+	struct row rows[] = {
+		{ "sda", 8, 0, 1000, 8000, 500, 0, 0, 0, 1, 1000, 2000, 0 },
+		{ "sdb", 8, 16, 1000, 8000, 500, 0, 0, 0, 1, 1000, 2000, 0 },
+	};
+	const struct watch_disk *disk;
+	uint32_t serial_a, serial_b, serial;
+	struct watch *w;
+
+	put_rows(t, rows, 2);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	tree_sample(t, w, 2000);
+	assert_int_equal(find_slot(w, "sda", &serial_a)->no_completion_ns, 2 * NSEC_PER_SEC);
+	assert_non_null(find_slot(w, "sdb", &serial_b));
+	assert_int_not_equal(serial_a, serial_b);
+
+	/* Fewer requests than before: another device under the same number. */
+	rows[0].reads = 5;
+	rows[0].read_sectors = 40;
+	put_rows(t, rows, 2);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_real(disk->util_pct, 0);
+	assert_int_equal(disk->read_bytes, 0);
+	assert_int_equal(disk->no_completion_ns, 0);
+	assert_non_null(find_slot(w, "sda", &serial));
+	assert_int_not_equal(serial, serial_a);
+
+	/* Gone, and back with higher counters: still another one, without rates at first. */
+	put_rows(t, rows, 1);
+	assert_null(find_disk(tree_sample(t, w, 1000), "sdb"));
+	assert_null(find_slot(w, "sdb", &serial));
+	assert_null(watch_disk_name(w, 8, 16));
+	rows[1].reads = 2000;
+	put_rows(t, rows, 2);
+	disk = find_disk(tree_sample(t, w, 1000), "sdb");
+	assert_real(disk->read_await_ms, 0);
+	assert_non_null(find_slot(w, "sdb", &serial));
+	assert_int_not_equal(serial, serial_b);
+	watch_free(w);
+}
+
+static void test_number_given_to_another_device(void **state)
+{
+	struct tree *t = *state;
+	struct row row = { "nvme0n1", 259, 0, 1000, 8000, 500, 0, 0, 0, 1, 1000, 2000, 0 };
+	const struct watch_disk *disk;
+	struct watch *w;
+
+	put_rows(t, &row, 1);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	row.name = "nvme1n1";
+	row.io_ms += 1000;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "nvme1n1");
+	assert_non_null(disk);
+	assert_real(disk->util_pct, 0);
+	assert_string_equal(watch_disk_name(w, 259, 0), "nvme1n1");
+	/* The new owner may be a partition. */
+	row.name = "nvme2n1p1";
+	tree_put(t, "sys/dev/block/259:0/partition", "1\n");
+	put_rows(t, &row, 1);
+	assert_int_equal(tree_sample(t, w, 1000)->disks_count, 0);
+	assert_string_equal(watch_disk_name(w, 259, 0), "nvme2n1p1");
+	watch_free(w);
+}
+
+static void test_which_rows_are_judged(void **state)
+{
+	static const struct row rows[] = {
+		{ .name = "loop0", .major = 7, .minor = 0 },
+		{ .name = "sda", .major = 8, .minor = 0 },
+		{ .name = "sda1", .major = 8, .minor = 1 },
+		{ .name = "nvme0n1", .major = 259, .minor = 0 },
+		{ .name = "nvme0n1p1", .major = 259, .minor = 1 },
+		{ .name = "dm-0", .major = 254, .minor = 0 },
+		{ .name = "md127", .major = 9, .minor = 127 },
+		{ .name = "zram0", .major = 253, .minor = 0 },
+	};
+	struct tree *t = *state;
+	const struct watch_sample *s;
+	struct watch_options options;
+	struct watch *w;
+
+	tree_put(t, "sys/dev/block/8:1/partition", "1\n");
+	tree_put(t, "sys/dev/block/259:1/partition", "1\n");
+	tree_list_add(&t->device_ignore, "zram*");
+	put_rows(t, rows, sizeof(rows) / sizeof(rows[0]));
+	w = tree_watch(t);
+	s = tree_sample(t, w, 0);
+	assert_int_equal(s->disks_count, 5);
+	assert_non_null(find_disk(s, "loop0"));
+	assert_non_null(find_disk(s, "sda"));
+	assert_non_null(find_disk(s, "nvme0n1"));
+	assert_non_null(find_disk(s, "dm-0"));
+	assert_non_null(find_disk(s, "md127"));
+	assert_string_equal(watch_disk_name(w, 8, 1), "sda1");
+	assert_string_equal(watch_disk_name(w, 253, 0), "zram0");
+	assert_null(watch_disk_name(w, 8, 2));
+
+	/* Looked up once: what appears later under the same row is not asked for again. */
+	tree_put(t, "sys/dev/block/8:0/partition", "1\n");
+	assert_non_null(find_disk(tree_sample(t, w, 1000), "sda"));
+	tree_remove(t, "sys/dev/block/8:0");
+
+	options = tree_options(t);
+	t->device = (struct config_list){ 0 };
+	tree_list_add(&t->device, "nvme*");
+	tree_list_add(&t->device, "zram0");
+	t->device_ignore.count = 0;
+	assert_int_equal(watch_reload(w, &options), 0);
+	s = tree_sample(t, w, 1000);
+	assert_int_equal(s->disks_count, 2);
+	assert_non_null(find_disk(s, "nvme0n1"));
+	assert_non_null(find_disk(s, "zram0"));
+	watch_free(w);
+}
+
+static void test_hung_device(void **state)
+{
+	struct tree *t = *state;
+	/* Utilisation stays 0, as on 5.10 while a device is stuck. */
+	struct row row = { "sda", 8, 0, 100, 800, 500, 0, 0, 0, 0, 1000, 2000, 0 };
+	const struct watch_disk *disk;
+	struct watch *w;
+
+	put_rows(t, &row, 1);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	row.inflight = 4;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_int_equal(disk->no_completion_ns, 0);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_int_equal(disk->no_completion_ns, NSEC_PER_SEC);
+	assert_real(disk->util_pct, 0);
+	row.inflight = 9;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 2500), "sda");
+	assert_int_equal(disk->no_completion_ns, 3500 * NSEC_PER_MSEC);
+
+	/* One that finishes starts the count anew, a flush as well as a read. */
+	row.flushes++;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_int_equal(disk->no_completion_ns, 0);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_int_equal(disk->no_completion_ns, NSEC_PER_SEC);
+
+	row.inflight = 0;
+	put_rows(t, &row, 1);
+	disk = find_disk(tree_sample(t, w, 1000), "sda");
+	assert_int_equal(disk->no_completion_ns, 0);
+	watch_free(w);
+}
+
+static void test_three_hundred_disks(void **state)
+{
+	struct tree *t = *state;
+	struct row rows[300] = { 0 };
+	char names[300][16];
+	const struct watch_sample *s;
+	struct watch_left_out left_out;
+	uint32_t serial;
+	struct watch *w;
+
+	for (uint32_t i = 0; i < 300; i++) {
+		snprintf(names[i], sizeof(names[i]), "sd%u", i);
+		rows[i] = (struct row){ .name = names[i], .major = 8, .minor = i, .io_ms = 5 };
+	}
+	put_rows(t, rows, 300);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	/* Utilisation rises with the number; the one that hangs says more than all of them. */
+	for (uint32_t i = 0; i < 300; i++)
+		rows[i].io_ms += i;
+	rows[3].inflight = 1;
+	put_rows(t, rows, 300);
+	tree_sample(t, w, 1000);
+	for (uint32_t i = 0; i < 300; i++)
+		rows[i].io_ms += i;
+	put_rows(t, rows, 300);
+	s = tree_sample(t, w, 1000);
+	assert_int_equal(s->disks_count, WATCH_SAMPLE_DISKS_MAX);
+	assert_int_equal(s->disks_left_out, 256 - WATCH_SAMPLE_DISKS_MAX);
+	assert_string_equal(s->disks[0].name, "sd3");
+	assert_string_equal(s->disks[1].name, "sd255");
+	assert_real(s->disks[1].util_pct, 25.5);
+	assert_string_equal(s->disks[7].name, "sd249");
+	assert_real(find_slot(w, "sd17", &serial)->util_pct, 1.7);
+	watch_get_left_out(w, &left_out);
+	assert_int_equal(left_out.disks, 300 - 256);
+
+	/* Room that is made is taken. */
+	put_rows(t, rows + 100, 200);
+	tree_sample(t, w, 1000);
+	tree_sample(t, w, 1000);
+	assert_non_null(find_slot(w, "sd299", &serial));
+	watch_get_left_out(w, &left_out);
+	assert_int_equal(left_out.disks, 0);
+	watch_free(w);
+}
+
+static void test_two_thousand_rows(void **state)
+{
+	struct tree *t = *state;
+	struct row *rows = calloc(2000, sizeof(*rows));
+	struct watch_left_out left_out;
+	char(*names)[16] = calloc(2000, sizeof(*names));
+	struct watch *w;
+
+	for (uint32_t i = 0; i < 2000; i++) {
+		snprintf(names[i], sizeof(names[i]), "sd%u", i);
+		rows[i] = (struct row){ .name = names[i], .major = 8, .minor = i };
+	}
+	put_rows(t, rows, 2000);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	tree_sample(t, w, 1000);
+	watch_get_left_out(w, &left_out);
+	assert_int_equal(left_out.disks, 2000 - 256);
+	assert_string_equal(watch_disk_name(w, 8, 1023), "sd1023");
+	assert_null(watch_disk_name(w, 8, 1024));
+	watch_free(w);
+	free(names);
+	free(rows);
+}
+
+static void test_garbage_and_twins(void **state)
+{
+	struct tree *t = *state;
+	const struct watch_sample *s;
+	struct watch *w;
+
+	tree_put(t, "proc/diskstats",
+		"garbage\n\n   8 0 sda\n"
+		"   8 0 sda 9 0 9 9 9 0 9 9 1 9 9\n"
+		"   8 0 sda 1 0 1 1 1 0 1 1 0 1 1\n"
+		"   8 16 sdb 1 0 1 1 1 0 1 1 0 1 1");
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	s = tree_sample(t, w, 1000);
+	assert_int_equal(s->disks_count, 2);
+	assert_int_equal(find_disk(s, "sda")->no_completion_ns, NSEC_PER_SEC);
+	tree_put(t, "proc/diskstats", "%s", "");
+	assert_int_equal(tree_sample(t, w, 1000)->disks_count, 0);
+	watch_free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		tree_test(test_rates),
+		tree_test(test_wrap_of_milliseconds),
+		tree_test(test_reappearance),
+		tree_test(test_number_given_to_another_device),
+		tree_test(test_which_rows_are_judged),
+		tree_test(test_hung_device),
+		tree_test(test_three_hundred_disks),
+		tree_test(test_two_thousand_rows),
+		tree_test(test_garbage_and_twins),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
