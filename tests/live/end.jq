@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What every whole record must say, whatever the incident was. Output as in stalls.jq.
+#   $record  lines of the record        $backend  the one asked for, or "auto"
+#
+# Runs that the kernel skipped, as lazily preempted kernels do, may cost returns; nothing else may be
+# lost.
+
+def must($what; condition): if condition then empty else $what end;
+
+$record[0] as $open | $record[-1] as $close
+| ($close.lost // {}) as $lost
+| "# attach \($close.cost.attach_ms) ms, armed after \($close.cost.armed_ms) ms, detach " +
+	"\($close.cost.detach_ms) ms, cpu \($close.cost.cpu_ms) ms, rss " +
+	"\($close.cost.rss_bytes / 1048576 * 10 | round / 10) MiB, lost \($lost
+		| with_entries(select(.value > 0)) | tojson)",
+  must("it does not begin with its one open line and end with its one close line";
+	$open.type == "open" and $close.type == "close" and
+	($record | map(select(.type == "open" or .type == "close")) | length == 2)),
+  must("lost";
+	$lost | del(.prog_skipped, .path_truncated)
+	| if $lost.prog_skipped > 0 then del(.return_missed) else . end
+	| all(.[]; . == 0)),
+  must("coverage does not name the probe of each path, or the reason why there is none";
+	$open.coverage | (["pread64", "pwrite64", "read", "write"] -
+			(map(select(.probe == "vfs")) | map(.path)) | length == 0) and
+		(map(select(.probe == null)) | all(.reason | length > 0))),
+  must("the backend is not the one asked for";
+	$backend == "auto" or ($open.coverage | map(select(.probe == "vfs")) | map(.backend)
+		| unique - [null] == [$backend])),
+  must("close counts other lines than there are";
+	$close.stalls == ($record | map(select(.type == "stall")) | length) and
+	$close.stuck_lines == ($record | map(select(.type == "stuck")) | length) and
+	$close.samples == ($record | map(select(.type == "sample")) | length))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Holds the lines of asynchronous requests against what requestio measured itself. Output as in stalls.jq.
+#   $record  lines of the record        $ran  lines of requestio (one process or more)
+#   $probe   whose lines                $type  stall, or stuck: lines read while the requests hung
+#   $skipped   program runs that the kernel skipped: then what is missing has its reason in the record
+#   --argjson lines N   stuck lines that each request must have
+#
+# Requests are told apart by thread, file and offset. Those of one fsync() look alike: the longest is held
+# against the longest.
+
+def key: "\(.tid) \(.path) \(.offset)";
+def slack: [. * 0.05, if $slack > 1 then 200000000 else 2000000 end] | max;
+
+def compare($what; $r; $got):
+	({pid: $r.pid, tid: $r.tid, comm: $r.comm, fd: $r.fd, path: $r.path, dev: $r.dev,
+	  inode: $r.inode, op: $r.op, offset: $r.offset, bytes: $r.bytes, user: "root",
+	  path_truncated: false, path_given: false, since: "after_arm", kstack: [], syscall: null,
+	  ret: (if $type == "stall" then $r.ret else null end)} | to_entries[]
+		| select($got[.key] != .value)
+		| "\($what): \(.key) is \($got[.key] | tojson), not \(.value | tojson)"),
+	(if ($got.exe // "" | endswith("/requestio")) or ($got.exe == null and $slack > 1)
+	 then empty else "\($what): exe is \($got.exe)" end),
+	(if $got.cgroup > 0 then empty else "\($what): no cgroup" end);
+
+def compare_stall($what; $r; $got):
+	compare($what; $r; $got),
+	(($got.dur_ns - $r.dur_ns) | fabs | select(. > ($r.dur_ns | slack))
+		| "\($what): dur_ns is \($got.dur_ns), not \($r.dur_ns)");
+
+def compare_stuck($what; $r; $got):
+	compare($what; $r; $got),
+	(if $got.age_ns > $r.dur_ns + (2000000 * $slack) then "\($what): older than it ever got" else empty end);
+
+($record | map(select(.type == $type and .probe == $probe)) | group_by(key)
+	| map({key: (.[0] | key), value: .}) | from_entries) as $lines
+| ($ran | group_by(key) | map({key: (.[0] | key), value: sort_by(.dur_ns)})) as $groups
+| ($groups | map({key: .key, value: true}) | from_entries) as $known
+| [$groups[] | .key as $key | .value as $requests | ($lines[$key] // []) as $got
+	| "\($requests[0].comm) \($requests[0].op) at \($requests[0].offset)" as $what
+	| if $skipped > 0 and ($got | length) < ($requests | length) then empty
+	  elif $type == "stall" then
+		if ($got | length) != ($requests | length)
+		then "\($what): \($got | length) lines, not \($requests | length)"
+		else [$requests, ($got | sort_by(.dur_ns))] | transpose[]
+			| compare_stall($what; .[0]; .[1]) end
+	  else ($got | group_by(.start_mono_ns)) as $each
+		| (if ($each | length) != ($requests | length)
+		     and $skipped == 0
+		   then "\($what): \($each | length) were stuck, not \($requests | length)" else empty end),
+		($each[] | select(length < $ARGS.named.lines and $skipped == 0) | "\($what): only \(length) lines"),
+		($each[] | map(.age_ns) | select(. != (sort | unique)) | "\($what): the age does not grow"),
+		($got[] | compare_stuck($what; $requests[-1]; .))
+	  end] as $differences
+| [$lines | to_entries[] | select($known[.key] | not)
+	| "\(.value | length) lines for what never ran: \(.value[0] | [.comm, .op, .path, .offset] | tojson)"
+	] as $strangers
+| "# \($ran | length) requests, \($lines | map(length) | add // 0) \($type) lines, longest " +
+	"\(($ran | map(.dur_ns) | max // 0) / 1000000 | round) ms" +
+	(if $type == "stall" then ", lengths differ by at most " +
+		"\([$groups[] | [.value, ($lines[.key] // [] | sort_by(.dur_ns))] | transpose[]
+			| select(.[0] and .[1]) | (.[1].dur_ns - .[0].dur_ns) | fabs / 1000] | max // 0 | round) us"
+	 else "" end) +
+	(if $skipped > 0 then ", \($skipped) program runs were skipped" else "" end),
+  $differences[], $strangers[]

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What a record says of one thread whose work is known. Output as in stalls.jq.
+#   $record        lines of the record
+#   --argjson tid N       --arg comm NAME
+#   --arg type stall|stuck
+#   --arg path REGEX      of the files it stalled on       --argjson ops [OP, ...]
+#   --argjson least N     so many lines at least
+#   --arg probe NAME      "any", or the probe that must have seen them
+#   --argjson over NS     the longest of them is at least so long
+
+[$record[] | select(.type == $type and .tid == $tid)] as $all
+| [$all[] | select((.path // "" | test($path)) and (.op | IN($ops[])) and
+	($probe == "any" or .probe == $probe))] as $wanted
+| ($wanted | map(.dur_ns // .age_ns) | max // 0) as $longest
+| "# \($comm)[\($tid)]: \($wanted | length) \($type) lines, longest \($longest / 1e6 | round) ms; " +
+	"in all \($all | group_by([.probe, .op]) | map("\(length) \(.[0].op) by \(.[0].probe)")
+		| join(", "))",
+  (if ($wanted | length) < $least
+   then "\($wanted | length) lines, not \($least), match \($path); others: \($all - $wanted |
+	map([.probe, .op, .path]) | unique | .[:5] | tojson)" else empty end),
+  (if $longest < $over then "the longest took only \($longest / 1e6) ms" else empty end),
+  ($wanted | map(select(.comm != $comm)) | select(length > 0)
+	| "comm is \(.[0].comm | tojson), not \($comm | tojson)"),
+  ($wanted | map(select(.exe // "" | endswith("/" + $comm) | not)) | select(length > 0)
+	| "exe is \(.[0].exe | tojson)")
