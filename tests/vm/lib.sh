@@ -1,0 +1,88 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Owns the names, places and exit codes that the scripts of the VM rig share.
+# Sourced by fetch, image, run and selftest only.
+# Never starts a VM, never writes outside the cache and temporary directories.
+
+VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+VM_CACHE=${VM_CACHE:-$(cd "$VM_DIR/../.." && pwd)/build/vm}
+# shellcheck disable=SC2034 # read by the scripts that source this file
+VM_KERNELS=(5.10 6.1 6.12 7.2)
+
+# Exit codes; everything else is the exit status of the command in the VM.
+# shellcheck disable=SC2034
+RC_USAGE=2 RC_UNAVAILABLE=77 RC_TIMEOUT=124 RC_RIG=125
+
+say()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+}
+
+die()
+{
+	local rc=$1
+
+	shift
+	say "$@"
+	exit "$rc"
+}
+
+kernel_suite()
+{
+	case $1 in
+	5.10) echo bullseye ;;
+	6.1) echo bookworm ;;
+	6.12) echo trixie ;;
+	7.2) echo sid ;;
+	*) return 1 ;;
+	esac
+}
+
+# The lock is held until the script ends: a second script waits and finds the work done.
+lock_cache()
+{
+	mkdir -p "$VM_CACHE"
+	exec {LOCK_FD}>"$VM_CACHE/$1.lock"
+	flock "$LOCK_FD"
+}
+
+# copy_files ROOT: copies the absolute paths on stdin into ROOT, a tree with merged /usr.
+copy_files()
+{
+	sed -E 's,^/(bin|sbin|lib|lib32|lib64)/,/usr/\1/,; s,^/,,' | sort -u |
+		tar -C / -cf - --no-recursion -T - | tar -C "$1" -xf -
+}
+
+# copy_libraries ROOT [SKIP]: adds the shared libraries that ELF files below ROOT ask for, unless
+# the list SKIP has them already. Reads the dynamic section, because ldd runs what it looks at.
+copy_libraries()
+{
+	local root=$1 skip=${2:-/dev/null} before=-1 wanted
+
+	wanted=$(mktemp)
+	while [ "$before" != "$(find "$root" -type f | wc -l)" ]; do
+		before=$(find "$root" -type f | wc -l)
+		{ find "$root" -type f \( -perm /111 -o -name '*.so*' \) -print0 |
+			xargs -0 -r readelf -d 2>/dev/null || true; } |
+			sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >"$wanted"
+		/sbin/ldconfig -p | awk 'NR == FNR { want[$1]; next } $1 in want { print $NF }' \
+			"$wanted" - | grep -v -e '/lib32/' -e '/libx32/' | readlink_chain |
+			grep -vxFf "$skip" | copy_files "$root"
+	done
+	rm -f "$wanted"
+}
+
+# A library is a name and, through symbolic links, a file: all of them are needed.
+readlink_chain()
+{
+	local path
+
+	while read -r path; do
+		while [ -L "$path" ]; do
+			echo "$path"
+			path=$(cd "$(dirname "$path")" && realpath -s "$(readlink "$path")")
+		done
+		echo "$path"
+	done | sed -E 's,^/(lib|lib64)/,/usr/\1/,'
+}

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What doctor and a record's coverage said under each kernel, as docs/kernel-support.md; or, with
+# --arg check 1, a line for each thing in which the two do not agree.
+#   $kernels  [{kernel, doctor: [lines of doctor --json], open: the first line of a record}, ...]
+
+def cell: if . == null then "" else gsub("\\|"; "\\|") end;
+def row: "| " + (map(cell) | join(" | ")) + " |";
+def table($head): ($head | row), ($head | map("---") | row), (.[] | row);
+
+# [{probe, backend, works, chosen, why}] of one kernel. "load: Invalid argument; a hint" has the reason first.
+def backends: [.doctor[] | select(.area == "probe") | (.name | split("/")) as $name
+	| {probe: $name[0], backend: $name[1], works: (.result == "ok"),
+	   chosen: (.detail | test("in use")), why: (.detail | split("; ")[0])}];
+
+def differences: .kernel as $kernel | backends as $backends
+	| ((.open.coverage // [])[]
+	   | . as $path
+	   | if .probe != null
+	     then ($backends | map(select(.probe == $path.probe and .backend == $path.backend)) | .[0]) as $b
+		| if $b == null then "\(.path): doctor does not know \(.probe)/\(.backend)"
+		  elif $b.works and $b.chosen then empty
+		  else "\(.path): the record has \(.probe)/\(.backend), of which doctor says \($b | tojson)" end
+	     elif .reason // "" | length > 0 then empty
+	     else "\(.path): neither a probe nor a reason" end),
+	  (if .open.coverage | length > 0 then empty else "a record without coverage" end),
+	  ($backends | group_by(.probe)[] | select(map(select(.works)) | length > 0)
+	   | select(map(select(.chosen)) | length != 1)
+	   | "doctor: \(.[0].probe) works, and \(map(select(.chosen)) | length) backends are in use")
+	| "\($kernel): \(.)";
+
+if $ARGS.named.check then $kernels[] | differences
+else
+	($kernels | map(.kernel)) as $names
+	| ($kernels[0] | backends | map([.probe, .backend])) as $all
+	| "# What works under which kernel",
+	  "",
+	  "Made by `tests/vm/support` from what `iostall doctor` and a record said under each of Debian's",
+	  "kernels; `make check-vm` fails when it is out of date. A probe uses one backend at a time; the",
+	  "others are there for kernels that refuse it. A probe that cannot attach costs only the paths that it",
+	  "alone sees.",
+	  "",
+	  "## Probes and their backends",
+	  "",
+	  ([$all[] | . as [$probe, $backend]
+	    | ["\($probe)/\($backend)"] + [$kernels[] | backends[]
+		| select(.probe == $probe and .backend == $backend)
+		| if .chosen then "**in use**" elif .works then "works" else .why end]]
+	   | table(["probe"] + $names)),
+	  "",
+	  "## Paths into the kernel, and who sees them",
+	  "",
+	  ([$kernels[0].open.coverage[].path | . as $path
+	    | [$path] + [$kernels[] | .open.coverage[] | select(.path == $path)
+		| if .probe then "\(.probe) (\(.backend))" else "not seen: \(.reason)" end]]
+	   | table(["path"] + $names))
+end
