@@ -126,7 +126,8 @@ static void arm(struct session *s, const struct record_trigger *trigger, uint64_
 		probe_set_attach_rest(&s->probes);
 	}
 	kmsg_begin(&s->kmsg);
-	s->attached_ns = start_ns;
+	/* Events of a replay have the clock of another host: only what they say themselves counts. */
+	s->attached_ns = s->o.without_probes ? 0 : start_ns;
 	s->incident.attach_ns = clock_mono_ns() - start_ns;
 	s->incident.armed_ns = clock_mono_ns() - trigger_ns;
 	s->state = SESSION_TRACING;
