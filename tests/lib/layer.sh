@@ -56,3 +56,26 @@ layer_run()
 	layer_take_summary "$1" "$status" "$(tail -n 1 "$log")"
 	rm -f "$log"
 }
+
+# layer_run_each PROGRAM ARGUMENT...: the program once for each argument, all at the same time; the output
+# of each follows when it has ended.
+layer_run_each()
+{
+	local program=$1 argument logs pids=() status
+	shift
+
+	logs=$(mktemp -d) || exit 1
+	for argument; do
+		# They end when we are gone.
+		setpriv --pdeathsig TERM "$program" "$argument" </dev/null >"$logs/$argument" 2>&1 &
+		pids+=($!)
+	done
+	for argument; do
+		status=0
+		wait "${pids[0]}" || status=$?
+		pids=("${pids[@]:1}")
+		sed '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' "$logs/$argument"
+		layer_take_summary "$program $argument" "$status" "$(tail -n 1 "$logs/$argument")"
+	done
+	rm -rf "$logs"
+}
