@@ -108,10 +108,14 @@ const struct config_setting config_settings[] = {
 	{ "watch", "device_ignore", CONFIG_TYPE_LIST, FIELD(watch.device_ignore),
 	  .check_item = check_device_pattern, .standard = "ram* zram* sr* fd*",
 	  .help = "Patterns of names that are not judged, although device has them." },
+	{ "watch", "sql_state", CONFIG_TYPE_LIST, FIELD(watch.sql_state),
+	  .standard = "Opening?tables Waiting?for*",
+	  .help = "States of statements that the rule sql_state counts: shell patterns of what "
+		  "MariaDB and MySQL call State and PostgreSQL wait_event, a ? for each blank." },
 
-#define RULE(name, set_, clear_, hold_, unit_, scope, source, help_)                               \
+#define RULE(name, enabled_, set_, clear_, hold_, unit_, scope, source, help_)                     \
 	{ "rule." #name, "enabled", CONFIG_TYPE_BOOL, RULE_FIELD(name, enabled),                   \
-	  .standard = "yes", .help = "Whether the rule is judged." },                              \
+	  .standard = #enabled_, .help = "Whether the rule is judged." },                              \
 	{ "rule." #name, "set", CONFIG_TYPE_THRESHOLD, RULE_FIELD(name, set), .unit = unit_,       \
 	  .standard = #set_,                                                                       \
 	  .help = "The rule fires when its value is over this in hold readings in a row." },       \
@@ -204,7 +208,7 @@ const struct config_setting config_settings[] = {
 
 const struct config_section config_sections[] = {
 	{ "watch", NULL, "What is read while the host is well." },
-#define RULE(name, set_, clear_, hold_, unit_, scope, source, help_)                               \
+#define RULE(name, enabled_, set_, clear_, hold_, unit_, scope, source, help_)                     \
 	{ "rule." #name, "rule", "Value (" #scope ", " unit_ "): " help_ "." },
 #include "watch/rules.def"
 #undef RULE
@@ -233,7 +237,9 @@ const char *config_group_help(const char *group)
 		{ "rule",
 			"Rules: each fires alone and arms the probes, since no single signal sees "
 			"every "
-			"stall. A threshold may be followed by its unit." },
+			"stall. A threshold may be followed by its unit. A rule about a host, a "
+			"device or a process fires again when what it saw outlasts the incident; "
+			"the others fire once until they are clear." },
 		{ "probe", "Probes: what is armed when a rule fires." },
 	};
 

@@ -29,6 +29,7 @@ static const struct {
 	{ "cpus", { 0, 8192 }, 0 }, /* NR_CPUS of the largest configurations */
 	{ "ms", { 0, 3600000 }, 1e6 }, { "s", { 0, 3600 }, 1e9 },
 	{ "threads", { 0, 4194304 }, 0 }, /* PID_MAX_LIMIT */
+	{ "statements", { 0, 100000 }, 0 }, /* max_connections of MariaDB and MySQL */
 };
 
 static void *field_of(const struct config_setting *s, struct config *c)

@@ -115,7 +115,7 @@ static void check_rules(struct doctor *d)
 		}
 		snprintf(path, sizeof(path), "%s/%s", d->o->procfs,
 			rules_source(i));
-		if (access(path, R_OK) < 0)
+		if (rules_source(i)[0] && access(path, R_OK) < 0)
 			report(d, "trigger", rules_name(i), DEGRADED, "%s: %s", path,
 				strerror(errno));
 		else

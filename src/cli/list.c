@@ -32,6 +32,8 @@ static void add_where(struct text *t, const struct record_trigger *trigger)
 {
 	if (*trigger->device)
 		record_add_printable(t, trigger->device);
+	else if (*trigger->subject)
+		record_add_printable(t, trigger->subject);
 	else if (trigger->pid > 0)
 		text_addf(t, "pid %" PRId32, trigger->pid);
 	else
@@ -49,7 +51,8 @@ static void add_stuck(struct text *t, const struct record_summary *s)
 
 static void print_row(FILE *out, const struct record_summary *s)
 {
-	char opened[CLOCK_RFC3339_SIZE], duration[32], rule[256], where[160];
+	char opened[CLOCK_RFC3339_SIZE], duration[32], rule[256];
+	char where[4 * WATCH_SUBJECT_SIZE];
 	char stuck[32], longest[32];
 	struct text texts[] = { TEXT_ON(duration), TEXT_ON(rule), TEXT_ON(where), TEXT_ON(stuck),
 		TEXT_ON(longest) };
@@ -99,6 +102,7 @@ static void print_json(FILE *out, const struct record_summary *s, const char *pa
 	json_text(&t, "host", s->host);
 	json_text(&t, "rule", s->trigger.rule);
 	json_text(&t, "device", s->trigger.device);
+	json_text(&t, "subject", s->trigger.subject);
 	if (s->trigger.pid > 0)
 		text_json_i64(&t, "pid", s->trigger.pid);
 	else

@@ -30,6 +30,7 @@
 static const struct field trigger_fields[] = {
 	FIELD(TEXT, struct record_trigger, rule, "rule"),
 	FIELD(TEXT, struct record_trigger, device, "device"),
+	FIELD(TEXT, struct record_trigger, subject, "subject"),
 	FIELD(PID, struct record_trigger, pid, "pid"),
 	FIELD(PID, struct record_trigger, tid, "tid"),
 	FIELD(REAL, struct record_trigger, value, "value"),
@@ -90,6 +91,15 @@ static const struct field threads_fields[] = {
 	END,
 };
 
+static const struct field sql_fields[] = {
+	FIELD(U32, struct watch_sql, active, "active"),
+	FIELD(REAL, struct watch_sql, longest_s, "longest_s"),
+	FIELD(U32, struct watch_sql, in_state, "in_state"),
+	FIELD(REAL, struct watch_sql, unanswered_s, "unanswered_s"),
+	END,
+};
+_Static_assert(offsetof(struct watch_sql, present) == 0, "FIELD_OPTIONAL looks there");
+
 #define DISK(kind, member, key) FIELD(kind, struct watch_disk, member, key)
 _Static_assert(offsetof(struct watch_disk, minor) == offsetof(struct watch_disk, major) + 4 &&
 		offsetof(struct record_operation, dev_minor) ==
@@ -121,6 +131,7 @@ static const struct field sample_fields[] = {
 	ARRAY(struct record, sample.sample.disks, sample.sample.disks_count, "devices",
 		disk_fields),
 	FIELD(U32, struct record, sample.sample.disks_left_out, "devices_left_out"),
+	OBJECT(OPTIONAL, struct record, sample.sample.sql, "sql", sql_fields),
 	END,
 };
 

@@ -94,6 +94,7 @@ void record_add_trigger(struct text *t, const struct record_trigger *trigger)
 		add_real(t, trigger->threshold, unit);
 	}
 	add_known(t, ", device ", trigger->device);
+	add_known(t, ", of ", trigger->subject);
 	if (trigger->pid > 0)
 		text_addf(t, ", process %" PRId32 " thread %" PRId32, trigger->pid, trigger->tid);
 }
@@ -180,6 +181,18 @@ static void format_disk(const struct watch_disk *d, struct text *t)
 	}
 }
 
+static void format_sql(const struct watch_sql *sql, struct text *t)
+{
+	if (!sql->present)
+		return;
+	text_addf(t, "  sql %" PRIu32 " active, longest ", sql->active);
+	add_real(t, sql->longest_s, " s");
+	if (sql->unanswered_s > 0) {
+		text_add(t, ", no answer for ");
+		add_real(t, sql->unanswered_s, " s");
+	}
+}
+
 static bool disk_is_idle(const struct watch_disk *d)
 {
 	return d->inflight == 0 && !(d->util_pct > 0) && d->read_bytes == 0 && d->write_bytes == 0;
@@ -199,6 +212,7 @@ static void format_sample(const struct record *r, uint64_t opened_mono_ns, struc
 	text_addf(t, "  blocked %" PRIu64, s->procs_blocked);
 	if (s->threads.blocked)
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
+	format_sql(&s->sql, t);
 	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
 		if (!disk_is_idle(&s->disks[i]))
 			format_disk(&s->disks[i], t);

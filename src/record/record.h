@@ -59,6 +59,7 @@ enum record_lost {
 struct record_trigger {
 	char rule[RECORD_NAME_SIZE]; /* a rule's name, or "manual" */
 	char device[WATCH_DISK_NAME_SIZE]; /* empty when the rule is not about a device */
+	char subject[WATCH_SUBJECT_SIZE];  /* what else it is about, as a mount point; or empty */
 	int32_t pid; /* 0 when the rule is not about a process; else one of the threads it saw */
 	int32_t tid;
 	double value;

@@ -101,6 +101,16 @@ static void update_filter(struct session *s, bool armed, uint64_t budget_ns)
 	}
 }
 
+static void log_opened(const char *id, const struct record_trigger *trigger)
+{
+	char buf[4 * WATCH_SUBJECT_SIZE];
+	struct text what = TEXT_ON(buf);
+
+	text_reset(&what);
+	record_add_trigger(&what, trigger);
+	log_info("incident %s open: %s", id, buf);
+}
+
 static void arm(struct session *s, const struct record_trigger *trigger, uint64_t trigger_ns)
 {
 	char id[RECORD_ID_SIZE];
@@ -139,9 +149,7 @@ static void arm(struct session *s, const struct record_trigger *trigger, uint64_
 	loop_set_timer(s->cooldown_timer, 0, 0);
 	loop_set_timer(s->walk_timer, WALK_INTERVAL_NS, 0);
 	loop_set_timer(s->max_timer, s->o.config->incident.max_time_ns, 0);
-	log_info("incident %s open: %s%s%s %.4g %s (threshold %.4g)", id, trigger->rule,
-		trigger->device[0] ? " " : "", trigger->device, trigger->value, trigger->unit,
-		trigger->threshold);
+	log_opened(id, trigger);
 }
 
 bool session_trigger(struct session *s, const struct record_trigger *trigger, uint64_t hold_ns)
@@ -267,10 +275,10 @@ static void on_ring(void *userdata, uint64_t events)
 	session_consume_ring(userdata);
 }
 
-/* An incident is over when all rules are clear and nothing is stuck, for incident.clear_time. */
+/* An incident is over when all rules that hold it are clear and nothing is stuck, for incident.clear_time. */
 static void check_clear(struct session *s, uint64_t now_ns)
 {
-	if (rules_active(s->o.rules) > 0 || s->stuck_now > 0 || now_ns < s->hold_until_ns)
+	if (rules_holding(s->o.rules) > 0 || s->stuck_now > 0 || now_ns < s->hold_until_ns)
 		s->calm_since_ns = 0;
 	else if (s->calm_since_ns == 0)
 		s->calm_since_ns = now_ns;
@@ -288,6 +296,7 @@ static void trigger_of_firing(const struct rules_firing *firing, struct record_t
 	};
 	text_copy(ret_trigger->rule, sizeof(ret_trigger->rule), firing->name);
 	text_copy(ret_trigger->device, sizeof(ret_trigger->device), firing->device);
+	text_copy(ret_trigger->subject, sizeof(ret_trigger->subject), firing->subject);
 	text_copy(ret_trigger->unit, sizeof(ret_trigger->unit), firing->unit);
 }
 
@@ -306,6 +315,7 @@ void session_handle_sample(struct session *s)
 	count = rules_evaluate(s->o.rules, s->o.watch, now_ns, firings, FIRINGS_MAX);
 	if (s->state == SESSION_TRACING) {
 		session_write_sample(s);
+		rules_settle(s->o.rules);
 		check_clear(s, now_ns);
 		return;
 	}
@@ -314,7 +324,8 @@ void session_handle_sample(struct session *s)
 				  !rules_first_active(s->o.rules, s->o.watch, &firings[0])))
 		return;
 	trigger_of_firing(&firings[0], &trigger);
-	session_trigger(s, &trigger, 0);
+	if (session_trigger(s, &trigger, 0))
+		rules_settle(s->o.rules);
 }
 
 /* Making and freeing */

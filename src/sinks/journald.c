@@ -55,6 +55,7 @@ static void add_trigger_fields(struct text *entry, const struct record_trigger *
 {
 	add_string(entry, "IOSTALL_RULE", trigger->rule);
 	add_string(entry, "IOSTALL_DEVICE", trigger->device);
+	add_string(entry, "IOSTALL_SUBJECT", trigger->subject);
 	if (trigger->pid > 0)
 		text_addf(entry, "IOSTALL_PID=%" PRId32 "\n", trigger->pid);
 	text_addf(entry, "IOSTALL_VALUE=%.2f\nIOSTALL_THRESHOLD=%.2f\n", trigger->value,

@@ -11,92 +11,114 @@
 
 #define NSEC_PER_SEC_REAL 1e9
 
-/* A rule over one subject: the host, the watched processes, or one device. */
+/* What a value is of: the newest sample and, by the scope of the rule, one thing in it. */
+struct subject {
+	const struct watch_sample *sample;
+	const struct watch_disk *disk;
+};
+
+/* A rule over one subject. */
 struct rule_state {
-	uint32_t serial; /* of the device */
+	uint32_t serial; /* of the subject */
 	bool active;
 	bool cooling; /* fired, and the cooldown is not over */
+	bool settled; /* is in a record */
 	uint64_t over_samples;
 	uint64_t fired_ns;
 };
 
 struct rules {
 	struct config_rule config[CONFIG_RULE_COUNT];
-	/* Rules that are not about devices use the first slot. */
-	struct rule_state states[CONFIG_RULE_COUNT][WATCH_DISKS_MAX];
+	struct rule_state *states[CONFIG_RULE_COUNT]; /* a slot for each subject of the scope */
+	struct rule_state storage[];
 };
 
-/*
- * The value of a rule, disk being NULL unless it is about devices. False when it must not fire,
- * whatever the value.
- */
-typedef bool (*rule_value_fn)(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value);
+static const struct scope_kind {
+	unsigned int slots;
+	bool fires_once;
+	bool holds; /* an incident is not over while it is active */
+} scope_kinds[] = {
+	[RULES_SCOPE_host] = { 1, false, true },
+	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true },
+	[RULES_SCOPE_process] = { 1, false, true },
+	[RULES_SCOPE_database] = { 1, true, true },
+};
 
-static bool value_iowait(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+/* The value of a rule. False when it must not fire, whatever the value; NAN: not known. */
+typedef bool (*rule_value_fn)(const struct subject *s, double *ret_value);
+
+static bool value_iowait(const struct subject *s, double *ret_value)
 {
-	(void)disk;
-	*ret_value = s->iowait_pct;
+	*ret_value = s->sample->iowait_pct;
 	return true;
 }
 
-static bool value_iowait_cpus(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_iowait_cpus(const struct subject *s, double *ret_value)
 {
-	(void)disk;
-	*ret_value = s->iowait_cpus;
+	*ret_value = s->sample->iowait_cpus;
 	return true;
 }
 
 /* Without a request in flight the device has just caught up, however busy the interval was. */
-static bool value_utilisation(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_utilisation(const struct subject *s, double *ret_value)
 {
-	(void)s;
-	*ret_value = disk->util_pct;
-	return disk->inflight > 0;
+	*ret_value = s->disk->util_pct;
+	return s->disk->inflight > 0;
 }
 
-static bool value_await(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_await(const struct subject *s, double *ret_value)
 {
-	(void)s;
-	*ret_value = disk->read_await_ms > disk->write_await_ms ? disk->read_await_ms
-								: disk->write_await_ms;
+	*ret_value = s->disk->read_await_ms > s->disk->write_await_ms ? s->disk->read_await_ms
+								      : s->disk->write_await_ms;
 	return true;
 }
 
-static bool value_hung(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_hung(const struct subject *s, double *ret_value)
 {
-	(void)s;
-	*ret_value = (double)disk->no_completion_ns / NSEC_PER_SEC_REAL;
+	*ret_value = (double)s->disk->no_completion_ns / NSEC_PER_SEC_REAL;
 	return true;
 }
 
-static bool value_psi_io_full(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_psi_io_full(const struct subject *s, double *ret_value)
 {
-	(void)disk;
-	*ret_value = s->psi_io.full_pct;
-	return s->psi_io.present;
+	*ret_value = s->sample->psi_io.full_pct;
+	return s->sample->psi_io.present;
 }
 
-static bool value_psi_io_some(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_psi_io_some(const struct subject *s, double *ret_value)
 {
-	(void)disk;
-	*ret_value = s->psi_io.some_pct;
-	return s->psi_io.present;
+	*ret_value = s->sample->psi_io.some_pct;
+	return s->sample->psi_io.present;
 }
 
-static bool value_blocked(
-	const struct watch_sample *s, const struct watch_disk *disk, double *ret_value)
+static bool value_blocked(const struct subject *s, double *ret_value)
 {
-	(void)disk;
-	*ret_value = (double)s->threads.blocked;
+	*ret_value = (double)s->sample->threads.blocked;
 	return true;
+}
+
+static bool value_sql_longest(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->sql.longest_s;
+	return s->sample->sql.present;
+}
+
+static bool value_sql_active(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->sql.active;
+	return s->sample->sql.present;
+}
+
+static bool value_sql_state(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->sql.in_state;
+	return s->sample->sql.present;
+}
+
+static bool value_sql_unanswered(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->sql.unanswered_s;
+	return s->sample->sql.present;
 }
 
 static const struct rule_kind {
@@ -106,7 +128,7 @@ static const struct rule_kind {
 	enum rules_scope scope;
 	rule_value_fn value;
 } rule_kinds[CONFIG_RULE_COUNT] = {
-#define RULE(rule_name, set, clear, hold, rule_unit, rule_scope, rule_source, help)                \
+#define RULE(rule_name, enabled, set, clear, hold, rule_unit, rule_scope, rule_source, help)       \
 	[CONFIG_RULE_##rule_name] = {                                                              \
 		.name = #rule_name,                                                                \
 		.unit = (rule_unit),                                                               \
@@ -138,12 +160,27 @@ enum rules_scope rules_scope(enum config_rule_name rule)
 	return rule_kinds[rule].scope;
 }
 
+static const struct scope_kind *scope_of(enum config_rule_name rule)
+{
+	return &scope_kinds[rule_kinds[rule].scope];
+}
+
 int rules_new(const struct config_rule config[static CONFIG_RULE_COUNT], struct rules **ret_rules)
 {
-	struct rules *rules = calloc(1, sizeof(*rules));
+	struct rule_state *state;
+	struct rules *rules;
+	size_t slots = 0;
 
+	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
+		slots += scope_of(rule)->slots;
+	rules = calloc(1, sizeof(*rules) + slots * sizeof(rules->storage[0]));
 	if (!rules)
 		return -ENOMEM;
+	state = rules->storage;
+	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
+		rules->states[rule] = state;
+		state += scope_of(rule)->slots;
+	}
 	rules_reload(rules, config);
 	*ret_rules = rules;
 	return 0;
@@ -168,8 +205,26 @@ struct judgement {
 	size_t count;
 };
 
+/*
+ * What is in a slot now; false: nothing. The serial is another one when another thing took its place.
+ * Where there is one subject only, it is always there.
+ */
+static bool subject_get(const struct watch *watch, const struct watch_sample *sample,
+	enum rules_scope scope, unsigned int slot, struct subject *ret_subject, uint32_t *ret_serial)
+{
+	*ret_subject = (struct subject){ .sample = sample };
+	*ret_serial = 0;
+	switch (scope) {
+	case RULES_SCOPE_device:
+		ret_subject->disk = watch_disk_in_slot(watch, slot, ret_serial);
+		return ret_subject->disk != NULL;
+	default:
+		return true;
+	}
+}
+
 static void firing_add(struct judgement *j, enum config_rule_name rule,
-	const struct watch_disk *disk, double value, double threshold)
+	const struct subject *subject, double value, double threshold)
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
@@ -182,8 +237,8 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 		.value = value,
 		.threshold = threshold,
 	};
-	if (disk)
-		text_copy(firing->device, sizeof(firing->device), disk->name);
+	if (subject->disk)
+		text_copy(firing->device, sizeof(firing->device), subject->disk->name);
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;
@@ -191,20 +246,21 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 }
 
 /* Whether it may fire now: for the first time, or again because it has stayed over so long. */
-static bool state_is_ready(const struct rule_state *state, const struct config_rule *config)
+static bool state_is_ready(
+	const struct rule_state *state, const struct config_rule *config, bool fires_once)
 {
 	if (state->over_samples == 0 || state->over_samples < config->hold_samples)
 		return false;
 	/* Without a cooldown nothing repeats but what has ended in between. */
-	return !state->cooling && !(state->active && config->cooldown_ns == 0);
+	return !state->cooling && !(state->active && (fires_once || config->cooldown_ns == 0));
 }
 
 static void rule_judge(struct rules *rules, struct judgement *j, enum config_rule_name rule,
-	struct rule_state *state, const struct watch_disk *disk)
+	struct rule_state *state, const struct subject *subject)
 {
 	const struct config_rule *config = &rules->config[rule];
 	double value = 0;
-	bool may_fire = rule_kinds[rule].value(j->sample, disk, &value);
+	bool may_fire = rule_kinds[rule].value(subject, &value);
 
 	if (may_fire && value > config->set)
 		state->over_samples++;
@@ -212,29 +268,32 @@ static void rule_judge(struct rules *rules, struct judgement *j, enum config_rul
 		state->over_samples = 0;
 	if (state->cooling && j->now_ns - state->fired_ns >= config->cooldown_ns)
 		state->cooling = false;
-	/* A clear threshold of 0 is reached, as nothing is under it. */
+	/* A clear threshold of 0 is reached, as nothing is under it. Nothing is true of NAN. */
 	if (state->active && (value < config->clear || value <= 0))
 		state->active = false;
-	if (!state_is_ready(state, config) || j->count == j->max)
+	if (!state_is_ready(state, config, scope_of(rule)->fires_once) || j->count == j->max)
 		return;
 	state->active = true;
+	state->settled = false;
 	state->cooling = true;
 	state->fired_ns = j->now_ns;
-	firing_add(j, rule, disk, value, config->set);
+	firing_add(j, rule, subject, value, config->set);
 }
 
-static void rule_judge_disks(struct rules *rules, struct judgement *j, enum config_rule_name rule,
-	const struct watch *watch)
+static void rule_judge_all(
+	struct rules *rules, struct judgement *j, enum config_rule_name rule, const struct watch *watch)
 {
-	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
+	for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 		struct rule_state *state = &rules->states[rule][slot];
-		uint32_t serial = 0;
-		const struct watch_disk *disk = watch_disk_in_slot(watch, slot, &serial);
+		struct subject subject;
+		uint32_t serial;
+		bool there = subject_get(
+			watch, j->sample, rule_kinds[rule].scope, slot, &subject, &serial);
 
-		if (!disk || state->serial != serial)
+		if (!there || state->serial != serial)
 			*state = (struct rule_state){ .serial = serial };
-		if (disk)
-			rule_judge(rules, j, rule, state, disk);
+		if (there)
+			rule_judge(rules, j, rule, state, &subject);
 	}
 }
 
@@ -251,24 +310,34 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 	if (!j.sample)
 		return 0;
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
-		if (!rules->config[rule].enabled)
-			memset(rules->states[rule], 0, sizeof(rules->states[rule]));
-		else if (rule_kinds[rule].scope == RULES_SCOPE_device)
-			rule_judge_disks(rules, &j, rule, watch);
+		if (rules->config[rule].enabled)
+			rule_judge_all(rules, &j, rule, watch);
 		else
-			rule_judge(rules, &j, rule, &rules->states[rule][0], NULL);
+			memset(rules->states[rule], 0,
+				scope_of(rule)->slots * sizeof(rules->states[rule][0]));
 	}
 	return j.count;
 }
 
-unsigned int rules_active(const struct rules *rules)
+static unsigned int count_active(const struct rules *rules, bool only_holding)
 {
 	unsigned int count = 0;
 
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
-		for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++)
-			count += rules->states[rule][slot].active;
+		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++)
+			if (!only_holding || scope_of(rule)->holds)
+				count += rules->states[rule][slot].active;
 	return count;
+}
+
+unsigned int rules_active(const struct rules *rules)
+{
+	return count_active(rules, false);
+}
+
+unsigned int rules_holding(const struct rules *rules)
+{
+	return count_active(rules, true);
 }
 
 bool rules_first_active(const struct rules *rules, const struct watch *watch,
@@ -277,21 +346,28 @@ bool rules_first_active(const struct rules *rules, const struct watch *watch,
 	struct judgement j = { .sample = watch_last(watch), .firings = ret_firing, .max = 1 };
 
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT && j.sample; rule++) {
-		for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
-			const struct watch_disk *disk = NULL;
+		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
+			const struct rule_state *state = &rules->states[rule][slot];
+			struct subject subject;
 			uint32_t serial;
 			double value;
 
-			if (!rules->states[rule][slot].active)
+			if (!state->active || (scope_of(rule)->fires_once && state->settled))
 				continue;
-			if (rule_kinds[rule].scope == RULES_SCOPE_device)
-				disk = watch_disk_in_slot(watch, slot, &serial);
-			if (rule_kinds[rule].scope == RULES_SCOPE_device && !disk)
+			if (!subject_get(watch, j.sample, rule_kinds[rule].scope, slot, &subject,
+				    &serial))
 				continue;
-			rule_kinds[rule].value(j.sample, disk, &value);
-			firing_add(&j, rule, disk, value, rules->config[rule].set);
+			rule_kinds[rule].value(&subject, &value);
+			firing_add(&j, rule, &subject, value, rules->config[rule].set);
 			return true;
 		}
 	}
 	return false;
+}
+
+void rules_settle(struct rules *rules)
+{
+	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
+		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++)
+			rules->states[rule][slot].settled = true;
 }

@@ -15,7 +15,16 @@
 #include "watch/sample.h"
 #include "watch/watch.h"
 
-enum rules_scope { RULES_SCOPE_host, RULES_SCOPE_device, RULES_SCOPE_process };
+/*
+ * What a rule is about. Hosts, devices and processes: it fires again when what it saw outlasts the
+ * incident. The others last for hours without harm: they fire once until they are clear.
+ */
+enum rules_scope {
+	RULES_SCOPE_host,
+	RULES_SCOPE_device,
+	RULES_SCOPE_process,
+	RULES_SCOPE_database,
+};
 
 struct rules;
 
@@ -25,6 +34,7 @@ struct rules_firing {
 	const char *unit; /* static: "%", "ms" ... */
 	enum rules_scope scope;
 	char device[WATCH_DISK_NAME_SIZE]; /* empty when the rule is not about a device */
+	char subject[WATCH_SUBJECT_SIZE];  /* what else the rule is about; empty: nothing */
 	int32_t pid; /* the longest blocked thread when the rule is about processes, else 0 */
 	int32_t tid;
 	double value;
@@ -33,7 +43,7 @@ struct rules_firing {
 
 const char *rules_name(enum config_rule_name rule);
 const char *rules_unit(enum config_rule_name rule);
-/* The file below /proc that it stands on. */
+/* The file below /proc that it stands on; "": none. */
 const char *rules_source(enum config_rule_name rule);
 enum rules_scope rules_scope(enum config_rule_name rule);
 
@@ -46,17 +56,27 @@ void rules_reload(struct rules *rules, const struct config_rule config[static CO
 
 /*
  * Judges the newest sample; call it once for each. A rule fires when its value was over `set` in
- * `hold` samples in a row, for each device on its own, and again after each cooldown while it stays
- * over. Returns how many fired; those beyond max fire at the next sample.
+ * `hold` samples in a row, for each subject on its own, and unless its scope fires once, again after
+ * each cooldown while it stays over. A value that is not known (NAN) changes nothing. Returns how many
+ * fired; those beyond max fire at the next sample.
  */
 size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t now_ns,
 	struct rules_firing *ret_firings, size_t max);
 
-/* How many have fired and are not under their clear threshold yet, a device each; 0: it is over. */
+/* How many have fired and are not under their clear threshold yet, each subject on its own. */
 unsigned int rules_active(const struct rules *rules);
 
-/* One of them as if it fired now, for what outlasts an incident and its cooldown; false: none is. */
+/* Of them those that keep an incident open; 0: it is over. */
+unsigned int rules_holding(const struct rules *rules);
+
+/*
+ * One of them as if it fired now, for what outlasts an incident and its cooldown, and for what fired
+ * when none could be opened; false: none is. What fires once is passed over when it has been settled.
+ */
 bool rules_first_active(const struct rules *rules, const struct watch *watch,
 	struct rules_firing *ret_firing);
+
+/* What is active now is in a record: rules that fire once are not told of again until they are clear. */
+void rules_settle(struct rules *rules);
 
 #endif

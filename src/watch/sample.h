@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define WATCH_DISK_NAME_SIZE 32
+/* What a rule's value is of, when it is no disk: a mount point, a cgroup; of a longer one the end. */
+#define WATCH_SUBJECT_SIZE 96
 /* Whole disks that are judged; what a host has beyond is counted as left out. */
 #define WATCH_DISKS_MAX 256
 /* What a stored sample keeps: the devices with the most to say. */
@@ -44,6 +46,15 @@ struct watch_threads {
 	bool complete;	      /* false when the scan stopped at its time budget */
 };
 
+/* What the sessions with the databases last said; filled from outside, see watch_set_sql(). */
+struct watch_sql {
+	bool present;	     /* else no database is asked */
+	uint32_t active;     /* statements running now */
+	double longest_s;    /* the one that has run longest */
+	uint32_t in_state;   /* statements in one of the states of watch.sql_state */
+	double unanswered_s; /* how long a question has been open; 0: none is */
+};
+
 struct watch_sample {
 	uint64_t mono_ns;
 	uint64_t real_ns;
@@ -57,6 +68,7 @@ struct watch_sample {
 	struct watch_psi psi_memory;
 	struct watch_psi psi_cpu;
 	struct watch_threads threads;
+	struct watch_sql sql;
 	uint32_t disks_count;
 	uint32_t disks_left_out; /* judged by the rules, but not kept here */
 	struct watch_disk disks[WATCH_SAMPLE_DISKS_MAX];

@@ -66,6 +66,7 @@ struct watch {
 	struct disks disks;
 	struct processes processes;
 	struct threads threads;
+	struct watch_sql sql;
 	char buf[READ_BUFFER_SIZE];
 };
 
@@ -364,6 +365,7 @@ int watch_take_sample(struct watch *w, bool armed)
 	take_threads(w, armed, &s);
 	processes_walk(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
+	s.sql = w->sql;
 	log_left_out(w);
 
 	h->newest = (h->newest + 1) % h->size;
@@ -371,6 +373,11 @@ int watch_take_sample(struct watch *w, bool armed)
 	if (h->count < h->size)
 		h->count++;
 	return 0;
+}
+
+void watch_set_sql(struct watch *w, const struct watch_sql *sql)
+{
+	w->sql = *sql;
 }
 
 const struct watch_sample *watch_last(const struct watch *w)

@@ -62,6 +62,9 @@ int watch_reload(struct watch *watch, const struct watch_options *options);
  */
 int watch_take_sample(struct watch *watch, bool armed);
 
+/* What the next samples say of the databases, until it is said anew; nothing before the first time. */
+void watch_set_sql(struct watch *watch, const struct watch_sql *sql);
+
 /* The newest sample; NULL before the first. Valid until the next is taken. */
 const struct watch_sample *watch_last(const struct watch *watch);
 

@@ -315,7 +315,8 @@ static void test_list(void **state)
 	assert_non_null(strstr(buf, "{\"incident\":\"20261120T031207Z-3f9c\","
 				    "\"opened\":\"2026-11-20T03:12:07.123456Z\","
 				    "\"state\":\"closed\",\"host\":\"db1\","
-				    "\"rule\":\"utilisation\",\"device\":\"sdb\",\"pid\":null,"));
+				    "\"rule\":\"utilisation\",\"device\":\"sdb\",\"subject\":null,"
+				    "\"pid\":null,"));
 }
 
 static void test_list_goes_on_after_a_broken_file(void **state)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "test_watch_tree.h"
 
+#include <math.h>
+
 #include "watch/rules.h"
 
 #define FIRINGS_MAX 8
@@ -44,7 +46,7 @@ static void rig_put(struct rig *rig)
 static struct rig rig_new(struct tree *t)
 {
 	static const struct config_rule defaults[CONFIG_RULE_COUNT] = {
-#define RULE(rule_name, set_, clear_, hold, unit, scope, source, help)                             \
+#define RULE(rule_name, enabled_, set_, clear_, hold, unit, scope, source, help)                   \
 	[CONFIG_RULE_##rule_name] = {                                                              \
 		.set = (set_),                                                                     \
 		.clear = (clear_),                                                                 \
@@ -368,6 +370,89 @@ static void test_blocked_threads(void **state)
 	rig_free(&rig);
 }
 
+static size_t sql_step(struct rig *rig, const struct watch_sql *sql)
+{
+	watch_set_sql(rig->watch, sql);
+	return rig_step(rig, 1000);
+}
+
+/* What lasts for hours fires once, until it was clear; until it is in a record it is told of. */
+static void test_fires_once(void **state)
+{
+	struct watch_sql many = { .present = true, .active = 101 }, few = { .present = true };
+	struct rig rig = rig_new(*state);
+	struct rules_firing firing;
+
+	rig_enable(&rig, CONFIG_RULE_sql_active);
+	assert_int_equal(sql_step(&rig, &many) + sql_step(&rig, &many), 0);
+	assert_int_equal(sql_step(&rig, &many), 1);
+	assert_int_equal(rig.firings[0].scope, RULES_SCOPE_database);
+	assert_string_equal(rig.firings[0].unit, "statements");
+	assert_float_equal((float)rig.firings[0].value, 101, 1e-4f);
+	assert_string_equal(rig.firings[0].device, "");
+	assert_string_equal(rig.firings[0].subject, "");
+	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_string_equal(firing.name, "sql_active");
+	rules_settle(rig.rules);
+	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
+	/* Not after the cooldown of the rule either. */
+	for (unsigned int i = 0; i < 130; i++)
+		assert_int_equal(sql_step(&rig, &many), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	assert_int_equal(rules_holding(rig.rules), 1);
+
+	assert_int_equal(sql_step(&rig, &few), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	assert_int_equal(sql_step(&rig, &many) + sql_step(&rig, &many), 0);
+	assert_int_equal(sql_step(&rig, &many), 1);
+	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	rig_free(&rig);
+}
+
+/* A value that is not known is neither over nor clear. */
+static void test_unknown_value_changes_nothing(void **state)
+{
+	struct watch_sql sql = { .present = true, .unanswered_s = NAN };
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_sql_unanswered);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(sql_step(&rig, &sql), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	sql.unanswered_s = 6;
+	assert_int_equal(sql_step(&rig, &sql), 1);
+	sql.unanswered_s = NAN;
+	assert_int_equal(sql_step(&rig, &sql), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	/* Without a database there is nothing to judge. */
+	sql = (struct watch_sql){ .present = false };
+	assert_int_equal(sql_step(&rig, &sql), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_each_rule_of_databases(void **state)
+{
+	struct watch_sql sql = { true, 101, 31, 11, 5.5 };
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_sql_longest);
+	rig_enable(&rig, CONFIG_RULE_sql_active);
+	rig_enable(&rig, CONFIG_RULE_sql_state);
+	rig_enable(&rig, CONFIG_RULE_sql_unanswered);
+	assert_int_equal(sql_step(&rig, &sql), 2);
+	assert_string_equal(rig.firings[0].name, "sql_longest");
+	assert_float_equal((float)rig.firings[0].value, 31, 1e-4f);
+	assert_string_equal(rig.firings[1].name, "sql_unanswered");
+	assert_float_equal((float)rig.firings[1].value, 5.5f, 1e-4f);
+	assert_int_equal(sql_step(&rig, &sql), 0);
+	assert_int_equal(sql_step(&rig, &sql), 2);
+	assert_string_equal(rig.firings[0].name, "sql_active");
+	assert_string_equal(rig.firings[1].name, "sql_state");
+	assert_float_equal((float)rig.firings[1].value, 11, 1e-4f);
+	rig_free(&rig);
+}
+
 /* Those that do not fit what the caller gave fire at the next sample. */
 static void test_more_than_asked_for(void **state)
 {
@@ -427,7 +512,7 @@ static void test_table(void **state)
 	for (enum config_rule_name rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
 		assert_true(strlen(rules_name(rule)) > 0);
 		assert_true(strlen(rules_unit(rule)) > 0);
-		assert_in_range(rules_scope(rule), RULES_SCOPE_host, RULES_SCOPE_process);
+		assert_in_range(rules_scope(rule), RULES_SCOPE_host, RULES_SCOPE_database);
 	}
 	assert_string_equal(rules_name(CONFIG_RULE_psi_io_full), "psi_io_full");
 	assert_string_equal(rules_unit(CONFIG_RULE_blocked), "threads");
@@ -448,6 +533,9 @@ int main(void)
 		tree_test(test_await),
 		tree_test(test_pressure_and_cpu_seconds),
 		tree_test(test_blocked_threads),
+		tree_test(test_fires_once),
+		tree_test(test_unknown_value_changes_nothing),
+		tree_test(test_each_rule_of_databases),
 		tree_test(test_more_than_asked_for),
 		tree_test(test_all_disks_are_judged),
 		cmocka_unit_test(test_table),

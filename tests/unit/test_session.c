@@ -153,6 +153,48 @@ static void test_rule_waits_for_the_cooldown(void **state)
 	assert_int_equal(count_type(out, RECORD_CLOSE), 2);
 }
 
+static bool statements_pile_up(struct fixture *f)
+{
+	const struct watch_sql sql = { .present = true, .active = 1000 };
+
+	watch_set_sql(f->watch, &sql);
+	return true;
+}
+
+static bool second_is_open(struct fixture *f)
+{
+	return session_incidents_count(f->session) == 2;
+}
+
+static bool three_cooldowns_have_passed(struct fixture *f)
+{
+	assert_int_equal(f->closed, 2);
+	return has_passed(f, 3 * COOLDOWN_NS);
+}
+
+/* What fires once is not lost in a cooldown, and does not open a third when it outlasts the second. */
+static void test_rule_that_fires_once(void **state)
+{
+	static const step steps[] = { trigger_for_a_moment, is_closed, statements_pile_up,
+		second_is_open, is_closed_twice, mark, three_cooldowns_have_passed,
+		NULL };
+	struct fixture *f = *state;
+	const struct output *out;
+
+	f->config.rules[CONFIG_RULE_sql_active].enabled = true;
+	f->config.rules[CONFIG_RULE_sql_active].hold_samples = 1;
+	f->config.incident.max_time_ns = 50 * MS;
+	rules_reload(f->rules, f->config.rules);
+	run(f, steps);
+	/* It keeps the incident open that it opened. */
+	assert_string_equal(f->close.reason, "max_time");
+	out = read_output(f);
+	assert_int_equal(count_type(out, RECORD_OPEN), 2);
+	for (unsigned int i = 1; i < out->count; i++)
+		if (out->lines[i].type == RECORD_OPEN)
+			assert_string_equal(out->lines[i].open.trigger.rule, "sql_active");
+}
+
 static bool trigger_in_cooldown(struct fixture *f)
 {
 	const struct record_trigger rule = { .rule = "iowait" };
@@ -301,6 +343,7 @@ int main(void)
 		session_test(test_manual_trigger_until_clear),
 		session_test(test_rule_opens_and_keeps_open),
 		session_test(test_rule_waits_for_the_cooldown),
+		session_test(test_rule_that_fires_once),
 		session_test(test_manual_trigger_in_cooldown),
 		session_test(test_stopped_hold_is_over),
 		session_test(test_cooldown_of_the_incident_before),
