@@ -61,6 +61,7 @@ struct config {
 		/* shell patterns of device names that are judged; default all but ram*, zram*, sr*, fd* */
 		struct config_list device;
 		struct config_list device_ignore;
+		struct config_list filesystem; /* shell patterns of mount points */
 		struct config_list sql_state; /* shell patterns, a ? for each blank */
 	} watch;
 	struct config_rule rules[CONFIG_RULE_COUNT];

@@ -61,6 +61,11 @@ static const char *check_device_pattern(const char *item)
 	return NULL;
 }
 
+static const char *check_mount_pattern(const char *item)
+{
+	return item[0] == '/' || item[0] == '*' ? NULL : "is not a pattern of absolute paths";
+}
+
 static const char *check_device(const char *item)
 {
 	const char *colon = strchr(item, ':');
@@ -108,6 +113,11 @@ const struct config_setting config_settings[] = {
 	{ "watch", "device_ignore", CONFIG_TYPE_LIST, FIELD(watch.device_ignore),
 	  .check_item = check_device_pattern, .standard = "ram* zram* sr* fd*",
 	  .help = "Patterns of names that are not judged, although device has them." },
+	{ "watch", "filesystem", CONFIG_TYPE_LIST, FIELD(watch.filesystem),
+	  .check_item = check_mount_pattern, .standard = "*", .example = "/ /var/lib/*",
+	  .help = "File systems that the rules space and inodes judge: shell patterns of mount "
+		  "points. Only those with a disk behind them that can be written to, at most 64; "
+		  "none of FUSE, of a network or of memory." },
 	{ "watch", "sql_state", CONFIG_TYPE_LIST, FIELD(watch.sql_state),
 	  .standard = "Opening?tables Waiting?for*",
 	  .help = "States of statements that the rule sql_state counts: shell patterns of what "

@@ -22,6 +22,7 @@
 #include "util/file.h"
 #include "util/text.h"
 #include "version.h"
+#include "watch/filesystems.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
 
@@ -133,6 +134,7 @@ static void check_processes(struct doctor *d)
 	int r;
 
 	watch_options_from_config(d->config, &options);
+	options.filesystem = NULL; /* asked by check_filesystems() */
 	r = watch_new(&options, &watch);
 	if (r < 0) {
 		report(d, "trigger", "processes", FAILS, "%s: %s", d->o->procfs, strerror(-r));
@@ -147,6 +149,35 @@ static void check_processes(struct doctor *d)
 		report(d, "trigger", "processes", WORKS, "%s, pid %d", processes[i].comm,
 			processes[i].pid);
 	watch_free(watch);
+}
+
+/* As the daemon's thread does it; this one may wait. */
+static void check_filesystems(struct doctor *d)
+{
+	_cleanup_free_ struct filesystems_table *table = malloc(sizeof(*table));
+	char buf[4096];
+	int r = table ? filesystems_read(d->o->procfs, &d->config->watch.filesystem, buf,
+				sizeof(buf), table)
+		      : -ENOMEM;
+
+	if (r < 0) {
+		report(d, "trigger", "filesystem", DEGRADED,
+			"%s/self/mountinfo: %s; space and inodes are not judged", d->o->procfs,
+			strerror(-r));
+		return;
+	}
+	if (table->count == 0)
+		report(d, "trigger", "filesystem", DEGRADED,
+			"watch.filesystem names none that has a disk and can be written to");
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct watch_filesystem *fs = &table->list[i];
+
+		report(d, "trigger", "filesystem", WORKS, "%s, %.1f %% used, inodes %.1f %%",
+			fs->mount, fs->used_pct, fs->inodes_pct);
+	}
+	if (table->left_out)
+		report(d, "trigger", "filesystem", DEGRADED, "%u more are beyond the table",
+			table->left_out);
 }
 
 static void check_probe(struct doctor *d, const struct probe *probe, bool enabled)
@@ -300,6 +331,7 @@ static int run(const struct options *o)
 	check_host(&d);
 	check_rules(&d);
 	check_processes(&d);
+	check_filesystems(&d);
 	can_arm = check_probes(&d);
 	check_snapshot(&d);
 	can_record = check_directory(&d, "spool", config->record.spool_dir, true);

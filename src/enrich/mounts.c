@@ -6,29 +6,6 @@
 #include "util/parse.h"
 #include "util/text.h"
 
-static bool is_octal(const char *s, const char *end)
-{
-	return end - s >= 4 && s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
-		s[2] <= '7' && s[3] >= '0' && s[3] <= '7';
-}
-
-/* Blanks and backslashes are written as \ooo. What does not fit is left empty. */
-static void unescape(const char *s, size_t len, char *dst, size_t size)
-{
-	const char *end = s + len;
-	size_t n = 0;
-
-	while (s < end && n + 1 < size) {
-		if (is_octal(s, end)) {
-			dst[n++] = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
-			s += 4;
-		} else {
-			dst[n++] = *s++;
-		}
-	}
-	dst[s < end ? 0 : n] = '\0';
-}
-
 static int parse_line(struct cursor line, struct mount *ret_mount)
 {
 	const char *root, *point, *word;
@@ -52,8 +29,9 @@ static int parse_line(struct cursor line, struct mount *ret_mount)
 	ret_mount->minor = (uint32_t)minor;
 	memcpy(ret_mount->source, word, word_len);
 	ret_mount->source[word_len] = '\0';
-	unescape(root, root_len, ret_mount->root, sizeof(ret_mount->root));
-	unescape(point, point_len, ret_mount->point, sizeof(ret_mount->point));
+	/* What does not fit is left empty. */
+	parse_unescape_octal(root, root_len, ret_mount->root, sizeof(ret_mount->root));
+	parse_unescape_octal(point, point_len, ret_mount->point, sizeof(ret_mount->point));
 	return 0;
 }
 

@@ -91,6 +91,19 @@ static const struct field threads_fields[] = {
 	END,
 };
 
+#define FILESYSTEM(kind, member, key) FIELD(kind, struct watch_filesystem, member, key)
+_Static_assert(offsetof(struct watch_filesystem, minor) ==
+		offsetof(struct watch_filesystem, major) + 4, "FIELD_DEV looks there");
+
+static const struct field filesystem_fields[] = {
+	FILESYSTEM(TEXT, mount, "mount"),
+	FILESYSTEM(DEV, major, "dev"),
+	FILESYSTEM(REAL, used_pct, "used_pct"),
+	FILESYSTEM(U64, free_bytes, "free_bytes"),
+	FILESYSTEM(REAL, inodes_pct, "inodes_used_pct"),
+	END,
+};
+
 static const struct field sql_fields[] = {
 	FIELD(U32, struct watch_sql, active, "active"),
 	FIELD(REAL, struct watch_sql, longest_s, "longest_s"),
@@ -131,6 +144,8 @@ static const struct field sample_fields[] = {
 	ARRAY(struct record, sample.sample.disks, sample.sample.disks_count, "devices",
 		disk_fields),
 	FIELD(U32, struct record, sample.sample.disks_left_out, "devices_left_out"),
+	ARRAY(struct record, sample.sample.filesystems, sample.sample.filesystems_count,
+		"file_systems", filesystem_fields),
 	OBJECT(OPTIONAL, struct record, sample.sample.sql, "sql", sql_fields),
 	END,
 };

@@ -181,6 +181,20 @@ static void format_disk(const struct watch_disk *d, struct text *t)
 	}
 }
 
+/* So full that it may be why. */
+#define FULL_SHOWN_PCT 90
+
+static void format_filesystem(const struct watch_filesystem *fs, struct text *t)
+{
+	if (!(fs->used_pct >= FULL_SHOWN_PCT) && !(fs->inodes_pct >= FULL_SHOWN_PCT))
+		return;
+	add_known(t, "  | ", *fs->mount ? fs->mount : "?");
+	text_add(t, " full ");
+	add_real(t, fs->used_pct, "%");
+	text_addf(t, ", %.1f MiB free, inodes ", (double)fs->free_bytes / (1 << 20));
+	add_real(t, fs->inodes_pct, "%");
+}
+
 static void format_sql(const struct watch_sql *sql, struct text *t)
 {
 	if (!sql->present)
@@ -213,6 +227,8 @@ static void format_sample(const struct record *r, uint64_t opened_mono_ns, struc
 	if (s->threads.blocked)
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
 	format_sql(&s->sql, t);
+	for (uint32_t i = 0; i < s->filesystems_count && i < WATCH_SAMPLE_FILESYSTEMS_MAX; i++)
+		format_filesystem(&s->filesystems[i], t);
 	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
 		if (!disk_is_idle(&s->disks[i]))
 			format_disk(&s->disks[i], t);

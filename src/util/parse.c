@@ -220,3 +220,26 @@ int parse_bool(const char *s, bool *ret_value)
 	}
 	return -EINVAL;
 }
+
+static bool is_octal(const char *s, const char *end)
+{
+	return end - s >= 4 && s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' &&
+		s[2] <= '7' && s[3] >= '0' && s[3] <= '7';
+}
+
+bool parse_unescape_octal(const char *s, size_t len, char *dst, size_t size)
+{
+	const char *end = s + len;
+	size_t n = 0;
+
+	while (s < end && n + 1 < size) {
+		if (is_octal(s, end)) {
+			dst[n++] = (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+			s += 4;
+		} else {
+			dst[n++] = *s++;
+		}
+	}
+	dst[s < end ? 0 : n] = '\0';
+	return s == end;
+}

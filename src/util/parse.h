@@ -37,4 +37,7 @@ int parse_size_bytes(const char *s, uint64_t *ret_bytes);
 int parse_real(const char *s, double *ret_value); /* finite, >= 0, optional % */
 int parse_bool(const char *s, bool *ret_value);   /* yes no true false on off 1 0 */
 
+/* A path of mountinfo, in which blanks and backslashes are written as \ooo. False: no room, dst is "". */
+bool parse_unescape_octal(const char *s, size_t len, char *dst, size_t size);
+
 #endif

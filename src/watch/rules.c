@@ -15,6 +15,7 @@
 struct subject {
 	const struct watch_sample *sample;
 	const struct watch_disk *disk;
+	const struct watch_filesystem *filesystem;
 };
 
 /* A rule over one subject. */
@@ -41,6 +42,7 @@ static const struct scope_kind {
 	[RULES_SCOPE_host] = { 1, false, true },
 	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true },
 	[RULES_SCOPE_process] = { 1, false, true },
+	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false },
 	[RULES_SCOPE_database] = { 1, true, true },
 };
 
@@ -94,6 +96,18 @@ static bool value_psi_io_some(const struct subject *s, double *ret_value)
 static bool value_blocked(const struct subject *s, double *ret_value)
 {
 	*ret_value = (double)s->sample->threads.blocked;
+	return true;
+}
+
+static bool value_space(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->filesystem->used_pct;
+	return true;
+}
+
+static bool value_inodes(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->filesystem->inodes_pct;
 	return true;
 }
 
@@ -218,6 +232,9 @@ static bool subject_get(const struct watch *watch, const struct watch_sample *sa
 	case RULES_SCOPE_device:
 		ret_subject->disk = watch_disk_in_slot(watch, slot, ret_serial);
 		return ret_subject->disk != NULL;
+	case RULES_SCOPE_filesystem:
+		ret_subject->filesystem = watch_filesystem_in_slot(watch, slot, ret_serial);
+		return ret_subject->filesystem != NULL;
 	default:
 		return true;
 	}
@@ -239,6 +256,8 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 	};
 	if (subject->disk)
 		text_copy(firing->device, sizeof(firing->device), subject->disk->name);
+	if (subject->filesystem)
+		text_copy(firing->subject, sizeof(firing->subject), subject->filesystem->mount);
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;

@@ -23,6 +23,7 @@ enum rules_scope {
 	RULES_SCOPE_host,
 	RULES_SCOPE_device,
 	RULES_SCOPE_process,
+	RULES_SCOPE_filesystem, /* and does not keep an incident open, which would then never end early */
 	RULES_SCOPE_database,
 };
 

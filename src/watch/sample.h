@@ -17,6 +17,8 @@
 #define WATCH_DISKS_MAX 256
 /* What a stored sample keeps: the devices with the most to say. */
 #define WATCH_SAMPLE_DISKS_MAX 8
+/* The fullest. */
+#define WATCH_SAMPLE_FILESYSTEMS_MAX 4
 
 struct watch_psi {
 	bool present;
@@ -55,6 +57,15 @@ struct watch_sql {
 	double unanswered_s; /* how long a question has been open; 0: none is */
 };
 
+struct watch_filesystem {
+	char mount[WATCH_SUBJECT_SIZE]; /* where; of a longer path "..." and its end */
+	uint32_t major;
+	uint32_t minor;
+	double used_pct;     /* as df(1) has it; NAN: not known */
+	double inodes_pct;   /* NAN also where they are made as needed */
+	uint64_t free_bytes; /* for others than root */
+};
+
 struct watch_sample {
 	uint64_t mono_ns;
 	uint64_t real_ns;
@@ -69,6 +80,8 @@ struct watch_sample {
 	struct watch_psi psi_cpu;
 	struct watch_threads threads;
 	struct watch_sql sql;
+	uint32_t filesystems_count;
+	struct watch_filesystem filesystems[WATCH_SAMPLE_FILESYSTEMS_MAX];
 	uint32_t disks_count;
 	uint32_t disks_left_out; /* judged by the rules, but not kept here */
 	struct watch_disk disks[WATCH_SAMPLE_DISKS_MAX];

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +11,9 @@
 #include "util/cleanup.h"
 #include "util/file.h"
 #include "util/log.h"
+#include "util/text.h"
 #include "watch/disks.h"
+#include "watch/filesystems.h"
 #include "watch/lines.h"
 #include "watch/parsers.h"
 #include "watch/threads.h"
@@ -54,6 +57,7 @@ struct watch {
 	struct watch_clock clock;
 	uint64_t interval_ns;
 	double ticks_per_sec;
+	char procfs[PATH_MAX];
 	int procfs_fd;
 	int sysfs_fd;
 	int stat_fd;
@@ -66,6 +70,7 @@ struct watch {
 	struct disks disks;
 	struct processes processes;
 	struct threads threads;
+	struct filesystems filesystems;
 	struct watch_sql sql;
 	char buf[READ_BUFFER_SIZE];
 };
@@ -120,6 +125,7 @@ void watch_options_from_config(const struct config *config, struct watch_options
 	options->process = &config->watch.process;
 	options->device = &config->watch.device;
 	options->device_ignore = &config->watch.device_ignore;
+	options->filesystem = &config->watch.filesystem;
 }
 
 static int open_read(int dir_fd, const char *path)
@@ -149,6 +155,22 @@ static int watch_open_files(struct watch *w, const struct watch_options *options
 	return 0;
 }
 
+/* A host whose file systems nobody asks can be watched all the same. */
+static void start_filesystems(struct watch *w, const struct watch_options *options)
+{
+	int r;
+
+	if (!options->filesystem || options->filesystem->count == 0) {
+		filesystems_stop(&w->filesystems);
+		memset(&w->filesystems, 0, sizeof(w->filesystems));
+		return;
+	}
+	r = filesystems_start(&w->filesystems, w->procfs, options->filesystem,
+		watch_clock_ns(&w->clock));
+	if (r < 0)
+		log_warning("watch: file systems cannot be asked: %s, ignoring", strerror(-r));
+}
+
 static void cleanup_watch(struct watch **w)
 {
 	watch_free(*w);
@@ -162,6 +184,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	if (!w)
 		return -ENOMEM;
 	w->clock = options->clock;
+	text_copy(w->procfs, sizeof(w->procfs), options->procfs ? options->procfs : "/proc");
 	w->interval_ns = options->interval_ns;
 	w->ticks_per_sec = (double)sysconf(_SC_CLK_TCK);
 	w->procfs_fd = w->sysfs_fd = w->stat_fd = w->diskstats_fd = -1;
@@ -180,6 +203,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 		return r;
 	threads_init(&w->threads, w->procfs_fd);
 	disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
+	start_filesystems(w, options);
 	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
 	*ret_watch = TAKE_PTR(w);
 	return 0;
@@ -189,6 +213,7 @@ struct watch *watch_free(struct watch *w)
 {
 	if (!w)
 		return NULL;
+	filesystems_stop(&w->filesystems);
 	threads_done(&w->threads);
 	processes_done(&w->processes);
 	free(w->history.samples);
@@ -210,6 +235,7 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 		return r;
 	w->interval_ns = options->interval_ns;
 	disks_set_patterns(&w->disks, options->device, options->device_ignore);
+	start_filesystems(w, options);
 	processes_set_patterns(&w->processes, options->process);
 	threads_reset(&w->threads);
 	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
@@ -341,9 +367,13 @@ static void log_left_out(struct watch *w)
 			WATCH_THREADS_MAX);
 	if (now.disks && !w->said.disks)
 		log_warning("watch: %u disks beyond %d are not judged", now.disks, WATCH_DISKS_MAX);
+	if (now.filesystems && !w->said.filesystems)
+		log_warning("watch: %u file systems beyond %d are not judged", now.filesystems,
+			WATCH_FILESYSTEMS_MAX);
 	w->said.processes |= now.processes;
 	w->said.threads |= now.threads;
 	w->said.disks |= now.disks;
+	w->said.filesystems |= now.filesystems;
 }
 
 int watch_take_sample(struct watch *w, bool armed)
@@ -365,6 +395,8 @@ int watch_take_sample(struct watch *w, bool armed)
 	take_threads(w, armed, &s);
 	processes_walk(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
+	filesystems_update(&w->filesystems, now_ns);
+	filesystems_fill_sample(&w->filesystems, &s);
 	s.sql = w->sql;
 	log_left_out(w);
 
@@ -406,6 +438,15 @@ const struct watch_disk *watch_disk_in_slot(
 	return &w->disks.disks[slot].view;
 }
 
+const struct watch_filesystem *watch_filesystem_in_slot(
+	const struct watch *w, unsigned int slot, uint32_t *ret_serial)
+{
+	if (slot >= WATCH_FILESYSTEMS_MAX || !w->filesystems.slots[slot].used)
+		return NULL;
+	*ret_serial = w->filesystems.slots[slot].serial;
+	return &w->filesystems.slots[slot].view;
+}
+
 const char *watch_disk_name(const struct watch *w, uint32_t major, uint32_t minor)
 {
 	return disks_find_name(&w->disks, major, minor);
@@ -423,5 +464,6 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.processes = w->processes.left_out,
 		.threads = w->threads.left_out,
 		.disks = w->disks.left_out,
+		.filesystems = w->filesystems.left_out,
 	};
 }

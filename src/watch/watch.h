@@ -12,6 +12,7 @@
 
 #include "config.h"
 #include "watch/clocks.h"
+#include "watch/filesystems.h"
 #include "watch/processes.h"
 #include "watch/sample.h"
 
@@ -29,6 +30,7 @@ struct watch_options {
 	const struct config_list *process;
 	const struct config_list *device;
 	const struct config_list *device_ignore;
+	const struct config_list *filesystem; /* NULL: none is asked, and there is no thread for it */
 	struct watch_clock clock; /* zero but in tests */
 };
 
@@ -37,6 +39,7 @@ struct watch_left_out {
 	uint32_t processes; /* beyond WATCH_PROCESSES_MAX */
 	uint32_t threads;   /* in D, beyond WATCH_THREADS_MAX */
 	uint32_t disks;	    /* beyond WATCH_DISKS_MAX: not judged */
+	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
 };
 
 /* The parts of a configuration that the watchdog needs; roots and clock are left as they are. */
@@ -77,6 +80,10 @@ const struct watch_sample *watch_history_get(const struct watch *watch, unsigned
  * The serial is another one when a device has gone and come back, or another took the slot.
  */
 const struct watch_disk *watch_disk_in_slot(
+	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
+
+/* The same of file systems, for slots 0 to WATCH_FILESYSTEMS_MAX - 1. */
+const struct watch_filesystem *watch_filesystem_in_slot(
 	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
 
 /* From the newest /proc/diskstats, partitions and ignored devices too; NULL when unknown. */

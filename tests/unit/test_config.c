@@ -76,7 +76,7 @@ static const struct error_case text_errors[] = {
 	  "x.conf:2: watch.min_stall is not a known key; right would be e.g. trace.min_stall" },
 	{ "[watch]\nzzzzzzzz = 1",
 	  "x.conf:2: watch.zzzzzzzz is not a known key; right would be interval, history, "
-	  "process, device, device_ignore, sql_state" },
+	  "process, device, device_ignore, filesystem, sql_state" },
 	{ "\n[wacth]\n",
 	  "x.conf:2: [wacth] is not a known section; right would be e.g. [watch]" },
 	{ "[rule.util]\n",

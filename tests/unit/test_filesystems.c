@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* File systems: which are asked, what their numbers mean, and a thread that hangs. */
+#include "test_watch_tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "util/cleanup.h"
+#include "watch/filesystems.h"
+#include "watch/rules.h"
+
+static int parse(const char *line, struct filesystems_mount *ret_mount)
+{
+	return filesystems_parse_mount((struct cursor){ line, line + strlen(line) }, ret_mount);
+}
+
+static void test_which_mounts(void **state)
+{
+	static const struct {
+		const char *line;
+		int r;
+	} cases[] = {
+		{ "36 35 98:0 / /mnt rw,noatime master:1 - ext4 /dev/sda1 rw", 0 },
+		/* Read-only here, but written to elsewhere: a service under ProtectSystem=. */
+		{ "36 35 98:0 / /mnt ro,noatime - ext4 /dev/sda1 rw,errors=continue", 0 },
+		{ "36 35 98:0 / /mnt rw - ext4 /dev/sda1 ro,errors=continue", -ENODEV },
+		{ "36 35 7:3 / /snap/core/1 ro - squashfs /dev/loop3 ro", -ENODEV },
+		{ "36 35 0:41 /sub /mnt rw - btrfs /dev/sdb1 rw,subvol=/sub", 0 },
+		{ "36 35 0:42 / /tank rw - zfs tank rw,xattr", 0 },
+		{ "36 35 8:2 / /win rw - fuseblk /dev/sda2 rw", -ENODEV },
+		{ "36 35 0:43 / /home rw - fuse.sshfs host: rw", -ENODEV },
+		{ "36 35 0:44 / /nfs rw - nfs4 host:/export rw", -ENODEV },
+		{ "36 35 0:45 / /run rw - tmpfs tmpfs rw", -ENODEV },
+		{ "36 35 0:46 / /merged rw - overlay overlay rw", -ENODEV },
+		{ "36 35 98:0 / /mnt rw - ext4 /dev/sda1", -ENODEV },
+		{ "36 35 98:0 / /mnt rw", -ENODEV },
+		{ "36 35 98 / /mnt rw - ext4 /dev/sda1 rw", -EINVAL },
+		{ "36 35 98:0 /", -EINVAL },
+		{ "", -EINVAL },
+	};
+	struct filesystems_mount mount;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(parse(cases[i].line, &mount), cases[i].r);
+	assert_int_equal(parse("77 35 8:17 / /a\\040b\\134c rw - xfs /dev/sdb1 rw", &mount), 0);
+	assert_string_equal(mount.point, "/a b\\c");
+	assert_int_equal(mount.id, 77);
+	assert_int_equal(mount.major, 8);
+	assert_int_equal(mount.minor, 17);
+}
+
+static void test_long_mount_point(void **state)
+{
+	char line[400];
+	struct filesystems_mount mount;
+
+	(void)state;
+	for (int len = 255; len <= 256; len++) {
+		snprintf(line, sizeof(line), "1 1 8:1 / /%0*d rw - ext4 /dev/sda rw", len - 1, 0);
+		assert_int_equal(parse(line, &mount), len == 255 ? 0 : -ENAMETOOLONG);
+	}
+}
+
+static void assert_pct(double value, double expected)
+{
+	assert_float_equal((float)value, (float)expected, 1e-3f);
+}
+
+/* 1000 blocks, 50 of them only for root: df(1) calls 931 of 950 used 98 %. */
+static void test_usage(void **state)
+{
+	struct statvfs st = { .f_frsize = 4096, .f_blocks = 1000, .f_bfree = 69, .f_bavail = 19,
+		.f_files = 200, .f_ffree = 50 };
+	struct watch_filesystem fs = { .major = 8 };
+
+	(void)state;
+	filesystems_set_usage(&fs, &st);
+	assert_pct(fs.used_pct, 98);
+	assert_pct(fs.inodes_pct, 75);
+	assert_int_equal(fs.free_bytes, 19 * 4096);
+	st.f_bavail = 0;
+	filesystems_set_usage(&fs, &st);
+	assert_pct(fs.used_pct, 100);
+	st = (struct statvfs){ .f_frsize = 4096 };
+	filesystems_set_usage(&fs, &st);
+	assert_true(isnan(fs.used_pct) && isnan(fs.inodes_pct));
+}
+
+/* A process 1 whose mounts are two: the tree's own file system, and one that another lies over. */
+static void put_mounts(struct tree *t)
+{
+	char link[PATH_MAX + 32];
+	struct statx stx;
+
+	assert_int_equal(statx(AT_FDCWD, t->root, 0, STATX_MNT_ID, &stx), 0);
+	tree_put(t, "proc/1/mountinfo",
+		"%llu 1 8:1 / %s rw - ext4 /dev/sda1 rw\n"
+		"%llu 1 8:1 / %s/proc rw - ext4 /dev/sda1 rw\n"
+		"%llu 1 8:2 / %s rw - ext4 /dev/sda2 rw\n"
+		"%llu 1 0:9 / %s rw - tmpfs tmpfs rw\n"
+		"%llu 1 8:3 / /nowhere rw - ext4 /dev/sda3 rw\n",
+		(unsigned long long)stx.stx_mnt_id, t->root, (unsigned long long)stx.stx_mnt_id,
+		t->root, (unsigned long long)stx.stx_mnt_id + 1000, t->root,
+		(unsigned long long)stx.stx_mnt_id, t->root, (unsigned long long)stx.stx_mnt_id);
+	snprintf(link, sizeof(link), "%s/proc/1/root", t->root);
+	assert_int_equal(symlink("/", link), 0);
+}
+
+static void test_read(void **state)
+{
+	struct config_list all = { 1, { "*" } }, none = { 1, { "/elsewhere*" } };
+	_cleanup_free_ struct filesystems_table *table = malloc(sizeof(*table));
+	struct tree *t = *state;
+	struct watch_filesystem expected;
+	struct statvfs st;
+	char buf[4096];
+
+	assert_int_equal(filesystems_read(t->procfs, &all, buf, sizeof(buf), table), -ENOENT);
+	put_mounts(t);
+	assert_int_equal(filesystems_read(t->procfs, &all, buf, sizeof(buf), table), 0);
+	assert_int_equal(table->count, 1);
+	assert_int_equal(table->list[0].major, 8);
+	assert_int_equal(table->list[0].minor, 1);
+	assert_string_equal(table->list[0].mount, t->root);
+	assert_int_equal(statvfs(t->root, &st), 0);
+	filesystems_set_usage(&expected, &st);
+	/* Others write to it, too. */
+	assert_true(fabs(table->list[0].used_pct - expected.used_pct) < 10);
+	assert_int_equal(filesystems_read(t->procfs, &none, buf, sizeof(buf), table), 0);
+	assert_int_equal(table->count, 0);
+}
+
+/* Samples, a second of the watchdog's clock each, until the condition holds. */
+static const struct watch_filesystem *sample_until(
+	struct tree *t, struct watch *w, bool (*holds)(const struct watch_filesystem *))
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+
+	for (unsigned int i = 0; i < 10000; i++) {
+		uint32_t serial;
+		const struct watch_filesystem *fs;
+
+		tree_sample(t, w, 1000);
+		fs = watch_filesystem_in_slot(w, 0, &serial);
+		if (holds(fs))
+			return fs;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("it never holds");
+	return NULL;
+}
+
+static bool is_there(const struct watch_filesystem *fs)
+{
+	return fs && !isnan(fs->used_pct);
+}
+
+static bool is_unknown(const struct watch_filesystem *fs)
+{
+	return fs && isnan(fs->used_pct);
+}
+
+static bool is_gone(const struct watch_filesystem *fs)
+{
+	return !fs;
+}
+
+static struct watch *watch_filesystems(struct tree *t)
+{
+	static const struct config_list all = { 1, { "*" } };
+	struct watch_options options = tree_options(t);
+	struct watch *w;
+
+	options.filesystem = &all;
+	assert_int_equal(watch_new(&options, &w), 0);
+	return w;
+}
+
+static void test_samples_have_it(void **state)
+{
+	struct tree *t = *state;
+	const struct watch_sample *s;
+	struct watch *w;
+
+	put_mounts(t);
+	w = watch_filesystems(t);
+	sample_until(t, w, is_there);
+	s = watch_last(w);
+	assert_int_equal(s->filesystems_count, 1);
+	assert_string_equal(s->filesystems[0].mount, t->root);
+	/* Unmounted: gone within two periods. */
+	tree_put(t, "proc/1/mountinfo", "%s", "");
+	sample_until(t, w, is_gone);
+	assert_int_equal(watch_last(w)->filesystems_count, 0);
+	watch_free(w);
+}
+
+/* A pipe that nobody writes to: open(2) waits as a file system that hangs does. */
+static void test_thread_that_hangs(void **state)
+{
+	struct tree *t = *state;
+	char path[PATH_MAX + 32];
+	const struct watch_sample *s;
+	struct watch *w;
+	int fd;
+
+	put_mounts(t);
+	w = watch_filesystems(t);
+	sample_until(t, w, is_there);
+	snprintf(path, sizeof(path), "%s/proc/1/mountinfo", t->root);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	sample_until(t, w, is_unknown);
+	s = watch_last(w);
+	assert_int_equal(s->filesystems_count, 1);
+	assert_true(isnan(s->filesystems[0].used_pct) && isnan(s->filesystems[0].inodes_pct));
+	/* Neither does the end wait for it. */
+	watch_free(w);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+static void test_rules(void **state)
+{
+	struct config_rule config[CONFIG_RULE_COUNT] = { 0 };
+	struct rules_firing firings[4], firing;
+	struct tree *t = *state;
+	struct rules *rules;
+	struct watch *w;
+
+	put_mounts(t);
+	/* Over whatever the file system of the test is. */
+	config[CONFIG_RULE_space] = (struct config_rule){ true, -1, -1, 1, 0 };
+	assert_int_equal(rules_new(config, &rules), 0);
+	w = watch_filesystems(t);
+	sample_until(t, w, is_there);
+	assert_int_equal(rules_evaluate(rules, w, t->now_ns, firings, 4), 1);
+	assert_int_equal(firings[0].scope, RULES_SCOPE_filesystem);
+	assert_string_equal(firings[0].subject, t->root);
+	assert_string_equal(firings[0].device, "");
+	assert_string_equal(firings[0].unit, "%");
+	assert_true(rules_first_active(rules, w, &firing));
+	assert_string_equal(firing.subject, t->root);
+	rules_settle(rules);
+	/* Full for days: no second incident, and the first is not kept open. */
+	for (unsigned int i = 0; i < 200; i++) {
+		sample_until(t, w, is_there);
+		assert_int_equal(rules_evaluate(rules, w, t->now_ns, firings, 4), 0);
+	}
+	assert_false(rules_first_active(rules, w, &firing));
+	assert_int_equal(rules_active(rules), 1);
+	assert_int_equal(rules_holding(rules), 0);
+	config[CONFIG_RULE_space].clear = 101;
+	config[CONFIG_RULE_space].set = 101;
+	rules_reload(rules, config);
+	rules_evaluate(rules, w, t->now_ns, firings, 4);
+	assert_int_equal(rules_active(rules), 0);
+	watch_free(w);
+	rules_free(rules);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_which_mounts),
+		cmocka_unit_test(test_long_mount_point),
+		cmocka_unit_test(test_usage),
+		tree_test(test_read),
+		tree_test(test_samples_have_it),
+		tree_test(test_thread_that_hangs),
+		tree_test(test_rules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
