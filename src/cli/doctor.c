@@ -125,6 +125,25 @@ static void check_rules(struct doctor *d)
 	}
 }
 
+static void check_cgroups(struct doctor *d, const struct watch *watch)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
+		uint32_t serial;
+		const struct watch_cgroup *cgroup = watch_cgroup_in_slot(watch, i, &serial);
+
+		if (!cgroup)
+			continue;
+		any = true;
+		report(d, "trigger", "cgroup", WORKS, "%s, holds %.1f %% of %.1f MiB", cgroup->path,
+			cgroup->used_pct, (double)cgroup->limit_bytes / (1 << 20));
+	}
+	if (!any)
+		report(d, "trigger", "cgroup", WORKS,
+			"no watched process has a memory limit; nothing to judge");
+}
+
 static void check_processes(struct doctor *d)
 {
 	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
@@ -140,7 +159,7 @@ static void check_processes(struct doctor *d)
 		report(d, "trigger", "processes", FAILS, "%s: %s", d->o->procfs, strerror(-r));
 		return;
 	}
-	watch_take_sample(watch, true);
+	watch_take_sample(watch, false);
 	processes = watch_processes(watch, &count);
 	if (count == 0)
 		report(d, "trigger", "processes", DEGRADED,
@@ -148,6 +167,7 @@ static void check_processes(struct doctor *d)
 	for (unsigned int i = 0; i < count; i++)
 		report(d, "trigger", "processes", WORKS, "%s, pid %d", processes[i].comm,
 			processes[i].pid);
+	check_cgroups(d, watch);
 	watch_free(watch);
 }
 

@@ -104,6 +104,18 @@ static const struct field filesystem_fields[] = {
 	END,
 };
 
+#define CGROUP(kind, member, key) FIELD(kind, struct watch_cgroup, member, key)
+
+static const struct field cgroup_fields[] = {
+	CGROUP(TEXT, path, "path"),
+	CGROUP(U64, limit_bytes, "limit_bytes"),
+	CGROUP(U64, current_bytes, "current_bytes"),
+	CGROUP(U64, held_bytes, "held_bytes"),
+	CGROUP(REAL, used_pct, "used_pct"),
+	CGROUP(REAL, growth_pct, "growth_pct_per_min"),
+	END,
+};
+
 static const struct field sql_fields[] = {
 	FIELD(U32, struct watch_sql, active, "active"),
 	FIELD(REAL, struct watch_sql, longest_s, "longest_s"),
@@ -146,6 +158,8 @@ static const struct field sample_fields[] = {
 	FIELD(U32, struct record, sample.sample.disks_left_out, "devices_left_out"),
 	ARRAY(struct record, sample.sample.filesystems, sample.sample.filesystems_count,
 		"file_systems", filesystem_fields),
+	ARRAY(struct record, sample.sample.cgroups, sample.sample.cgroups_count, "cgroups",
+		cgroup_fields),
 	OBJECT(OPTIONAL, struct record, sample.sample.sql, "sql", sql_fields),
 	END,
 };

@@ -195,6 +195,16 @@ static void format_filesystem(const struct watch_filesystem *fs, struct text *t)
 	add_real(t, fs->inodes_pct, "%");
 }
 
+static void format_cgroup(const struct watch_cgroup *c, struct text *t)
+{
+	if (!(c->used_pct >= FULL_SHOWN_PCT))
+		return;
+	add_known(t, "  | ", *c->path ? c->path : "?");
+	text_add(t, " memory ");
+	add_real(t, c->used_pct, "%");
+	text_addf(t, " of %.1f MiB", (double)c->limit_bytes / (1 << 20));
+}
+
 static void format_sql(const struct watch_sql *sql, struct text *t)
 {
 	if (!sql->present)
@@ -229,6 +239,8 @@ static void format_sample(const struct record *r, uint64_t opened_mono_ns, struc
 	format_sql(&s->sql, t);
 	for (uint32_t i = 0; i < s->filesystems_count && i < WATCH_SAMPLE_FILESYSTEMS_MAX; i++)
 		format_filesystem(&s->filesystems[i], t);
+	for (uint32_t i = 0; i < s->cgroups_count && i < WATCH_SAMPLE_CGROUPS_MAX; i++)
+		format_cgroup(&s->cgroups[i], t);
 	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
 		if (!disk_is_idle(&s->disks[i]))
 			format_disk(&s->disks[i], t);

@@ -162,6 +162,7 @@ static int process_read(const struct processes *p, int32_t pid, struct watch_pro
 	if (stat.state == 'Z' || stat.state == 'X')
 		return -ESRCH;
 	ret_process->pid = pid;
+	ret_process->cgroup_known = false;
 	ret_process->start_ticks = stat.start_ticks;
 	memcpy(ret_process->comm, stat.comm, sizeof(ret_process->comm));
 	return 0;

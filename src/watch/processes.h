@@ -20,6 +20,7 @@
 
 struct watch_process {
 	int32_t pid;
+	bool cgroup_known; /* was looked up once: by cgroups_learn() */
 	uint64_t start_ticks;	    /* field 22 of /proc/PID/stat */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 };

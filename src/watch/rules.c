@@ -16,6 +16,7 @@ struct subject {
 	const struct watch_sample *sample;
 	const struct watch_disk *disk;
 	const struct watch_filesystem *filesystem;
+	const struct watch_cgroup *cgroup;
 };
 
 /* A rule over one subject. */
@@ -43,6 +44,7 @@ static const struct scope_kind {
 	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true },
 	[RULES_SCOPE_process] = { 1, false, true },
 	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false },
+	[RULES_SCOPE_cgroup] = { WATCH_CGROUPS_MAX, true, false },
 	[RULES_SCOPE_database] = { 1, true, true },
 };
 
@@ -108,6 +110,18 @@ static bool value_space(const struct subject *s, double *ret_value)
 static bool value_inodes(const struct subject *s, double *ret_value)
 {
 	*ret_value = s->filesystem->inodes_pct;
+	return true;
+}
+
+static bool value_memory(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->cgroup->used_pct;
+	return true;
+}
+
+static bool value_memory_growth(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->cgroup->growth_pct;
 	return true;
 }
 
@@ -235,6 +249,9 @@ static bool subject_get(const struct watch *watch, const struct watch_sample *sa
 	case RULES_SCOPE_filesystem:
 		ret_subject->filesystem = watch_filesystem_in_slot(watch, slot, ret_serial);
 		return ret_subject->filesystem != NULL;
+	case RULES_SCOPE_cgroup:
+		ret_subject->cgroup = watch_cgroup_in_slot(watch, slot, ret_serial);
+		return ret_subject->cgroup != NULL;
 	default:
 		return true;
 	}
@@ -258,6 +275,8 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 		text_copy(firing->device, sizeof(firing->device), subject->disk->name);
 	if (subject->filesystem)
 		text_copy(firing->subject, sizeof(firing->subject), subject->filesystem->mount);
+	if (subject->cgroup)
+		text_copy(firing->subject, sizeof(firing->subject), subject->cgroup->path);
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;

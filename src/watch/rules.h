@@ -23,7 +23,9 @@ enum rules_scope {
 	RULES_SCOPE_host,
 	RULES_SCOPE_device,
 	RULES_SCOPE_process,
-	RULES_SCOPE_filesystem, /* and does not keep an incident open, which would then never end early */
+	/* These two do not keep an incident open either: no other one would end before its time. */
+	RULES_SCOPE_filesystem,
+	RULES_SCOPE_cgroup,
 	RULES_SCOPE_database,
 };
 

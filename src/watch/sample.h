@@ -19,6 +19,7 @@
 #define WATCH_SAMPLE_DISKS_MAX 8
 /* The fullest. */
 #define WATCH_SAMPLE_FILESYSTEMS_MAX 4
+#define WATCH_SAMPLE_CGROUPS_MAX 2
 
 struct watch_psi {
 	bool present;
@@ -66,6 +67,16 @@ struct watch_filesystem {
 	uint64_t free_bytes; /* for others than root */
 };
 
+/* A control group with a memory limit. */
+struct watch_cgroup {
+	char path[WATCH_SUBJECT_SIZE]; /* of a longer one "..." and its end */
+	uint64_t limit_bytes;
+	uint64_t current_bytes;
+	uint64_t held_bytes; /* of current: what is left when file pages and slabs are given back */
+	double used_pct;     /* held of the limit */
+	double growth_pct;   /* of the limit, by which held grew in a minute; NAN: not known yet */
+};
+
 struct watch_sample {
 	uint64_t mono_ns;
 	uint64_t real_ns;
@@ -82,6 +93,8 @@ struct watch_sample {
 	struct watch_sql sql;
 	uint32_t filesystems_count;
 	struct watch_filesystem filesystems[WATCH_SAMPLE_FILESYSTEMS_MAX];
+	uint32_t cgroups_count;
+	struct watch_cgroup cgroups[WATCH_SAMPLE_CGROUPS_MAX];
 	uint32_t disks_count;
 	uint32_t disks_left_out; /* judged by the rules, but not kept here */
 	struct watch_disk disks[WATCH_SAMPLE_DISKS_MAX];

@@ -12,6 +12,7 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "watch/cgroups.h"
 #include "watch/disks.h"
 #include "watch/filesystems.h"
 #include "watch/lines.h"
@@ -71,6 +72,7 @@ struct watch {
 	struct processes processes;
 	struct threads threads;
 	struct filesystems filesystems;
+	struct cgroups cgroups;
 	struct watch_sql sql;
 	char buf[READ_BUFFER_SIZE];
 };
@@ -204,6 +206,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	threads_init(&w->threads, w->procfs_fd);
 	disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
 	start_filesystems(w, options);
+	cgroups_init(&w->cgroups, w->procfs_fd, w->sysfs_fd);
 	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
 	*ret_watch = TAKE_PTR(w);
 	return 0;
@@ -213,6 +216,7 @@ struct watch *watch_free(struct watch *w)
 {
 	if (!w)
 		return NULL;
+	cgroups_done(&w->cgroups);
 	filesystems_stop(&w->filesystems);
 	threads_done(&w->threads);
 	processes_done(&w->processes);
@@ -238,6 +242,7 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 	start_filesystems(w, options);
 	processes_set_patterns(&w->processes, options->process);
 	threads_reset(&w->threads);
+	cgroups_reset(&w->cgroups);
 	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
 	return 0;
 }
@@ -370,10 +375,13 @@ static void log_left_out(struct watch *w)
 	if (now.filesystems && !w->said.filesystems)
 		log_warning("watch: %u file systems beyond %d are not judged", now.filesystems,
 			WATCH_FILESYSTEMS_MAX);
+	if (now.cgroups && !w->said.cgroups)
+		log_warning("watch: control groups beyond %d are not judged", WATCH_CGROUPS_MAX);
 	w->said.processes |= now.processes;
 	w->said.threads |= now.threads;
 	w->said.disks |= now.disks;
 	w->said.filesystems |= now.filesystems;
+	w->said.cgroups |= now.cgroups;
 }
 
 int watch_take_sample(struct watch *w, bool armed)
@@ -397,6 +405,10 @@ int watch_take_sample(struct watch *w, bool armed)
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns);
 	filesystems_fill_sample(&w->filesystems, &s);
+	if (!armed)
+		cgroups_learn(&w->cgroups, &w->processes);
+	cgroups_update(&w->cgroups, now_ns, w->buf, sizeof(w->buf));
+	cgroups_fill_sample(&w->cgroups, &s);
 	s.sql = w->sql;
 	log_left_out(w);
 
@@ -447,6 +459,16 @@ const struct watch_filesystem *watch_filesystem_in_slot(
 	return &w->filesystems.slots[slot].view;
 }
 
+const struct watch_cgroup *watch_cgroup_in_slot(
+	const struct watch *w, unsigned int slot, uint32_t *ret_serial)
+{
+	if (slot >= WATCH_CGROUPS_MAX || !w->cgroups.slots[slot].used ||
+		!w->cgroups.slots[slot].limited)
+		return NULL;
+	*ret_serial = w->cgroups.slots[slot].serial;
+	return &w->cgroups.slots[slot].view;
+}
+
 const char *watch_disk_name(const struct watch *w, uint32_t major, uint32_t minor)
 {
 	return disks_find_name(&w->disks, major, minor);
@@ -465,5 +487,6 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.threads = w->threads.left_out,
 		.disks = w->disks.left_out,
 		.filesystems = w->filesystems.left_out,
+		.cgroups = w->cgroups.left_out,
 	};
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "watch/cgroups.h"
 #include "watch/clocks.h"
 #include "watch/filesystems.h"
 #include "watch/processes.h"
@@ -40,6 +41,7 @@ struct watch_left_out {
 	uint32_t threads;   /* in D, beyond WATCH_THREADS_MAX */
 	uint32_t disks;	    /* beyond WATCH_DISKS_MAX: not judged */
 	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
+	uint32_t cgroups; /* beyond WATCH_CGROUPS_MAX */
 };
 
 /* The parts of a configuration that the watchdog needs; roots and clock are left as they are. */
@@ -84,6 +86,10 @@ const struct watch_disk *watch_disk_in_slot(
 
 /* The same of file systems, for slots 0 to WATCH_FILESYSTEMS_MAX - 1. */
 const struct watch_filesystem *watch_filesystem_in_slot(
+	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
+
+/* And of control groups with a memory limit, for slots 0 to WATCH_CGROUPS_MAX - 1. */
+const struct watch_cgroup *watch_cgroup_in_slot(
 	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
 
 /* From the newest /proc/diskstats, partitions and ignored devices too; NULL when unknown. */

@@ -422,7 +422,8 @@ static void test_text_for_people(void **state)
 	assert_text(r, "   -3.000s  sample  iowait 23.5% busy 40%  psi io 74/48.25%  memory 0/0%  "
 		       "blocked 3, 2 of the watched threads  sql 31 active, longest 12.5 s, "
 		       "no answer for 2.25 s  | /var/lib/mysql full 98.5%, 300.0 MiB free, "
-		       "inodes 12.25%  | sdb util 100% in-flight 12 "
+		       "inodes 12.25%  | /system.slice/mariadb.service memory 96.5% of "
+		       "1024.0 MiB  | sdb util 100% in-flight 12 "
 		       "r/w await 510.5/0 ms nothing finished for 2.00 s\n");
 	data_operation(r, RECORD_STALL);
 	assert_text(r, "  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/cgroups.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/text.h"
+
+/* Of processes, at each call of cgroups_learn(). */
+#define LEARN_MAX 4
+#define CGROUP_FILE_SIZE 4096
+/* Without a limit v1 says the largest number of pages there can be. */
+#define V1_UNLIMITED (1ULL << 62)
+#define GROWTH_MIN_NS (50 * NSEC_PER_SEC)
+#define NSEC_PER_MINUTE_REAL 60e9
+
+static bool is_word(const char *word, size_t len, const char *what)
+{
+	return len == strlen(what) && memcmp(word, what, len) == 0;
+}
+
+/* "memory" in "cpu,memory,pids" */
+static bool has_memory(const char *list, const char *end)
+{
+	while (list < end) {
+		const char *comma = memchr(list, ',', (size_t)(end - list));
+		const char *word_end = comma ? comma : end;
+
+		if (is_word(list, (size_t)(word_end - list), "memory"))
+			return true;
+		list = word_end + 1;
+	}
+	return false;
+}
+
+int cgroups_parse_path(const char *buf, size_t len, struct cursor *ret_path, bool *ret_v1)
+{
+	struct cursor c = { buf, buf + len }, line;
+	int r = -ENOENT;
+
+	/* "0::/system.slice/mariadb.service"; of v1 "4:memory:/..." */
+	while (cursor_line(&c, &line)) {
+		const char *list = memchr(line.p, ':', (size_t)(line.end - line.p)), *path;
+		bool v1;
+
+		if (!list)
+			continue;
+		path = memchr(list + 1, ':', (size_t)(line.end - list - 1));
+		if (!path || path + 1 == line.end || path[1] != '/')
+			continue;
+		v1 = has_memory(list + 1, path);
+		if (!v1 && path != list + 1)
+			continue;
+		*ret_path = (struct cursor){ path + 1, line.end };
+		*ret_v1 = v1;
+		r = 0;
+		if (v1)
+			break;
+	}
+	return r;
+}
+
+uint64_t cgroups_parse_reclaimable(const char *buf, size_t len)
+{
+	static const char *const names[] = { "active_file", "inactive_file", "slab_reclaimable" };
+	struct cursor c = { buf, buf + len }, line;
+	uint64_t own = 0, total = 0;
+	bool has_total = false;
+
+	while (cursor_line(&c, &line)) {
+		const char *word;
+		size_t word_len;
+		uint64_t value;
+		bool is_total;
+
+		if (cursor_word(&line, &word, &word_len) < 0 || cursor_u64(&line, &value) < 0)
+			continue;
+		/* v1 has both: its own, and with those below it, which the limit counts. */
+		is_total = word_len > 6 && memcmp(word, "total_", 6) == 0;
+		word += is_total ? 6 : 0;
+		word_len -= is_total ? 6 : 0;
+		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+			if (!is_word(word, word_len, names[i]))
+				continue;
+			has_total = has_total || is_total;
+			*(is_total ? &total : &own) += value;
+		}
+	}
+	return has_total ? total : own;
+}
+
+static void slot_free(struct cgroups_slot *slot)
+{
+	if (!slot->used)
+		return;
+	close_fd(slot->limit_fd);
+	close_fd(slot->current_fd);
+	close_fd(slot->stat_fd);
+	slot->used = false;
+}
+
+void cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd)
+{
+	memset(c, 0, sizeof(*c));
+	c->procfs_fd = procfs_fd;
+	c->sysfs_fd = sysfs_fd;
+}
+
+void cgroups_reset(struct cgroups *c)
+{
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
+		slot_free(&c->slots[i]);
+	c->left_out = 0;
+}
+
+void cgroups_done(struct cgroups *c)
+{
+	cgroups_reset(c);
+}
+
+/* FNV-1a: the whole path need not be kept, it may have 4 KB. */
+static uint64_t hash_path(const char *path, size_t len, bool v1)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL ^ v1;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)path[i]) * 0x100000001b3ULL;
+	return hash;
+}
+
+static int open_file(const struct cgroups *c, bool v1, const char *path, size_t len, const char *name)
+{
+	char file[PATH_MAX];
+	int n = snprintf(file, sizeof(file), "fs/cgroup%s%.*s/%s", v1 ? "/memory" : "", (int)len,
+		path, name);
+	int fd;
+
+	if (n < 0 || (size_t)n >= sizeof(file))
+		return -ENAMETOOLONG;
+	fd = openat(c->sysfs_fd, file, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* The end of a long path says the most. */
+static void copy_end(char *dst, size_t size, const char *path, size_t len)
+{
+	if (len < size)
+		snprintf(dst, size, "%.*s", (int)len, path);
+	else
+		snprintf(dst, size, "...%.*s", (int)(size - 4), path + len - (size - 4));
+}
+
+static bool open_slot(const struct cgroups *c, bool v1, const char *path, size_t len,
+	struct cgroups_slot *ret_slot)
+{
+	*ret_slot = (struct cgroups_slot){
+		.used = true,
+		.v1 = v1,
+		.limit_fd = open_file(
+			c, v1, path, len, v1 ? "memory.limit_in_bytes" : "memory.max"),
+		.current_fd = open_file(
+			c, v1, path, len, v1 ? "memory.usage_in_bytes" : "memory.current"),
+		.stat_fd = open_file(c, v1, path, len, "memory.stat"),
+	};
+	copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path, len);
+	if (ret_slot->limit_fd >= 0 && ret_slot->current_fd >= 0 && ret_slot->stat_fd >= 0)
+		return true;
+	/* A cgroup that does not count memory. */
+	slot_free(ret_slot);
+	return false;
+}
+
+static void add_cgroup(struct cgroups *c, bool v1, const char *path, size_t len)
+{
+	uint64_t hash = hash_path(path, len, v1);
+	struct cgroups_slot *place = NULL, slot;
+
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
+		if (c->slots[i].used && c->slots[i].path_hash == hash)
+			return;
+		if (!c->slots[i].used && !place)
+			place = &c->slots[i];
+	}
+	if (!open_slot(c, v1, path, len, &slot))
+		return;
+	if (!place) {
+		slot_free(&slot);
+		c->left_out++;
+		return;
+	}
+	slot.serial = ++c->serial;
+	slot.path_hash = hash;
+	*place = slot;
+}
+
+/* A limit further up, as of a pod or a slice, ends a process just as well. */
+static void add_with_ancestors(struct cgroups *c, bool v1, struct cursor path)
+{
+	size_t len = (size_t)(path.end - path.p);
+
+	/* Outside the cgroup namespace of this process. */
+	if (memmem(path.p, len, "/../", 4) || (len >= 3 && memcmp(path.p + len - 3, "/..", 3) == 0))
+		return;
+	while (len > 1) {
+		add_cgroup(c, v1, path.p, len);
+		while (len > 0 && path.p[--len] != '/')
+			;
+	}
+}
+
+void cgroups_learn(struct cgroups *c, struct processes *processes)
+{
+	unsigned int looked_at = 0;
+
+	for (uint32_t i = 0; i < processes->count && looked_at < LEARN_MAX; i++) {
+		struct watch_process *p = &processes->list[i];
+		char name[32], buf[CGROUP_FILE_SIZE];
+		struct cursor path;
+		ssize_t n;
+		bool v1;
+
+		if (p->cgroup_known)
+			continue;
+		p->cgroup_known = true;
+		looked_at++;
+		snprintf(name, sizeof(name), "%d/cgroup", p->pid);
+		n = file_read_at(c->procfs_fd, name, buf, sizeof(buf));
+		if (n > 0 && cgroups_parse_path(buf, (size_t)n, &path, &v1) == 0)
+			add_with_ancestors(c, v1, path);
+	}
+}
+
+/* -ERANGE: "max", or a number that is none. */
+static int read_number(int fd, char *buf, size_t size, uint64_t *ret_value)
+{
+	ssize_t n = file_read_fd(fd, buf, size);
+	struct cursor c = { buf, buf + (n > 0 ? n : 0) };
+
+	if (n < 0)
+		return (int)n;
+	return cursor_u64(&c, ret_value) < 0 ? -ERANGE : 0;
+}
+
+static void take_growth(struct cgroups_slot *slot, uint64_t held_bytes, uint64_t now_ns)
+{
+	const struct cgroups_past *oldest, *newest;
+	uint64_t taken = slot->past_taken;
+
+	newest = taken ? &slot->past[(taken - 1) % CGROUPS_PAST_MAX] : NULL;
+	if (!newest || now_ns - newest->ns >= CGROUPS_PAST_STEP_NS) {
+		slot->past[taken % CGROUPS_PAST_MAX] = (struct cgroups_past){ now_ns, held_bytes };
+		taken = ++slot->past_taken;
+	}
+	oldest = &slot->past[taken > CGROUPS_PAST_MAX ? taken % CGROUPS_PAST_MAX : 0];
+	slot->view.growth_pct = NAN;
+	if (now_ns - oldest->ns < GROWTH_MIN_NS)
+		return;
+	slot->view.growth_pct = 100 * ((double)held_bytes - (double)oldest->held_bytes) /
+		(double)slot->view.limit_bytes /
+		((double)(now_ns - oldest->ns) / NSEC_PER_MINUTE_REAL);
+}
+
+static int slot_update(struct cgroups_slot *slot, uint64_t now_ns, char *buf, size_t size)
+{
+	struct watch_cgroup *view = &slot->view;
+	uint64_t limit, current, reclaimable;
+	ssize_t n;
+	int r = read_number(slot->limit_fd, buf, size, &limit);
+
+	slot->limited = r == 0 && limit > 0 && !(slot->v1 && limit >= V1_UNLIMITED);
+	if (!slot->limited)
+		return r == -ERANGE ? 0 : r;
+	r = read_number(slot->current_fd, buf, size, &current);
+	if (r < 0)
+		return r;
+	n = file_read_fd(slot->stat_fd, buf, size);
+	if (n < 0 && n != -ENOBUFS)
+		return (int)n;
+	reclaimable = cgroups_parse_reclaimable(buf, strlen(buf));
+	view->limit_bytes = limit;
+	view->current_bytes = current;
+	/* Read one after the other, so it may be more. */
+	view->held_bytes = current > reclaimable ? current - reclaimable : 0;
+	view->used_pct = 100 * (double)view->held_bytes / (double)limit;
+	take_growth(slot, view->held_bytes, now_ns);
+	return 0;
+}
+
+void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size)
+{
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
+		/* -ENODEV: the cgroup has been removed. */
+		if (c->slots[i].used && slot_update(&c->slots[i], now_ns, buf, size) < 0)
+			slot_free(&c->slots[i]);
+}
+
+void cgroups_fill_sample(const struct cgroups *c, struct watch_sample *sample)
+{
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
+		const struct watch_cgroup *view = &c->slots[i].view;
+		uint32_t at = count;
+
+		if (!c->slots[i].used || !c->slots[i].limited)
+			continue;
+		while (at > 0 && view->used_pct > sample->cgroups[at - 1].used_pct)
+			at--;
+		if (at == WATCH_SAMPLE_CGROUPS_MAX)
+			continue;
+		if (count < WATCH_SAMPLE_CGROUPS_MAX)
+			count++;
+		memmove(&sample->cgroups[at + 1], &sample->cgroups[at],
+			(count - at - 1) * sizeof(sample->cgroups[0]));
+		sample->cgroups[at] = *view;
+	}
+	sample->cgroups_count = count;
+}
