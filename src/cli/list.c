@@ -14,7 +14,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define ROW_SIZE 8192 /* a path, every byte escaped in JSON's way only where it must be */
+/* A path and a sentence, every byte escaped in JSON's way only where it must be. */
+#define ROW_SIZE (24 * 1024)
 
 static void cleanup_store(struct record_store **store)
 {
@@ -53,9 +54,9 @@ static void print_row(FILE *out, const struct record_summary *s)
 {
 	char opened[CLOCK_RFC3339_SIZE], duration[32], rule[256];
 	char where[4 * WATCH_SUBJECT_SIZE];
-	char stuck[32], longest[32];
+	char stuck[32], longest[32], verdict[256];
 	struct text texts[] = { TEXT_ON(duration), TEXT_ON(rule), TEXT_ON(where), TEXT_ON(stuck),
-		TEXT_ON(longest) };
+		TEXT_ON(longest), TEXT_ON(verdict) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text_reset(&texts[i]);
@@ -68,16 +69,17 @@ static void print_row(FILE *out, const struct record_summary *s)
 		record_add_duration(&texts[4], s->longest_ns);
 	else
 		text_add(&texts[4], "-");
-	fprintf(out, "%-21s  %.10s %.8sZ  %9s  %-12s  %-10s  %7" PRIu64 "  %6s  %9s  %6" PRIu64
-		"  %s\n", s->incident, opened, opened + 11, duration, rule, where, s->stalls, stuck,
-		longest, s->lost, state_name(s));
+	record_add_printable(&texts[5], *s->verdict ? s->verdict : "-");
+	fprintf(out, "%-21s  %.10s %.8sZ  %9s  %-12s  %-10s  %-9s  %7" PRIu64 "  %6s  %9s  %6" PRIu64
+		"  %s\n", s->incident, opened, opened + 11, duration, rule, where, verdict, s->stalls,
+		stuck, longest, s->lost, state_name(s));
 }
 
 static void print_header(FILE *out)
 {
-	fprintf(out, "%-21s  %-20s  %9s  %-12s  %-10s  %7s  %6s  %9s  %6s  %s\n", "INCIDENT",
-		"OPENED", "DURATION", "RULE", "WHERE", "STALLS", "STUCK", "LONGEST", "LOST",
-		"STATE");
+	fprintf(out, "%-21s  %-20s  %9s  %-12s  %-10s  %-9s  %7s  %6s  %9s  %6s  %s\n", "INCIDENT",
+		"OPENED", "DURATION", "RULE", "WHERE", "VERDICT", "STALLS", "STUCK", "LONGEST",
+		"LOST", "STATE");
 }
 
 static void json_text(struct text *t, const char *key, const char *value)
@@ -116,6 +118,8 @@ static void print_json(FILE *out, const struct record_summary *s, const char *pa
 	text_json_u64(&t, "stuck_lines", s->stuck_lines);
 	text_json_u64(&t, "longest_ns", s->longest_ns);
 	text_json_u64(&t, "lost", s->lost);
+	json_text(&t, "verdict", s->verdict);
+	json_text(&t, "sentence", s->sentence);
 	text_json_string(&t, "file", path);
 	text_json_close(&t, '}');
 	fprintf(out, "%s\n", buf);

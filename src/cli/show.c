@@ -87,6 +87,12 @@ static void show_line(struct show *show, const struct record_line *line)
 		fputc('\n', show->out);
 	} else if (line->decoded) {
 		record_format_text(&show->record, show->summary.opened_mono_ns, &t);
+		/* First what it came to; the parts of it stand where they were written, at the end. */
+		if (show->record.type == RECORD_OPEN && *show->summary.sentence) {
+			text_add(&t, "  verdict   ");
+			record_add_printable(&t, show->summary.sentence);
+			text_add(&t, "\n");
+		}
 		fwrite(t.buf, 1, t.len, show->out);
 	}
 }

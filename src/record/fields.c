@@ -226,7 +226,9 @@ _Static_assert(offsetof(struct record_device, dev_minor) ==
 		offsetof(struct record_io_by, dev_minor) ==
 			offsetof(struct record_io_by, dev_major) + 4 &&
 		offsetof(struct record_io_by, fs_minor) ==
-			offsetof(struct record_io_by, fs_major) + 4,
+			offsetof(struct record_io_by, fs_major) + 4 &&
+		offsetof(struct record_verdict, dev_minor) ==
+			offsetof(struct record_verdict, dev_major) + 4,
 	"FIELD_DEV looks there");
 
 static const struct field device_fields[] = {
@@ -280,6 +282,41 @@ static const struct field kernel_fields[] = {
 	END,
 };
 
+#define PART(kind, member, key) FIELD(kind, struct record_verdict_part, member, key)
+
+static const struct field part_fields[] = {
+	PART(TEXT, what, "what"),
+	PART(TEXT, basis, "basis"),
+	PART(TEXT, text, "text"),
+	PART(PID, pid, "pid"),
+	PART(PID, tid, "tid"),
+	PART(TEXT, comm, "comm"),
+	PART(TEXT, path, "path"),
+	PART(U32_KNOWN, threads, "threads"),
+	PART(U64_KNOWN, longest_ns, "longest_ns"),
+	PART(U64_KNOWN, requests, "requests"),
+	PART(U64_KNOWN, bytes, "bytes"),
+	PART(REAL, share_pct, "share_pct"),
+	PART(REAL, util_pct, "util_pct"),
+	PART(REAL, await_ms, "await_ms"),
+	PART(REAL, queue, "queue"),
+	END,
+};
+
+#define VERDICT(kind, member, key) FIELD(kind, struct record, verdict.member, key)
+
+static const struct field verdict_fields[] = {
+	VERDICT(TEXT, class_name, "class"),
+	VERDICT(TEXT, basis, "basis"),
+	VERDICT(TEXT, sentence, "sentence"),
+	VERDICT(TEXT, message, "message"),
+	VERDICT(DEV, dev_major, "dev"),
+	VERDICT(TEXT, dev_name, "dev_name"),
+	VERDICT(TEXT, waits_for, "waits_for"),
+	ARRAY(struct record, verdict.parts, verdict.parts_count, "parts", part_fields),
+	END,
+};
+
 static const struct field lost_fields[] = {
 #define LOST(name, help) FIELD(U64, struct record, close.lost[RECORD_LOST_##name], #name),
 #include "record/lost.def"
@@ -317,6 +354,7 @@ const struct field *const record_fields[RECORD_TYPE_COUNT] = {
 	[RECORD_DEVICE] = device_fields,
 	[RECORD_IO_BY] = io_by_fields,
 	[RECORD_KERNEL] = kernel_fields,
+	[RECORD_VERDICT] = verdict_fields,
 	[RECORD_CLOSE] = close_fields,
 };
 
@@ -330,6 +368,7 @@ const char *record_type_name(enum record_type type)
 		[RECORD_DEVICE] = "device",
 		[RECORD_IO_BY] = "io_by",
 		[RECORD_KERNEL] = "kernel",
+		[RECORD_VERDICT] = "verdict",
 		[RECORD_CLOSE] = "close",
 	};
 

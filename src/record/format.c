@@ -327,7 +327,7 @@ static void format_operation(const struct record *r, uint64_t opened_mono_ns, st
 	format_stack(o->kstack, o->kstack_while_blocked, t);
 }
 
-static void add_size(struct text *t, uint64_t bytes)
+void record_add_size(struct text *t, uint64_t bytes)
 {
 	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
 	double value = (double)bytes;
@@ -354,12 +354,12 @@ static void add_moved(struct text *t, uint64_t read_bytes, uint64_t write_bytes)
 
 	if (read_bytes || !write_bytes) {
 		text_add(t, "read ");
-		add_size(t, read_bytes);
+		record_add_size(t, read_bytes);
 		separator = ", ";
 	}
 	if (write_bytes) {
 		text_addf(t, "%swritten ", separator);
-		add_size(t, write_bytes);
+		record_add_size(t, write_bytes);
 	}
 }
 
@@ -447,6 +447,29 @@ static void format_kernel(const struct record *r, uint64_t opened_mono_ns, struc
 	text_add(t, "\n");
 }
 
+static void format_verdict(const struct record *r, struct text *t)
+{
+	const struct record_verdict *v = &r->verdict;
+
+	text_add(t, "verdict ");
+	add_or_unknown(t, v->class_name);
+	add_known(t, ", ", v->basis);
+	text_add(t, "\n  ");
+	add_or_unknown(t, v->sentence);
+	text_add(t, "\n");
+	for (uint32_t i = 0; i < v->parts_count && i < RECORD_PARTS_MAX; i++) {
+		const struct record_verdict_part *part = &v->parts[i];
+
+		text_add(t, "  ");
+		add_or_unknown(t, part->what);
+		for (size_t len = strlen(part->what); len < 10; len++)
+			text_add(t, " ");
+		add_or_unknown(t, part->text);
+		add_known(t, "  ", part->basis);
+		text_add(t, "\n");
+	}
+}
+
 static void format_lost(const uint64_t *lost, struct text *t)
 {
 	bool any = false;
@@ -513,6 +536,9 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 		break;
 	case RECORD_KERNEL:
 		format_kernel(r, opened_mono_ns, out);
+		break;
+	case RECORD_VERDICT:
+		format_verdict(r, out);
 		break;
 	case RECORD_CLOSE:
 		format_close(r, out);

@@ -159,6 +159,10 @@ static void summary_add(struct record_summary *s, const struct record *r, bool *
 		if (r->operation.dur_ns > s->longest_ns)
 			s->longest_ns = r->operation.dur_ns;
 		break;
+	case RECORD_VERDICT:
+		memcpy(s->verdict, r->verdict.class_name, sizeof(s->verdict));
+		memcpy(s->sentence, r->verdict.sentence, sizeof(s->sentence));
+		break;
 	case RECORD_CLOSE:
 		s->closed = true;
 		s->duration_ns = r->close.duration_ns;

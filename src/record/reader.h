@@ -57,6 +57,8 @@ struct record_summary {
 	uint64_t stuck_lines;
 	uint64_t longest_ns;
 	uint64_t lost;
+	char verdict[RECORD_NAME_SIZE]; /* its class; empty: there is none */
+	char sentence[RECORD_SENTENCE_SIZE];
 	bool closed;
 	bool being_written; /* somebody holds the lock of a file that is being written */
 	struct record_reader_counts counts;

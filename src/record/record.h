@@ -27,6 +27,11 @@
 #define RECORD_HISTOGRAM_MAX 32
 /* A line of the kernel's log; it ends them at 1 KB (LOG_LINE_MAX). */
 #define RECORD_MESSAGE_SIZE 1024
+#define RECORD_PARTS_MAX 8
+#define RECORD_PART_SIZE 512
+#define RECORD_SENTENCE_SIZE 2048
+/* Of a statement in a verdict; `sql` lines have more of it. */
+#define RECORD_STATEMENT_SIZE 512
 /*
  * No line is longer. The worst is an `open` whose 32 coverage entries consist of nothing but bytes
  * that JSON writes in six (\u00NN); a `stuck` of the same kind takes 45 KiB.
@@ -45,6 +50,7 @@ enum record_type {
 	RECORD_DEVICE,
 	RECORD_IO_BY,
 	RECORD_KERNEL,
+	RECORD_VERDICT,
 	RECORD_CLOSE,
 	RECORD_TYPE_COUNT,
 };
@@ -195,6 +201,39 @@ struct record_kernel {
 	char text[RECORD_MESSAGE_SIZE];
 };
 
+/* What a verdict stands on. Numbers that say nothing here are 0, or not-a-number. */
+struct record_verdict_part {
+	char what[RECORD_NAME_SIZE];  /* "device", "culprit", "victims", "missing" ... */
+	char basis[RECORD_NAME_SIZE]; /* "measured", "inferred"; empty of what is missing */
+	char text[RECORD_PART_SIZE];
+	int32_t pid;
+	int32_t tid;
+	char comm[16];
+	char path[RECORD_LIST_SIZE]; /* the end of it */
+	uint32_t threads;
+	uint64_t longest_ns; /* of their waits, of a silence, of a statement's time */
+	uint64_t requests;
+	uint64_t bytes;
+	double share_pct; /* of the bytes of the device */
+	double util_pct;
+	double await_ms;
+	double queue;
+};
+
+/* What was wrong, once, before `close`. */
+struct record_verdict {
+	char class_name[RECORD_NAME_SIZE]; /* "saturated", "hung" ... "unknown" */
+	char basis[RECORD_NAME_SIZE];
+	char sentence[RECORD_SENTENCE_SIZE];
+	char message[RECORD_SENTENCE_SIZE]; /* the same without a statement's text: for logs of others */
+	uint32_t dev_major;		    /* the device that is judged, or 0:0 */
+	uint32_t dev_minor;
+	char dev_name[WATCH_DISK_NAME_SIZE];
+	char waits_for[RECORD_NAME_SIZE]; /* what the victims wait for; empty of a device */
+	uint32_t parts_count;
+	struct record_verdict_part parts[RECORD_PARTS_MAX];
+};
+
 struct record_close {
 	char reason[RECORD_NAME_SIZE]; /* "clear", "max_time", "stopped" */
 	uint64_t duration_ns;
@@ -223,6 +262,7 @@ struct record {
 		struct record_device device;
 		struct record_io_by io_by;
 		struct record_kernel kernel;
+		struct record_verdict verdict;
 		struct record_close close;
 	};
 };
@@ -264,6 +304,8 @@ int record_decode_json(const char *line, size_t len, struct record *ret_record);
 void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct text *out);
 /* "340 us", "512 ms", "3.21 s", "2m03s", "1h02m". */
 void record_add_duration(struct text *t, uint64_t duration_ns);
+/* "19.0 MiB". */
+void record_add_size(struct text *t, uint64_t bytes);
 /* "utilisation 97.3 %, threshold 90 %, device sdb". */
 void record_add_trigger(struct text *t, const struct record_trigger *trigger);
 /* Text from outside or out of a record, for a person. */

@@ -63,8 +63,9 @@ static void add_trigger_fields(struct text *entry, const struct record_trigger *
 	add_string(entry, "IOSTALL_UNIT", trigger->unit);
 }
 
-static void add_close_fields(struct text *entry, const struct record_close *c)
+static void add_close_fields(struct text *entry, const struct message *m, const struct record_close *c)
 {
+	add_string(entry, "IOSTALL_VERDICT", m->class_name);
 	add_string(entry, "IOSTALL_REASON", c->reason);
 	add_u64(entry, "IOSTALL_DURATION_NS", c->duration_ns);
 	add_u64(entry, "IOSTALL_STALLS", c->stalls);
@@ -88,7 +89,7 @@ static void build_entry(struct journald *j, const struct record *r, struct text 
 	add_string(entry, "IOSTALL_INCIDENT", r->incident);
 	add_trigger_fields(entry, &j->message.trigger);
 	if (r->type == RECORD_CLOSE)
-		add_close_fields(entry, &r->close);
+		add_close_fields(entry, &j->message, &r->close);
 	text_reset(&value);
 	text_addf(&value, "%s/%s" RECORD_FILE_SUFFIX, j->message.dir, r->incident);
 	/* Last: a directory name that fills the entry costs nothing but itself. */

@@ -7,16 +7,27 @@
 
 #define DIR_SHOWN_MAX 256
 
+/* What is known of another incident says nothing of this one. */
+static void begin_incident(struct message *m, const struct record *r)
+{
+	memset(&m->trigger, 0, sizeof(m->trigger));
+	m->class_name[0] = m->verdict[0] = '\0';
+	memcpy(m->incident, r->incident, sizeof(m->incident));
+}
+
 bool message_take(struct message *m, const struct record *r)
 {
-	if (r->type != RECORD_OPEN && r->type != RECORD_CLOSE)
+	if (r->type != RECORD_OPEN && r->type != RECORD_VERDICT && r->type != RECORD_CLOSE)
 		return false;
+	if (r->type == RECORD_OPEN || strcmp(m->incident, r->incident) != 0)
+		begin_incident(m, r);
 	if (r->type == RECORD_OPEN)
 		m->trigger = r->open.trigger;
-	else if (strcmp(m->incident, r->incident) != 0)
-		memset(&m->trigger, 0, sizeof(m->trigger));
-	memcpy(m->incident, r->incident, sizeof(m->incident));
-	return true;
+	if (r->type != RECORD_VERDICT)
+		return true;
+	memcpy(m->class_name, r->verdict.class_name, sizeof(m->class_name));
+	text_copy(m->verdict, sizeof(m->verdict), r->verdict.message);
+	return false;
 }
 
 uint64_t message_sum_lost(const struct record_close *c)
@@ -28,13 +39,18 @@ uint64_t message_sum_lost(const struct record_close *c)
 	return sum;
 }
 
-static void add_close(const struct record_close *c, struct text *t)
+static void add_close(const struct message *m, const struct record_close *c, struct text *t)
 {
 	uint64_t lost = message_sum_lost(c);
 
 	text_add(t, " closed after ");
 	record_add_duration(t, c->duration_ns);
-	text_addf(t, ": %" PRIu64 " stalls, %" PRIu64 " operations stuck", c->stalls,
+	text_add(t, ": ");
+	if (*m->verdict) {
+		record_add_printable(t, m->verdict);
+		text_add(t, "; ");
+	}
+	text_addf(t, "%" PRIu64 " stalls, %" PRIu64 " operations stuck", c->stalls,
 		c->stuck_threads);
 	if (c->longest_ns) {
 		text_add(t, ", longest ");
@@ -50,7 +66,7 @@ void message_add_text(const struct message *m, const struct record *r, struct te
 	text_add(t, "I/O incident ");
 	record_add_printable(t, r->incident);
 	if (r->type == RECORD_CLOSE)
-		add_close(&r->close, t);
+		add_close(m, &r->close, t);
 	else
 		text_add(t, " opened by ");
 	record_add_trigger(t, &m->trigger);

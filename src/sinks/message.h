@@ -12,14 +12,16 @@
 
 #include "record/record.h"
 
-/* What a close message needs of its open. */
+/* What a close message needs of the lines before it. */
 struct message {
 	char dir[PATH_MAX]; /* of the durable records */
 	char incident[RECORD_ID_SIZE];
 	struct record_trigger trigger;
+	char class_name[RECORD_NAME_SIZE]; /* of the verdict; empty: there was none */
+	char verdict[RECORD_SENTENCE_SIZE / 2]; /* without a statement's text; a datagram is small */
 };
 
-/* Whether a record of this type makes a message; remembers the open. */
+/* Whether a record of this type makes a message; remembers the open and the verdict. */
 bool message_take(struct message *m, const struct record *r);
 
 /* One line for a person, without a newline. */

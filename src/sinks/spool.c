@@ -22,6 +22,9 @@
  * how it ended, who loaded the disks and what it lost.
  */
 #define RESERVED_BYTES (64 * 1024)
+/* Of these: what lines about the disks leave to the verdict and `close`, and the verdict to `close`. */
+#define RESERVED_AFTER_DISKS (RESERVED_BYTES / 4)
+#define RESERVED_AFTER_VERDICT (RESERVED_BYTES / 16)
 
 struct spool {
 	int dir_fd;
@@ -57,30 +60,37 @@ static bool is_repeated(enum record_type type)
 	return type == RECORD_STUCK || type == RECORD_SAMPLE;
 }
 
-/* What comes right before `close`. */
-static bool is_final(const struct record *r)
+/* What is kept free for those that come later: the end is said when stalls have perhaps filled the file. */
+static size_t reserved_after(const struct record *r)
 {
-	return r->type == RECORD_IO_BY || (r->type == RECORD_DEVICE && r->device.final);
+	switch (r->type) {
+	case RECORD_CLOSE:
+		return 0;
+	case RECORD_VERDICT:
+		return RESERVED_AFTER_VERDICT;
+	case RECORD_IO_BY:
+		return RESERVED_AFTER_DISKS;
+	case RECORD_DEVICE:
+		return r->device.final ? RESERVED_AFTER_DISKS : RESERVED_BYTES;
+	default:
+		return RESERVED_BYTES;
+	}
 }
 
-static bool spool_has_room(const struct spool *s, enum record_type type, bool final, size_t len)
+static bool spool_has_room(const struct spool *s, enum record_type type, size_t reserved, size_t len)
 {
-	size_t reserved = RESERVED_BYTES < s->live.bytes / 4 ? RESERVED_BYTES : s->live.bytes / 4;
-
-	/* Who loaded the disks is said at the end, when stalls have perhaps filled the file. */
-	if (type == RECORD_CLOSE)
-		reserved = 0;
-	else if (final)
-		reserved /= 4;
+	/* A quarter of a small file, and the shares of it as of a large one. */
+	if (s->live.bytes < 4 * RESERVED_BYTES)
+		reserved = reserved * (s->live.bytes / 4) / RESERVED_BYTES;
 	if (is_repeated(type) && s->repeated_bytes + len > s->live.bytes / 2)
 		return false;
 	return s->used + len + reserved <= s->live.bytes;
 }
 
-static void spool_append(struct spool *s, enum record_type type, bool final, const char *line,
+static void spool_append(struct spool *s, enum record_type type, size_t reserved, const char *line,
 	size_t len)
 {
-	if (!spool_has_room(s, type, final, len)) {
+	if (!spool_has_room(s, type, reserved, len)) {
 		if (s->dropped == s->dropped_at_open)
 			log_warning("incident %s outgrew record.spool_bytes, some of its lines are "
 				    "dropped",
@@ -119,7 +129,7 @@ static void spool_begin(struct spool *s)
 	s->repeated_bytes = 0;
 	snprintf(name, sizeof(name), "%s" RECORD_FILE_SUFFIX, s->incident);
 	if (renameat2(s->dir_fd, s->live.name, s->dir_fd, name, RENAME_NOREPLACE) == 0) {
-		spool_append(s, RECORD_OPEN, false, s->waiting, s->waiting_len);
+		spool_append(s, RECORD_OPEN, RESERVED_BYTES, s->waiting, s->waiting_len);
 	} else {
 		/* Two processes drew the same id in the same second: the first one keeps it. */
 		log_warning("incident %s is not recorded: %s", s->incident, strerror(errno));
@@ -175,7 +185,7 @@ static void spool_write(void *state, const struct record *r, const struct text *
 	if (s->waiting_len > 0)
 		spool_begin(s);
 	if (spool_is_live(s))
-		spool_append(s, r->type, is_final(r), json->buf, json->len);
+		spool_append(s, r->type, reserved_after(r), json->buf, json->len);
 	else
 		s->dropped++;
 	if (r->type == RECORD_CLOSE)

@@ -111,6 +111,13 @@ static void test_the_worst_line_fits(void **state)
 			for (unsigned int i = 0; i < WATCH_SAMPLE_DISKS_MAX; i++)
 				s->disks[i].util_pct = s->disks[i].read_await_ms =
 					s->disks[i].write_await_ms = s->disks[i].queue = -DBL_MAX;
+		} else if (type == RECORD_VERDICT) {
+			struct record_verdict *v = &b->first.verdict;
+
+			v->parts_count = RECORD_PARTS_MAX;
+			for (unsigned int i = 0; i < RECORD_PARTS_MAX; i++)
+				v->parts[i].share_pct = v->parts[i].util_pct =
+					v->parts[i].await_ms = v->parts[i].queue = -DBL_MAX;
 		}
 		assert_round_trip(b);
 		line = (struct text){ .buf = b->line_buf, .size = RECORD_LINE_SIZE };
@@ -235,7 +242,7 @@ static const struct change changes[] = {
 	{ "\"v\":1", "\"v\":\"1\"", -EINVAL },
 	{ "\"v\":1,", "", -EINVAL },
 	{ "\"v\":1,", "\"v\":1,\"v\":1,", -EINVAL },
-	{ "\"type\":\"stall\"", "\"type\":\"verdict\"", -EPROTONOSUPPORT },
+	{ "\"type\":\"stall\"", "\"type\":\"of_tomorrow\"", -EPROTONOSUPPORT },
 	{ "\"type\":\"stall\"", "\"type\":7", -EINVAL },
 	{ "\"type\":\"stall\",", "", -EINVAL },
 	{ DATA_ID, "20261120T031207Z-3F9C", -EINVAL },

@@ -131,6 +131,26 @@ static inline void data_kernel(struct record *r)
 	};
 }
 
+static inline void data_verdict(struct record *r)
+{
+	data_begin(r, RECORD_VERDICT);
+	r->mono_ns += 23400 * NSEC_PER_MSEC;
+	r->verdict = (struct record_verdict){
+		.class_name = "saturated", .basis = "measured",
+		.sentence = "device sdb saturated (util 100 %): 92 % of 204.1 MiB read by mariadbd tid "
+			    "2230, shop/orders.ibd, app@localhost \"SELECT 1\" running 31.00 s",
+		.message = "device sdb saturated (util 100 %): 92 % of 204.1 MiB read by mariadbd tid "
+			   "2230, shop/orders.ibd, app@localhost, a statement running 31.00 s",
+		.dev_major = 8, .dev_minor = 16, .dev_name = "sdb", .waits_for = "page",
+		.parts_count = 1,
+		.parts = { { .what = "culprit", .basis = "measured", .text = "92 % of 204.1 MiB",
+			.pid = 2211, .tid = 2230, .comm = "mariadbd",
+			.path = "/var/lib/mysql/shop/orders.ibd", .threads = 3,
+			.longest_ns = 31 * NSEC_PER_SEC, .requests = 1200, .bytes = 19677184,
+			.share_pct = 92.5, .util_pct = 100, .await_ms = 296.25, .queue = 64.5 } },
+	};
+}
+
 static inline void data_close(struct record *r)
 {
 	data_begin(r, RECORD_CLOSE);
@@ -161,6 +181,9 @@ static inline void data_any(struct record *r, enum record_type type)
 		break;
 	case RECORD_KERNEL:
 		data_kernel(r);
+		break;
+	case RECORD_VERDICT:
+		data_verdict(r);
 		break;
 	case RECORD_CLOSE:
 		data_close(r);
@@ -231,6 +254,9 @@ static inline void data_random(struct record *r, enum record_type type, unsigned
 		break;
 	case RECORD_DEVICE:
 		memset(&r->device.final, rand_r(seed) & 1, 1);
+		break;
+	case RECORD_VERDICT:
+		r->verdict.parts_count %= RECORD_PARTS_MAX + 1;
 		break;
 	case RECORD_IO_BY:
 		memset(&r->io_by.path_truncated, rand_r(seed) & 1, 1);

@@ -114,7 +114,8 @@ static void test_a_closed_record(void **state)
 	assert_int_equal(s.stuck_threads, 3);
 	assert_int_equal(s.lost, 2);
 	assert_true(s.duration_ns == 23400 * NSEC_PER_MSEC);
-	assert_int_equal(s.counts.records, 5);
+	assert_int_equal(s.counts.records, 6);
+	assert_string_equal(s.verdict, "saturated");
 	assert_int_equal(s.counts.garbage, 0);
 	assert_false(s.counts.torn);
 }
@@ -224,7 +225,7 @@ static void test_a_line_without_end_is_one_piece_of_garbage(void **state)
 	tail = read_file(FIXTURES "no-open.jsonl", buf + head + long_len + 1, 8000);
 	write_file(path, buf, head + long_len + 1 + tail);
 	assert_int_equal(read_summary(path, &s), 0);
-	assert_int_equal(s.counts.records, 9);
+	assert_int_equal(s.counts.records, 10);
 	assert_int_equal(s.counts.garbage, 1);
 	assert_false(s.counts.torn);
 }
@@ -306,11 +307,11 @@ static void test_list(void **state)
 	assert_int_equal(run_list(f, false, buf, sizeof(buf)), EXIT_CODE_OK);
 	assert_string_equal(buf,
 		"INCIDENT               OPENED                 DURATION  RULE          WHERE       "
-		" STALLS   STUCK    LONGEST    LOST  STATE\n"
+		"VERDICT     STALLS   STUCK    LONGEST    LOST  STATE\n"
 		"20261120T031207Z-3f9c  2026-11-20 03:12:07Z    23.40 s  utilisation   sdb         "
-		"     12       3     4.20 s       2  closed\n"
+		"saturated       12       3     4.20 s       2  closed\n"
 		"20261121T000000Z-0001  2026-11-20 03:12:07Z    12.34 s  utilisation   sdb         "
-		"      1    some     512 ms       0  cut off\n");
+		"-                1    some     512 ms       0  cut off\n");
 	assert_int_equal(run_list(f, true, buf, sizeof(buf)), EXIT_CODE_OK);
 	assert_non_null(strstr(buf, "{\"incident\":\"20261120T031207Z-3f9c\","
 				    "\"opened\":\"2026-11-20T03:12:07.123456Z\","
@@ -356,6 +357,11 @@ static void test_show(void **state)
 	place("cut-off.jsonl", f->config.record.spool_dir, OTHER_ID);
 	assert_int_equal(run_show(f, "20261120", false, buf, sizeof(buf)), EXIT_CODE_OK);
 	assert_memory_equal(buf, "incident " DATA_ID "\n  opened", 39);
+	/* What it came to is said first, and with its parts at the end. */
+	assert_non_null(strstr(buf, "\n  verdict   device sdb saturated (util 100 %): 92 % of "));
+	assert_true(strstr(buf, "\n  verdict   ") < strstr(buf, "  sample  "));
+	assert_non_null(strstr(buf, "\nverdict saturated, measured\n  device sdb saturated"));
+	assert_non_null(strstr(buf, "\n  culprit   92 % of 204.1 MiB  measured\nincident "));
 	assert_non_null(strstr(buf, "\n   -3.000s  sample  "));
 	assert_non_null(strstr(buf, "\n  +12.345s  STUCK    >=512 ms  mariadbd[2211/2230] read"));
 	assert_int_equal(run_show(f, DATA_ID, true, buf, sizeof(buf)), EXIT_CODE_OK);
@@ -366,7 +372,7 @@ static void test_show(void **state)
 	assert_int_equal(run_show(f, FIXTURES "newer.jsonl", false, buf, sizeof(buf)),
 		EXIT_CODE_OK);
 	assert_int_equal(run_show(f, FIXTURES "newer.jsonl", true, buf, sizeof(buf)), EXIT_CODE_OK);
-	assert_non_null(strstr(buf, "\"verdict\""));
+	assert_non_null(strstr(buf, "\"of_tomorrow\""));
 }
 
 static void test_show_says_what_is_wrong(void **state)

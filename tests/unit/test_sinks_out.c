@@ -78,7 +78,9 @@ static void test_journald_gets_two_entries(void **state)
 		"IOSTALL_RECORD=/var/log/iostall/20261120T031207Z-0000.jsonl\n");
 	assert_true(receive(fd, buf, sizeof(buf)) > 0);
 	assert_string_equal(buf,
-		"MESSAGE=I/O incident 20261120T031207Z-0000 closed after 23.40 s: 12 stalls, 3 "
+		"MESSAGE=I/O incident 20261120T031207Z-0000 closed after 23.40 s: device sdb saturated "
+		"(util 100 %): 92 % of 204.1 MiB read by mariadbd tid 2230, shop/orders.ibd, "
+		"app@localhost, a statement running 31.00 s; 12 stalls, 3 "
 		"operations stuck, longest 4.20 s, 2 things lost; opened by utilisation 97.25 %, "
 		"threshold 90 %, device sdb; record "
 		"/var/log/iostall/20261120T031207Z-0000.jsonl\n"
@@ -91,6 +93,7 @@ static void test_journald_gets_two_entries(void **state)
 		"IOSTALL_VALUE=97.25\n"
 		"IOSTALL_THRESHOLD=90.00\n"
 		"IOSTALL_UNIT=%\n"
+		"IOSTALL_VERDICT=saturated\n"
 		"IOSTALL_REASON=clear\n"
 		"IOSTALL_DURATION_NS=23400000000\n"
 		"IOSTALL_STALLS=12\n"
