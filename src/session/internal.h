@@ -13,6 +13,7 @@
 #include "probes/set.h"
 #include "session/session.h"
 #include "snapshot/inflight.h"
+#include "verdict/facts.h"
 #include "watch/kmsg.h"
 #include "watch/processes.h"
 
@@ -51,6 +52,7 @@ struct session {
 	char kernel[RECORD_NAME_SIZE];
 	char boot_id[RECORD_NAME_SIZE];
 	struct incident incident;
+	struct verdict_facts facts;
 	struct inflight_walk walk;
 	struct kmsg kmsg;
 	struct record record; /* the line being made: 10 KB, so not on the stack */
@@ -74,6 +76,12 @@ bool session_consume_ring(struct session *s);
 /* summary.c */
 /* Lines that probes write of their own; `final`: the last ones before `close`. */
 void session_summarize(struct session *s, bool final);
+
+/* verdict.c */
+/* What the line being made says, before it is written. */
+void session_note_facts(struct session *s);
+/* Once, after all lines but `close`. */
+void session_write_verdict(struct session *s);
 
 /* kernel.c */
 /* What the kernel's log says of storage since it was asked last; `final`: all of it, else a bounded part. */

@@ -43,6 +43,7 @@ struct record *session_begin_line(struct session *s, enum record_type type)
 
 void session_write_line(struct session *s)
 {
+	session_note_facts(s);
 	sinks_write(s->o.sinks, &s->record);
 }
 

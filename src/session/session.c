@@ -122,6 +122,7 @@ static void arm(struct session *s, const struct record_trigger *trigger, uint64_
 		random = (uint32_t)trigger_ns;
 	record_make_id(clock_real_ns(), random, id);
 	incident_begin(&s->incident, id, trigger_ns);
+	verdict_begin(&s->facts, trigger_ns, s->o.config->trace.min_stall_ns);
 	s->incidents++;
 	start_ns = clock_mono_ns();
 	if (!s->o.without_probes) {
@@ -195,6 +196,7 @@ static void finish_drain(struct session *s, uint64_t detach_ns)
 		session_summarize(s, true);
 	}
 	session_take_kernel_lines(s, true);
+	session_write_verdict(s);
 	close = session_write_close(s, detach_ns);
 	log_info("incident %s closed (%s): %llu stalls, %llu operations stuck", s->incident.id,
 		close->reason, (unsigned long long)close->stalls,

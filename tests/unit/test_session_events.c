@@ -50,7 +50,7 @@ static void test_stuck_then_stall(void **state)
 	assert_int_equal(f->close.longest_ns, 3 * NSEC_PER_SEC);
 
 	out = read_output(f);
-	assert_int_equal(out->count, 6);
+	assert_int_equal(out->count, 7);
 	assert_int_equal(out->lines[1].type, RECORD_STUCK);
 	op = &out->lines[1].operation;
 	assert_int_equal(op->state, 'D');
@@ -71,6 +71,12 @@ static void test_stuck_then_stall(void **state)
 	/* Another thread's operation has nothing to do with it. */
 	assert_int_equal(out->lines[4].operation.tid, 8);
 	assert_string_equal(out->lines[4].operation.kstack, "");
+	/* Where it waited for so long is known, but not what for, and no sample was taken. */
+	assert_int_equal(out->lines[5].type, RECORD_VERDICT);
+	assert_string_equal(out->lines[5].verdict.class_name, "unknown");
+	assert_string_equal(out->lines[5].verdict.sentence, "no verdict: operations took up to 3.00 s, but "
+		"there is no reading of the devices; what the devices did with each request was not seen");
+	assert_int_equal(out->lines[6].type, RECORD_CLOSE);
 }
 
 static void test_events_that_cannot_be_read(void **state)
@@ -88,7 +94,7 @@ static void test_events_that_cannot_be_read(void **state)
 	assert_true(session_trigger(f->session, &manual, NSEC_PER_SEC));
 	session_stop(f->session, "stopped");
 	assert_int_equal(f->close.lost[RECORD_LOST_event_invalid], 0);
-	assert_int_equal(read_output(f)->count, 4);
+	assert_int_equal(read_output(f)->count, 6);
 }
 
 static void test_more_stuck_than_fit(void **state)

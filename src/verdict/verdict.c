@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which rule holds, of which device, who is the culprit and who the victims. */
+#include "verdict/verdict.h"
+
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "verdict/rules.h"
+
+/* Whoever has at least half is named alone. */
+#define MOST_PCT 50
+
+/* A device whose requests are those of another one. */
+static bool is_stacked(const struct verdict_device *d)
+{
+	return strncmp(d->name, "loop", 4) == 0 || strncmp(d->name, "dm-", 3) == 0 ||
+		strncmp(d->name, "md", 2) == 0;
+}
+
+static bool load_is_known(const struct verdict_device *d)
+{
+	return d->load[VERDICT_BY_THREAD].count > 0 || d->load[VERDICT_BY_PROCESS].count > 0;
+}
+
+/*
+ * Of several devices with the same trouble. A device mapper has no requests of its own at the block layer, so
+ * the disk below it is judged, which knows whose they are. Of a loop device and the one below both have: to
+ * blame, the upper one is better, for it knows who asked; else the lower one is where the trouble comes from.
+ */
+static bool is_better(const struct verdict_device *a, const struct verdict_device *b, bool blames)
+{
+	const uint64_t keys[][2] = {
+		{ a->has_totals, b->has_totals },
+		{ blames && load_is_known(a), blames && load_is_known(b) },
+		{ blames ? verdict_waited_ns(a) : 0, blames ? verdict_waited_ns(b) : 0 },
+		{ !is_stacked(a), !is_stacked(b) },
+		{ a->silent_ns, b->silent_ns },
+		{ verdict_waited_ns(a), verdict_waited_ns(b) },
+		{ a->busy.ns, b->busy.ns },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(keys); i++)
+		if (keys[i][0] != keys[i][1])
+			return keys[i][0] > keys[i][1];
+	return false;
+}
+
+static const struct verdict_device *find_device(const struct verdict_facts *f,
+	const struct verdict_rule *rule)
+{
+	const struct verdict_device *best = NULL;
+
+	for (uint32_t i = 0; i < f->devices_count; i++) {
+		const struct verdict_device *d = &f->devices[i];
+
+		if (rule->device_holds(f, d) && (!best || is_better(d, best, rule->blames)))
+			best = d;
+	}
+	return best;
+}
+
+static void find_rule(const struct verdict_facts *f, struct verdict_finding *v)
+{
+	for (const struct verdict_rule *rule = verdict_rules;; rule++) {
+		v->rule = rule;
+		if (rule->host_holds && rule->host_holds(f, &v->wait))
+			return;
+		v->device = rule->device_holds ? find_device(f, rule) : NULL;
+		if (v->device)
+			return;
+	}
+}
+
+static void find_culprit(struct verdict_finding *v)
+{
+	const struct verdict_load *load = v->device->load;
+
+	if (load[VERDICT_BY_FILE].count > 0 && load[VERDICT_BY_FILE].share_pct >= MOST_PCT)
+		v->file = &load[VERDICT_BY_FILE];
+	v->culprit_by = VERDICT_BY_PROCESS;
+	if (load[VERDICT_BY_THREAD].count > 0 && (load[VERDICT_BY_THREAD].share_pct >= MOST_PCT ||
+							 load[VERDICT_BY_PROCESS].count == 0))
+		v->culprit_by = VERDICT_BY_THREAD;
+	if (load[v->culprit_by].count > 0)
+		v->culprit = &load[v->culprit_by];
+}
+
+static bool is_victim(const struct verdict_finding *v, const struct verdict_thread *t)
+{
+	const struct verdict_who *culprit = v->culprit ? &v->culprit->who : NULL;
+
+	if (t->tid == 0 || t->kernel)
+		return false;
+	if (culprit && (v->culprit_by == VERDICT_BY_THREAD ? t->tid == culprit->tid :
+							      t->pid == culprit->pid))
+		return false;
+	if (v->device)
+		return t->device == v->device - v->f->devices;
+	return v->wait == VERDICT_WAIT_COUNT || t->wait == v->wait;
+}
+
+static void find_victims(struct verdict_finding *v)
+{
+	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++) {
+		const struct verdict_thread *t = &v->f->threads[i];
+
+		if (!is_victim(v, t))
+			continue;
+		v->victims++;
+		if (t->longest_ns <= v->victims_longest_ns)
+			continue;
+		v->victims_longest_ns = t->longest_ns;
+		v->first_victim = t;
+	}
+}
+
+void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql,
+	struct record_verdict *ret_verdict)
+{
+	struct verdict_finding v = { .f = f };
+
+	find_rule(f, &v);
+	if (v.rule->blames)
+		find_culprit(&v);
+	find_victims(&v);
+	memset(ret_verdict, 0, sizeof(*ret_verdict));
+	verdict_say(&v, sql, ret_verdict);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * From the facts of an incident to one sentence: what was wrong, who did it, who suffered.
+ * Called by the session once, before `close`.
+ * Pure; never blames without evidence: what the facts do not carry is said to be missing.
+ */
+#ifndef IOSTALL_VERDICT_VERDICT_H
+#define IOSTALL_VERDICT_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "verdict/facts.h"
+
+/* What a database thread was running. Texts from outside, as they are. */
+struct verdict_statement {
+	char user[RECORD_NAME_SIZE]; /* "app@localhost" */
+	char database[RECORD_NAME_SIZE];
+	char text[RECORD_STATEMENT_SIZE]; /* empty: not to be recorded */
+	uint64_t elapsed_ns;
+};
+
+/* Statements that were waiting beside the culprit's. */
+struct verdict_statements_summary {
+	uint32_t others;
+	uint64_t longest_ns;
+};
+
+/* Where statements are asked for. */
+struct verdict_sql {
+	/* False: none is known of that thread. NULL: there is no database to ask. */
+	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret);
+	void *userdata;
+	struct verdict_statements_summary summary;
+};
+
+/* sql may be NULL. */
+void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql,
+	struct record_verdict *ret_verdict);
+
+#endif
