@@ -16,6 +16,7 @@
 #define PATH_NAMES 2
 /* Of the bytes of a device: then they are all called read, or written. */
 #define ONE_WAY_PCT 80
+#define MEMORY_FULL_PCT 10
 
 static void add_pct(struct text *t, double pct)
 {
@@ -426,6 +427,19 @@ static void add_victims_part(const struct verdict_finding *v, struct record_verd
 	text_copy(part->comm, sizeof(part->comm), first->comm);
 }
 
+/* Threads that wait for memory load the disks with what was thrown out of it: it goes with any verdict. */
+static void add_memory_part(const struct verdict_facts *f, struct record_verdict *r)
+{
+	struct text t;
+
+	if (f->memory_full_max_pct < MEMORY_FULL_PCT)
+		return;
+	add_part(r, "memory", VERDICT_MEASURED, &t);
+	text_add(&t, "all runnable tasks waited for memory in up to ");
+	add_pct(&t, f->memory_full_max_pct);
+	text_add(&t, " of the time (pressure, full)");
+}
+
 static void add_kernel_part(const struct verdict_facts *f, struct record_verdict *r)
 {
 	struct text t;
@@ -511,6 +525,7 @@ void verdict_say(const struct verdict_finding *v, const struct verdict_sql *sql,
 	if (known)
 		add_statement_part(&statement, ret_verdict);
 	add_victims_part(v, ret_verdict);
+	add_memory_part(v->f, ret_verdict);
 	add_kernel_part(v->f, ret_verdict);
 	add_missing_part(v, ret_verdict);
 }
