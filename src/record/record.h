@@ -209,7 +209,7 @@ struct record_verdict_part {
 	int32_t pid;
 	int32_t tid;
 	char comm[16];
-	char path[RECORD_LIST_SIZE]; /* the end of it */
+	char path[RECORD_LIST_SIZE]; /* the end of it, at most 159 bytes */
 	uint32_t threads;
 	uint64_t longest_ns; /* of their waits, of a silence, of a statement's time */
 	uint64_t requests;

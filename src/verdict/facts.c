@@ -10,7 +10,7 @@
 
 static_assert(VERDICT_DEVICES_MAX <= INT8_MAX, "a thread keeps the index of its device");
 /* It is locked into memory with the session. */
-static_assert(sizeof(struct verdict_facts) <= 96 * 1024, "the facts of one incident are small");
+static_assert(sizeof(struct verdict_facts) <= 32 * 1024, "the facts of one incident are small");
 
 enum verdict_wait verdict_wait_of(const char *waits_for)
 {
@@ -55,15 +55,19 @@ void verdict_begin(struct verdict_facts *f, uint64_t trigger_ns, uint64_t min_st
 		f->waits[i].device = -1;
 }
 
-static void set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm, const char *path)
+static void set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm)
+{
+	*who = (struct verdict_who){ .pid = pid, .tid = tid };
+	text_copy(who->comm, sizeof(who->comm), comm);
+}
+
+/* The end of a path is the name of the file. */
+static void set_path(char to[static VERDICT_PATH_SIZE], const char *path)
 {
 	size_t len = strlen(path);
 
-	*who = (struct verdict_who){ .pid = pid, .tid = tid };
-	text_copy(who->comm, sizeof(who->comm), comm);
-	/* The end of a path is the name of the file. */
-	text_copy(who->path, sizeof(who->path),
-		len < sizeof(who->path) ? path : path + len - (sizeof(who->path) - 1));
+	text_copy(to, VERDICT_PATH_SIZE,
+		len < VERDICT_PATH_SIZE ? path : path + len - (VERDICT_PATH_SIZE - 1));
 }
 
 /* Devices */
@@ -242,9 +246,10 @@ static void note_wait(struct verdict_wait_facts *w, const struct record_operatio
 	if (op->dur_ns <= *longest_ns)
 		return;
 	*longest_ns = op->dur_ns;
-	set_who(kernel ? &w->kernel : &w->who, op->pid, op->tid, op->comm, op->path);
+	set_who(kernel ? &w->kernel : &w->who, op->pid, op->tid, op->comm);
 	if (kernel)
 		return;
+	set_path(w->path, op->path);
 	text_copy(w->waits_for, sizeof(w->waits_for), op->waits_for);
 	w->device = (int8_t)device;
 }
@@ -316,9 +321,6 @@ void verdict_note_device(struct verdict_facts *f, const struct record_device *de
 	if (device->no_completion_ns >= d->silent_ns && device->no_completion_ns > 0) {
 		d->silent_ns = device->no_completion_ns;
 		d->silent_in_flight = device->in_flight;
-		d->silent_age_ns = device->oldest_age_ns;
-		set_who(&d->silent_oldest, device->oldest_pid, device->oldest_tid,
-			device->oldest_comm, device->oldest_path);
 	}
 	if (!device->final)
 		return;
@@ -346,7 +348,9 @@ void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
 	/* The lines of a kind come with the most bytes first. */
 	if (!load || load->count++ > 0)
 		return;
-	set_who(&load->who, by->pid, by->tid, by->comm, by->path);
+	set_who(&load->who, by->pid, by->tid, by->comm);
+	if (load == &f->devices[i].load[VERDICT_BY_FILE])
+		set_path(f->devices[i].file, by->path);
 	load->requests = by->requests;
 	load->bytes = by->bytes;
 	load->share_pct = by->share_pct;

@@ -12,9 +12,10 @@
 
 #include "record/record.h"
 
-#define VERDICT_DEVICES_MAX 24
-#define VERDICT_THREADS_MAX 512
-#define VERDICT_PATH_SIZE 256
+/* Locked memory, 25 KB in all: further threads are counted. */
+#define VERDICT_DEVICES_MAX 16
+#define VERDICT_THREADS_MAX 256
+#define VERDICT_PATH_SIZE 160
 /* Samples up to so long before the trigger are of the incident: what led to it was going on. */
 #define VERDICT_LEAD_NS 5000000000ULL
 /* A device is at work all the time, and one that hardly works. */
@@ -37,12 +38,10 @@ enum verdict_by {
 	VERDICT_BY_COUNT,
 };
 
-/* A thread, or the file of a load. The path is cut at its beginning. */
 struct verdict_who {
 	int32_t pid;
 	int32_t tid;
 	char comm[16];
-	char path[VERDICT_PATH_SIZE];
 };
 
 /* The first of its kind on a device. */
@@ -81,8 +80,6 @@ struct verdict_device {
 	/* the longest time without an end, and what was in flight then */
 	uint64_t silent_ns;
 	uint64_t silent_in_flight;
-	uint64_t silent_age_ns; /* of the oldest request; 0: not known */
-	struct verdict_who silent_oldest;
 	/* its last line */
 	bool has_totals;
 	uint64_t requests;
@@ -91,6 +88,7 @@ struct verdict_device {
 	struct record_latency queue_time;
 	struct record_latency device_time;
 	struct verdict_load load[VERDICT_BY_COUNT];
+	char file[VERDICT_PATH_SIZE]; /* of load[VERDICT_BY_FILE]; a long one is cut at its beginning */
 	/* operations on its files */
 	uint64_t operations;
 	uint64_t finished_ns; /* those that have returned, added up */
@@ -114,6 +112,7 @@ struct verdict_wait_facts {
 	uint64_t kernel_longest_ns;
 	char waits_for[RECORD_NAME_SIZE]; /* of the longest, as the record has it */
 	struct verdict_who who;	    /* of the longest, no kernel thread */
+	char path[VERDICT_PATH_SIZE]; /* of its file */
 	struct verdict_who kernel;  /* of the longest kernel thread */
 	int8_t device;		    /* of the longest, -1: none */
 };

@@ -21,7 +21,7 @@ struct verdict_finding {
 	/* Of a rule that blames, the one with most of the device's bytes; NULL: nobody is known. */
 	const struct verdict_load *culprit;
 	enum verdict_by culprit_by;
-	const struct verdict_load *file; /* that has at least half of the bytes, or NULL */
+	const char *file; /* that has at least half of the bytes, or "" */
 	uint32_t victims;
 	uint64_t victims_longest_ns;
 	const struct verdict_thread *first_victim; /* the one that waited for the longest */

@@ -113,9 +113,9 @@ void verdict_say_frozen(const struct verdict_finding *v, struct text *t)
 		text_add(t, ", that on ");
 		add_device(t, &v->f->devices[w->device]);
 	}
-	if (*w->who.path) {
+	if (*w->path) {
 		text_add(t, ", with ");
-		text_add(t, w->who.path);
+		text_add(t, w->path);
 	}
 }
 
@@ -243,9 +243,9 @@ static void add_culprit(const struct verdict_finding *v, struct text *t)
 		/* A record has the first ten. */
 		add_count(t, c->count - 1, "other", c->count >= 10 ? "others or more" : "others");
 	}
-	if (v->file) {
+	if (*v->file) {
 		text_add(t, ", ");
-		add_path_end(t, v->file->who.path);
+		add_path_end(t, v->file);
 	}
 }
 
@@ -323,7 +323,6 @@ static void set_who(struct record_verdict_part *part, const struct verdict_who *
 	part->pid = who->pid;
 	part->tid = who->tid;
 	text_copy(part->comm, sizeof(part->comm), who->comm);
-	text_copy(part->path, sizeof(part->path), who->path);
 }
 
 static void add_device_part(const struct verdict_finding *v, struct record_verdict *r)
@@ -388,8 +387,7 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	/* That of the process is its first thread's: the process itself is what is meant. */
 	if (v->culprit_by == VERDICT_BY_PROCESS)
 		part->tid = 0;
-	if (v->file)
-		text_copy(part->path, sizeof(part->path), v->file->who.path);
+	text_copy(part->path, sizeof(part->path), v->file);
 	part->share_pct = v->culprit->share_pct;
 	part->bytes = v->culprit->bytes;
 	part->requests = v->culprit->requests;

@@ -76,7 +76,7 @@ static void find_culprit(struct verdict_finding *v)
 	const struct verdict_load *load = v->device->load;
 
 	if (load[VERDICT_BY_FILE].count > 0 && load[VERDICT_BY_FILE].share_pct >= MOST_PCT)
-		v->file = &load[VERDICT_BY_FILE];
+		v->file = v->device->file;
 	v->culprit_by = VERDICT_BY_PROCESS;
 	if (load[VERDICT_BY_THREAD].count > 0 && (load[VERDICT_BY_THREAD].share_pct >= MOST_PCT ||
 							 load[VERDICT_BY_PROCESS].count == 0))
@@ -117,7 +117,7 @@ static void find_victims(struct verdict_finding *v)
 void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql,
 	struct record_verdict *ret_verdict)
 {
-	struct verdict_finding v = { .f = f };
+	struct verdict_finding v = { .f = f, .file = "" };
 
 	find_rule(f, &v);
 	if (v.rule->blames)
