@@ -446,6 +446,18 @@ live_end_loads()
 	LIVE_STAYING=() LIVE_STAYING_NAMES=()
 }
 
+# live_check_culprit NAME TID PATH: the load of live_slow_bytes is its thread's. A dm device that delays each
+# request takes them all at once, and is not at its limit.
+live_check_culprit()
+{
+	if [[ $LIVE_DISK == dm ]]; then
+		skip "$1" "dm-delay has no limit to be at"
+		return
+	fi
+	live_compare "$1" verdict.jq --arg class saturated --argjson tid "$2" --arg path "$3" \
+		--arg dev "${LIVE_DEV#/dev/}"
+}
+
 # --- record against workload ----------------------------------------------------------------------
 
 # live_check NAME stalls|stuck RAN [JQ-OPTION...]: the lines of the processes that wrote RAN are those

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What a record's verdict must be. Output as in stalls.jq.
+#   $record          lines of the record
+#   --arg class NAME      --arg dev NAME (of the device that is judged, "" when none is)
+#   --argjson tid N       who is to blame; none: nobody may be
+#   --arg path REGEX      of the file with most of the culprit's bytes
+
+def must($what; condition): if condition then empty else $what end;
+
+[$record[] | select(.type == "verdict")] as $all
+| ($all[0] // {}) as $v
+| ($v.parts // [] | map({key: .what, value: .}) | from_entries) as $part
+| "# \($v.sentence)",
+  must("not one line right before close: \($all | length)";
+	($all | length) == 1 and $record[-2].type == "verdict" and $record[-1].type == "close"),
+  must("it is \($v.class), not \($class): \($v | tojson)"; $v.class == $class),
+  must("the device is \($v.dev_name), not \($dev)"; ($v.dev_name // "") == $dev),
+  must("a part that is neither measured nor inferred: \($v.parts | tojson)";
+	[$v.parts[]? | select(.what != "missing") | .basis | IN("measured", "inferred")] | all),
+  ($ARGS.named.tid as $tid | if $tid == null then
+	must("somebody is blamed: \($part.culprit | tojson)"; $part.culprit == null)
+  else
+	must("the culprit is \($part.culprit | tojson), not \($tid)";
+		$part.culprit.tid == $tid or ($part.culprit.tid == null and $part.culprit.pid == $tid)),
+	must("the culprit's part is only inferred"; $part.culprit.basis == "measured"),
+	must("the file is \($part.culprit.path | tojson)";
+		$part.culprit.path // "" | test($ARGS.named.path // ""))
+  end)
