@@ -59,8 +59,7 @@ struct sql_frame_setup {
 	char user[SQL_NAME_SIZE];	   /* of the database: "iostall" */
 	char database[SQL_NAME_SIZE];	   /* PostgreSQL's sessions need one: "postgres" */
 	char password_file[SQL_PATH_SIZE]; /* its first line; opened while still root */
-	/* MariaDB's [client], [iostall]; PostgreSQL's service file with [iostall]; read by run_as.
-	 */
+	/* MariaDB: [client] and [iostall] of it; PostgreSQL: [iostall]; read as run_as. */
 	char option_file[SQL_PATH_SIZE];
 	char run_as[SQL_NAME_SIZE]; /* user of the system: "iostall" */
 };
