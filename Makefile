@@ -27,7 +27,9 @@ CFLAGS ?= -O2 -g
 CFLAGS += $(SANITIZERS)
 LDFLAGS += $(SANITIZERS)
 # Lazily evaluated: before set-up the libraries may be missing.
-LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBS))
+# The client libraries of databases are loaded by the helper that needs them; their types are in headers.
+LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBS)) \
+	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags libmariadb libpq))
 LIB_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBS)) -pthread
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -Iinclude -Isrc -isystem $(B)/include \
 	-MD -MP $(LIB_CFLAGS)

@@ -280,7 +280,8 @@ int options_find_command(const struct options_command *commands, unsigned int co
 			*ret_command = &commands[i];
 			return 0;
 		}
-		config_nearest_try(&nearest, commands[i].name);
+		if (!commands[i].hidden)
+			config_nearest_try(&nearest, commands[i].name);
 	}
 	t = begin_error(ret_error, &none);
 	text_add(&t, "unknown command \"");
@@ -337,11 +338,12 @@ void options_print_commands(FILE *f, const struct options_command *commands, uns
 	int width = 0;
 
 	for (unsigned int i = 0; i < count; i++)
-		if ((int)strlen(commands[i].name) > width)
+		if (!commands[i].hidden && (int)strlen(commands[i].name) > width)
 			width = (int)strlen(commands[i].name);
 	fputs("Usage: iostall COMMAND [OPTION...]\n\nCommands:\n", f);
 	for (unsigned int i = 0; i < count; i++)
-		fprintf(f, "  %-*s  %s\n", width, commands[i].name, commands[i].summary);
+		if (!commands[i].hidden)
+			fprintf(f, "  %-*s  %s\n", width, commands[i].name, commands[i].summary);
 	print_common(f, widest(common_items, COMMON_COUNT, 0));
 	fputs("\niostall COMMAND --help has the options of each command.\n", f);
 }

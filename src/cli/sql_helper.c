@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/exit.h"
+#include "sql/helper.h"
+#include "util/log.h"
+
+static int run(const struct options *o)
+{
+	socklen_t size = sizeof(int);
+	int type = 0;
+
+	(void)o;
+	if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
+		type != SOCK_SEQPACKET) {
+		log_error("sql-helper: only the daemon starts it; see iostall --help");
+		return EXIT_CODE_USAGE;
+	}
+	return sql_helper_main(STDIN_FILENO) < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+const struct options_command command_sql_helper = {
+	.name = "sql-helper",
+	.arguments = "[TARGET]",
+	.summary = "serve one database target for the daemon",
+	.args_max = 1,
+	.hidden = true,
+	.run = run,
+};

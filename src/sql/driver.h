@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a kind of database server has to be able to do: log in, list what its sessions do.
+ * Used by helper.c; drivers.def lists the drivers, one file each.
+ * Never linked with a client library: a driver loads it when a target needs it.
+ */
+#ifndef IOSTALL_SQL_DRIVER_H
+#define IOSTALL_SQL_DRIVER_H
+
+#include "sql/protocol.h"
+#include "sql/redact.h"
+#include "util/text.h"
+
+/* Each gives up after that while there is no session yet. */
+#define SQL_CONNECT_TIMEOUT_S 5
+/* What the server may spend on one question of ours; it then answers with an error. */
+#define SQL_STATEMENT_TIMEOUT_MS 2000
+/* A server behind a network that says nothing for so long is taken for gone. */
+#define SQL_NETWORK_TIMEOUT_S 60
+
+/* A driver's own state: its library's functions and its one session. */
+struct sql_link;
+
+struct sql_answer;
+
+/*
+ * One active session of an answer. text (NULL: none) may be cut; whole_bytes is its length before
+ * that. False when no more can be taken.
+ */
+bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session, const char *text,
+	uint64_t whole_bytes);
+/* Active sessions that the server did not send, and those that do nothing. */
+void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle);
+
+struct sql_driver {
+	const char *name;
+	enum sql_dialect dialect;
+
+	/* Loads the library. 0, or a negative errno with a line in error: that will not get better.
+	 */
+	int (*load)(const struct sql_frame_setup *setup, struct sql_link **ret_link,
+		struct text *error);
+
+	/*
+	 * Opens the session. ret_server is filled but for its frame. Or a negative errno with
+	 * error, and, for a refused login, the statement that would mend it in missing.
+	 */
+	int (*connect)(struct sql_link *link, const char *password,
+		struct sql_frame_server *ret_server, struct text *error, struct text *missing);
+
+	/* -ENOTCONN: the session is gone; other errors leave it. */
+	int (*snapshot)(struct sql_link *link, struct sql_answer *answer, struct text *error);
+
+	/* Closes the session, if there is one. */
+	void (*disconnect)(struct sql_link *link);
+};
+
+#define SQL_DRIVER(type, name) extern const struct sql_driver sql_driver_##name;
+#include "sql/drivers.def"
+#undef SQL_DRIVER
+
+/*
+ * The library, or NULL with a line in error that names its package. Never closed: libraries leave
+ * behind what they registered.
+ */
+void *sql_library_open(const char *library, const char *package, struct text *error);
+/* NULL with a line in error when the library has no such function. */
+void *sql_library_find(void *library, const char *function, struct text *error);
+
+/* The process at the other end of a local socket, 0 for others. */
+int32_t sql_peer_pid(int fd);
+
+/* Copies a cell of a result; NULL becomes "". */
+void sql_copy_cell(char *dst, size_t size, const char *cell);
+/* A cell that is a number; 0 when it is none. */
+uint64_t sql_cell_u64(const char *cell);
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sql/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "sql/driver.h"
+#include "sql/sandbox.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/log.h"
+
+#define BACKOFF_NS_MIN NSEC_PER_SEC
+#define BACKOFF_NS_MAX (60 * NSEC_PER_SEC)
+/* A message of a server may be longer than what is told of it. */
+#define MESSAGE_SIZE 1024
+
+struct sql_answer {
+	int fd;
+	uint64_t ask;
+	const struct sql_frame_setup *setup;
+	enum sql_dialect dialect;
+	uint64_t idle;
+	uint64_t left_out;
+	unsigned int sent;
+	int r; /* of the first frame that could not be sent */
+};
+
+struct helper {
+	int fd;
+	int password_fd; /* -1: none; read at each login, so that a new password needs no restart */
+	struct sql_frame_setup setup;
+	const struct sql_driver *driver;
+	struct sql_link *link; /* NULL: the library cannot be used */
+	bool connected;
+	uint64_t backoff_ns; /* 0: the last attempt succeeded */
+	uint64_t retry_at_ns;
+	/* Of the last attempt. */
+	char error[SQL_ERROR_SIZE];
+	char missing[SQL_ERROR_SIZE];
+};
+
+/* --- answers
+ * -------------------------------------------------------------------------------------- */
+
+static int send_frame(
+	int fd, struct sql_frame *frame, enum sql_frame_type type, uint64_t ask, size_t size)
+{
+	ssize_t n;
+
+	*frame = (struct sql_frame){ .type = type, .size = (uint32_t)size, .ask = ask };
+	do
+		n = send(fd, frame, size, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+/* Not in the middle of a character. */
+static size_t cut_text(const char *s, size_t len, size_t max)
+{
+	if (len <= max)
+		return len;
+	while (max > 0 && ((unsigned char)s[max] & 0xc0) == 0x80)
+		max--;
+	return max;
+}
+
+/* Fills text as the setup asks for; its length. */
+static size_t fill_text(
+	const struct sql_answer *answer, const char *text, bool cut, char ret_text[SQL_TEXT_SIZE])
+{
+	char buf[SQL_REDACTED_SIZE];
+	struct text redacted = TEXT_ON(buf);
+	size_t len = strlen(text);
+
+	text_reset(&redacted);
+	if (answer->setup->text_mode != SQL_TEXT_FULL) {
+		sql_redact(answer->dialect, text, len, cut, &redacted);
+		text = buf;
+		len = redacted.len;
+	}
+	len = cut_text(text, len, answer->setup->text_bytes);
+	memcpy(ret_text, text, len);
+	ret_text[len] = '\0';
+	return len;
+}
+
+bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session, const char *text,
+	uint64_t whole_bytes)
+{
+	size_t len = 0;
+
+	if (answer->sent == SQL_SESSIONS_MAX)
+		return false;
+	session->text[0] = '\0';
+	session->text_bytes = whole_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)whole_bytes;
+	if (text && answer->setup->text_mode != SQL_TEXT_OFF)
+		len = fill_text(answer, text, strlen(text) < whole_bytes, session->text);
+	answer->r = send_frame(answer->fd, &session->frame, SQL_FRAME_SESSION, answer->ask,
+		offsetof(struct sql_frame_session, text) + len + 1);
+	answer->sent++;
+	return answer->r == 0;
+}
+
+void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle)
+{
+	answer->left_out = left_out;
+	answer->idle = idle;
+}
+
+/* --- the session
+ * ---------------------------------------------------------------------------------- */
+
+static void note_error(struct helper *h, const char *what, const struct text *message)
+{
+	struct text error = TEXT_ON(h->error);
+	size_t room;
+
+	text_reset(&error);
+	text_add(&error, what);
+	room = cut_text(message->buf, message->len, error.size - error.len - 1);
+	text_add_bytes(&error, message->buf, room);
+	log_debug("sql.%s: %s", h->setup.name, h->error);
+}
+
+/* The first line of the password's file, or NULL. */
+static const char *read_password(const struct helper *h, char *buf, size_t size)
+{
+	ssize_t n = h->password_fd < 0 ? -1 : pread(h->password_fd, buf, size - 1, 0);
+
+	if (n < 0)
+		return NULL;
+	buf[n] = '\0';
+	buf[strcspn(buf, "\r\n")] = '\0';
+	return buf;
+}
+
+static void note_failure(struct helper *h, const struct text *message)
+{
+	note_error(h, "", message);
+	h->backoff_ns = h->backoff_ns == 0 ? BACKOFF_NS_MIN : 2 * h->backoff_ns;
+	if (h->backoff_ns > BACKOFF_NS_MAX)
+		h->backoff_ns = BACKOFF_NS_MAX;
+	h->retry_at_ns = clock_mono_ns() + h->backoff_ns;
+}
+
+/* 0 when there is a session; else h->error says why not. Negative only for the socket of the
+ * daemon. */
+static int connect_session(struct helper *h)
+{
+	char message_buf[MESSAGE_SIZE], password[256];
+	struct text message = TEXT_ON(message_buf), missing = TEXT_ON(h->missing);
+	struct sql_frame_server server = { 0 };
+	int r;
+
+	if (h->connected || !h->link || clock_mono_ns() < h->retry_at_ns)
+		return 0;
+	text_reset(&message);
+	text_reset(&missing);
+	r = h->driver->connect(
+		h->link, read_password(h, password, sizeof(password)), &server, &message, &missing);
+	explicit_bzero(password, sizeof(password));
+	if (r < 0) {
+		note_failure(h, &message);
+		return 0;
+	}
+	h->connected = true;
+	h->backoff_ns = 0;
+	h->error[0] = '\0';
+	log_debug("sql.%s: connected to %s as %s", h->setup.name, server.version, server.account);
+	return send_frame(h->fd, &server.frame, SQL_FRAME_SERVER, 0, sizeof(server));
+}
+
+/* 0 when the server answered, or told an error that is in h->error; -ENOTCONN: the session is gone.
+ */
+static int take_snapshot(struct helper *h, struct sql_answer *answer)
+{
+	char message_buf[MESSAGE_SIZE];
+	struct text message = TEXT_ON(message_buf);
+	int r;
+
+	text_reset(&message);
+	r = h->driver->snapshot(h->link, answer, &message);
+	if (r >= 0) {
+		h->error[0] = '\0';
+		return 0;
+	}
+	if (r == -ENOTCONN) {
+		h->driver->disconnect(h->link);
+		h->connected = false;
+	}
+	note_error(h, r == -ENOTCONN ? "the session is lost: " : "", &message);
+	return r == -ENOTCONN ? r : 0;
+}
+
+static int answer_ask(struct helper *h, uint64_t ask)
+{
+	struct sql_answer answer = {
+		.fd = h->fd,
+		.ask = ask,
+		.setup = &h->setup,
+		.dialect = h->driver->dialect,
+	};
+	struct sql_frame_end end = { 0 };
+	uint64_t begin_ns;
+	int r = connect_session(h);
+
+	begin_ns = clock_mono_ns();
+	/* A session that was lost while idle is only known now: once more, unless it was answering.
+	 */
+	if (r == 0 && h->connected && take_snapshot(h, &answer) == -ENOTCONN && answer.sent == 0) {
+		r = connect_session(h);
+		begin_ns = clock_mono_ns();
+		if (r == 0 && h->connected)
+			take_snapshot(h, &answer);
+	}
+	if (r < 0 || answer.r < 0)
+		return r < 0 ? r : answer.r;
+	end.server_ns = h->connected ? clock_mono_ns() - begin_ns : 0;
+	end.sessions_left_out = (uint32_t)answer.left_out;
+	end.sessions_idle = (uint32_t)answer.idle;
+	text_copy(end.error, sizeof(end.error), h->error);
+	if (!h->connected)
+		text_copy(end.missing, sizeof(end.missing), h->missing);
+	return send_frame(h->fd, &end.frame, SQL_FRAME_END, ask, sizeof(end));
+}
+
+/* --- the daemon
+ * ----------------------------------------------------------------------------------- */
+
+/* The length of the datagram, 0 at the end, or a negative errno. */
+static ssize_t receive(int fd, void *buf, size_t size)
+{
+	ssize_t n;
+
+	do
+		n = recv(fd, buf, size, MSG_TRUNC);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? (errno == ECONNRESET ? 0 : -errno) : n;
+}
+
+static const struct sql_driver *find_driver(uint32_t type)
+{
+#define SQL_DRIVER(type_, name)                                                                    \
+	if (type == (type_))                                                                       \
+		return &sql_driver_##name;
+#include "sql/drivers.def"
+#undef SQL_DRIVER
+	return NULL;
+}
+
+static bool is_terminated(const char *s, size_t size)
+{
+	return memchr(s, '\0', size) != NULL;
+}
+
+static bool is_valid(const struct sql_frame_setup *s, ssize_t size)
+{
+	return size == sizeof(*s) && s->frame.type == SQL_FRAME_SETUP && find_driver(s->type) &&
+	       s->text_mode >= SQL_TEXT_REDACTED && s->text_mode <= SQL_TEXT_OFF &&
+	       s->text_bytes < SQL_TEXT_SIZE && is_terminated(s->name, sizeof(s->name)) &&
+	       is_terminated(s->socket, sizeof(s->socket)) &&
+	       is_terminated(s->host, sizeof(s->host)) && is_terminated(s->user, sizeof(s->user)) &&
+	       is_terminated(s->database, sizeof(s->database)) &&
+	       is_terminated(s->password_file, sizeof(s->password_file)) &&
+	       is_terminated(s->option_file, sizeof(s->option_file)) &&
+	       is_terminated(s->run_as, sizeof(s->run_as));
+}
+
+static int receive_setup(struct helper *h)
+{
+	ssize_t n = receive(h->fd, &h->setup, sizeof(h->setup));
+
+	if (n < 0)
+		return (int)n;
+	return is_valid(&h->setup, n) ? 0 : -EPROTO;
+}
+
+/* While still root: the file is nobody else's business. */
+static void open_password(struct helper *h, struct text *error)
+{
+	const char *path = h->setup.password_file;
+
+	if (!path[0])
+		return;
+	h->password_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (h->password_fd < 0)
+		text_addf(error, "password_file %s: %s", path, strerror(errno));
+}
+
+/* As the user we have become; the client libraries say nothing about a file that they cannot read.
+ */
+static void check_option_file(const struct helper *h, struct text *error)
+{
+	const char *path = h->setup.option_file;
+
+	if (path[0] && access(path, R_OK) < 0)
+		text_addf(error, "option_file %s: %s for user %s", path, strerror(errno),
+			h->setup.run_as);
+}
+
+/* What is wrong for good stays in h->error, and every question is answered with it. */
+static int prepare(struct helper *h)
+{
+	char message_buf[MESSAGE_SIZE], error_buf[SQL_ERROR_SIZE];
+	struct text message = TEXT_ON(message_buf), error = TEXT_ON(error_buf);
+	int r;
+
+	text_reset(&message);
+	text_reset(&error);
+	open_password(h, &message);
+	r = sandbox_enter(h->setup.run_as, &h->password_fd, &error);
+	if (r < 0) {
+		log_error("sql.%s: %s", h->setup.name, error.buf);
+		return r;
+	}
+	if (message.len == 0)
+		check_option_file(h, &message);
+	if (message.len == 0)
+		h->driver->load(&h->setup, &h->link, &message);
+	if (message.len > 0)
+		note_error(h, "", &message);
+	sandbox_lock_memory();
+	return connect_session(h);
+}
+
+static int serve(struct helper *h)
+{
+	struct sql_frame ask;
+	ssize_t n;
+	int r;
+
+	while ((n = receive(h->fd, &ask, sizeof(ask))) != 0) {
+		if (n < 0)
+			return (int)n;
+		if (n != sizeof(ask) || ask.type != SQL_FRAME_ASK)
+			return -EPROTO;
+		r = answer_ask(h, ask.ask);
+		/* The daemon has gone: the end, as when it closes its socket. */
+		if (r == -EPIPE || r == -ECONNRESET)
+			return 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int sql_helper_main(int fd)
+{
+	struct helper h = { .fd = fd, .password_fd = -1 };
+	int r = receive_setup(&h);
+
+	if (r < 0) {
+		log_error("sql-helper: the daemon's setup: %s", strerror(-r));
+		return r;
+	}
+	h.driver = find_driver(h.setup.type);
+	r = prepare(&h);
+	if (r == 0)
+		r = serve(&h);
+	if (r == -EPIPE)
+		r = 0;
+	if (r < 0)
+		log_error("sql.%s: helper: %s", h.setup.name, strerror(-r));
+	return r;
+}
