@@ -6,13 +6,13 @@
 #include "config.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "config_dir.h"
 #include "config_table.h"
 #include "util/cleanup.h"
 #include "util/file.h"
@@ -38,6 +38,7 @@ struct loader {
 	struct config *config;
 	struct text error;
 	struct place places[CONFIG_SETTINGS_MAX];
+	struct place sql_places[CONFIG_SQL_TARGETS_MAX][CONFIG_SETTINGS_MAX];
 	unsigned int assignments;
 	char line[LINE_SIZE];
 };
@@ -123,7 +124,9 @@ static int fail_section(struct loader *l, const struct place *at, const char *se
 	text_add(&l->error, "[");
 	config_add_quoted(&l->error, section, QUOTED_VALUE_MAX);
 	text_add(&l->error, "] is not a known section; right would be ");
-	if (nearest.found)
+	if (strncmp(section, CONFIG_SQL_SECTION, strlen(CONFIG_SQL_SECTION)) == 0)
+		text_add(&l->error, "e.g. [" CONFIG_SQL_SECTION "main], at most 31 of a-z, 0-9, _ and -");
+	else if (nearest.found)
 		text_addf(&l->error, "e.g. [%s]", nearest.found);
 	else
 		add_section_names(&l->error, section);
@@ -135,7 +138,7 @@ static void add_key_names(struct text *t, const char *section)
 	const char *comma = "";
 
 	for (unsigned int i = 0; i < config_settings_count; i++) {
-		if (strcmp(config_settings[i].section, section) != 0)
+		if (!config_section_is(config_settings[i].section, section))
 			continue;
 		text_addf(t, "%s%s", comma, config_settings[i].key);
 		comma = ", ";
@@ -148,7 +151,7 @@ static int fail_key(struct loader *l, const struct place *at, const char *sectio
 	const char *elsewhere = NULL;
 
 	for (unsigned int i = 0; i < config_settings_count; i++) {
-		if (strcmp(config_settings[i].section, section) == 0)
+		if (config_section_is(config_settings[i].section, section))
 			config_nearest_try(&nearest, config_settings[i].key);
 		else if (!elsewhere && strcmp(config_settings[i].key, key) == 0)
 			elsewhere = config_settings[i].section;
@@ -166,25 +169,45 @@ static int fail_key(struct loader *l, const struct place *at, const char *sectio
 	return -EINVAL;
 }
 
+/* The target that a section is about is there from the section on, whatever stands in it. */
+static int find_sql_target(struct loader *l, const struct place *at, const char *section)
+{
+	int index = config_sql_target_index(l->config, section);
+
+	if (index != -ENOSPC)
+		return index;
+	begin_error(l, at);
+	text_addf(&l->error, "[%s] is one target too many; right would be at most %d", section,
+		CONFIG_SQL_TARGETS_MAX);
+	return index;
+}
+
 static int assign(struct loader *l, const struct place *at, const char *section, const char *key,
 	const char *value)
 {
 	const struct config_setting *s = config_find_setting(section, key);
 	char buf[256];
 	struct text reason = TEXT_ON(buf);
+	struct config_setting own;
 	struct place *place;
+	int index;
 
 	if (!s)
 		return fail_key(l, at, section, key);
+	index = find_sql_target(l, at, section);
+	if (index == -ENOSPC)
+		return -EINVAL;
+	place = index < 0 ? &l->places[s - config_settings]
+			  : &l->sql_places[index][s - config_settings];
+	own = config_sql_setting(s, index < 0 ? 0 : (unsigned int)index);
 	text_reset(&reason);
-	if (config_value_parse(s, value, l->config, &reason) < 0) {
+	if (config_value_parse(&own, value, l->config, &reason) < 0) {
 		begin_error(l, at);
 		text_addf(&l->error, "%s.%s: ", section, key);
 		add_quoted_value(&l->error, value);
 		text_add(&l->error, reason.buf);
 		return -EINVAL;
 	}
-	place = &l->places[s - config_settings];
 	*place = *at;
 	place->order = ++l->assignments;
 	return 0;
@@ -236,6 +259,29 @@ static int check_relations(struct loader *l)
 	return -EINVAL;
 }
 
+static int check_sql(struct loader *l)
+{
+	struct config_sql_conflict conflict;
+	const struct config_setting *s;
+	const char *section;
+
+	if (config_check_sql(l->config, &conflict) == 0)
+		return 0;
+	section = l->config->sql.targets[conflict.target].section;
+	s = config_find_setting(section, conflict.key);
+	begin_error(l, &l->sql_places[conflict.target][s - config_settings]);
+	text_addf(&l->error, "%s.%s: %s.%s %s", section, conflict.key, section, conflict.other,
+		conflict.reason);
+	return -EINVAL;
+}
+
+static int check_all(struct loader *l)
+{
+	int r = check_relations(l);
+
+	return r < 0 ? r : check_sql(l);
+}
+
 /* Cuts blanks at both ends, and the CR of a CRLF with them. */
 static char *trim(char *s)
 {
@@ -261,6 +307,7 @@ static int parse_section_line(
 {
 	size_t len = strlen(line);
 	const struct config_section *s;
+	int r;
 
 	if (line[len - 1] != ']') {
 		begin_error(l, at);
@@ -273,9 +320,13 @@ static int parse_section_line(
 	line[len - 1] = '\0';
 	line = trim(line + 1);
 	s = config_find_section(line);
-	if (!s)
+	if (!s || strcmp(line, CONFIG_SQL_ANY) == 0)
 		return fail_section(l, at, line);
-	*section = s->name;
+	/* Of a target's section the name is the user's, and kept there. */
+	r = find_sql_target(l, at, line);
+	if (r == -ENOSPC)
+		return -EINVAL;
+	*section = r < 0 ? s->name : l->config->sql.targets[r].section;
 	return 0;
 }
 
@@ -380,7 +431,7 @@ static int parse_set(struct loader *l, const char *argument)
 		return -EINVAL;
 	}
 	*dot = '\0';
-	if (!config_find_section(name))
+	if (!config_find_section(name) || strcmp(name, CONFIG_SQL_ANY) == 0)
 		return fail_section(l, &at, name);
 	return assign(l, &at, name, dot + 1, value);
 }
@@ -438,61 +489,7 @@ static int load_file(struct loader *l, const char *path, bool may_be_missing)
 	return parse_text(l, path, text, len);
 }
 
-static int is_drop_in(const struct dirent *entry)
-{
-	size_t len = strlen(entry->d_name);
-
-	/* Hidden files are an editor's, and half written. */
-	return entry->d_name[0] != '.' && len > 5 && strcmp(entry->d_name + len - 5, ".conf") == 0;
-}
-
-/* Not alphasort(): the order must not depend on the locale. */
-static int compare_names(const struct dirent **a, const struct dirent **b)
-{
-	return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* Paths that places point to until the whole configuration is checked. */
-struct drop_ins {
-	char **paths;
-	unsigned int count;
-};
-
-static void free_drop_ins(struct drop_ins *d)
-{
-	for (unsigned int i = 0; i < d->count; i++)
-		free(d->paths[i]);
-	free(d->paths);
-}
-
-static int find_drop_ins(const char *dir, struct drop_ins *ret_drop_ins)
-{
-	struct dirent **entries;
-	struct drop_ins found = { 0 };
-	int r = 0, count = scandir(dir, &entries, is_drop_in, compare_names);
-
-	if (count < 0)
-		return errno == ENOENT ? 0 : -errno;
-	found.paths = calloc((size_t)count + 1, sizeof(found.paths[0]));
-	for (int i = 0; i < count; i++) {
-		if (!found.paths || r < 0)
-			r = -ENOMEM;
-		else if (asprintf(&found.paths[found.count], "%s/%s", dir, entries[i]->d_name) < 0)
-			r = -ENOMEM;
-		else
-			found.count++;
-		free(entries[i]);
-	}
-	free(entries);
-	if (r < 0) {
-		free_drop_ins(&found);
-		return r;
-	}
-	*ret_drop_ins = found;
-	return 0;
-}
-
-static int load_all(struct loader *l, const struct config_source *source, struct drop_ins *drop_ins)
+static int load_all(struct loader *l, const struct config_source *source, struct config_dir *drop_ins)
 {
 	const char *file = source->file ? source->file : CONFIG_DEFAULT_FILE;
 	const char *slash = strrchr(file, '/');
@@ -505,14 +502,14 @@ static int load_all(struct loader *l, const struct config_source *source, struct
 		dir = NULL;
 		return fail_file(l, file, "cannot be read: ", -ENOMEM);
 	}
-	r = find_drop_ins(dir, drop_ins);
+	r = config_dir_read(dir, drop_ins);
 	if (r < 0)
 		return fail_file(l, dir, "cannot be read: ", r);
 	for (unsigned int i = 0; i < drop_ins->count && r == 0; i++)
 		r = load_file(l, drop_ins->paths[i], false);
 	for (unsigned int i = 0; i < source->sets_count && r == 0; i++)
 		r = parse_set(l, source->sets[i]);
-	return r < 0 ? r : check_relations(l);
+	return r < 0 ? r : check_all(l);
 }
 
 void config_set_defaults(struct config *c)
@@ -543,7 +540,7 @@ int config_parse_text(struct config *c, const char *name, const char *text, size
 	}
 	loader_setup(l, c, ret_error);
 	r = parse_text(l, name, text, len);
-	return r < 0 ? r : check_relations(l);
+	return r < 0 ? r : check_all(l);
 }
 
 int config_load(struct config *c, const struct config_source *source,
@@ -551,7 +548,7 @@ int config_load(struct config *c, const struct config_source *source,
 {
 	_cleanup_free_ struct loader *l = malloc(sizeof(*l));
 	_cleanup_free_ struct config *loaded = malloc(sizeof(*loaded));
-	_cleanup_(free_drop_ins) struct drop_ins drop_ins = { 0 };
+	_cleanup_(config_dir_done) struct config_dir drop_ins = { 0 };
 	int r;
 
 	if (!l || !loaded) {

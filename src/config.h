@@ -16,6 +16,10 @@
 #define CONFIG_LIST_MAX 32
 #define CONFIG_ITEM_SIZE 128
 #define CONFIG_ERROR_SIZE 512
+/* Database targets; each is a process of its own. */
+#define CONFIG_SQL_TARGETS_MAX 8
+#define CONFIG_SQL_SECTION "sql."
+#define CONFIG_SQL_SECTION_SIZE 36 /* "sql." and 31 characters */
 #define CONFIG_DEFAULT_FILE "/etc/iostall/iostall.conf"
 
 struct config_list {
@@ -50,6 +54,32 @@ enum config_backend {
 	CONFIG_BACKEND_FENTRY,
 	CONFIG_BACKEND_KPROBE,
 	CONFIG_BACKEND_TRACEPOINT,
+};
+
+enum config_sql_type {
+	CONFIG_SQL_MARIADB,
+	CONFIG_SQL_MYSQL,
+	CONFIG_SQL_POSTGRESQL,
+};
+
+enum config_sql_text {
+	CONFIG_SQL_TEXT_REDACTED,
+	CONFIG_SQL_TEXT_FULL,
+	CONFIG_SQL_TEXT_OFF,
+};
+
+/* One section [sql.NAME]; an empty text is the usual one of its type. */
+struct config_sql_target {
+	char section[CONFIG_SQL_SECTION_SIZE]; /* "sql.main"; empty: no target */
+	enum config_sql_type type;
+	bool enabled;
+	char socket[108];
+	char host[128];
+	uint64_t port; /* 0: the usual one */
+	char user[64];
+	char password_file[256];
+	char option_file[256];
+	char run_as[32];
 };
 
 struct config {
@@ -98,6 +128,13 @@ struct config {
 		bool enabled; /* default no: journald forwards */
 		char socket[108]; /* /dev/log */
 	} syslog;
+	struct {
+		bool enabled;
+		enum config_sql_text text;
+		uint64_t text_bytes; /* 1024; 0 to 4095 */
+		unsigned int targets_count;
+		struct config_sql_target targets[CONFIG_SQL_TARGETS_MAX];
+	} sql;
 	struct {
 		char socket[108]; /* /run/iostall/control.sock */
 	} control;

@@ -127,7 +127,11 @@ void config_print_file(FILE *f)
 			print_group_comment(f, section);
 		fputc('\n', f);
 		print_comment(f, section->help);
-		fprintf(f, "[%s]\n", section->name);
+		/* A line that were not commented out would make a target of that name. */
+		if (strcmp(section->name, CONFIG_SQL_ANY) == 0)
+			fputs("#[" CONFIG_SQL_SECTION "main]\n", f);
+		else
+			fprintf(f, "[%s]\n", section->name);
 		for (unsigned int j = 0; j < config_settings_count; j++) {
 			const struct config_setting *s = &config_settings[j];
 

@@ -16,6 +16,8 @@
 
 #define FIELD(member) .offset = offsetof(struct config, member)
 #define TEXT_FIELD(member) FIELD(member), .size = sizeof(((struct config *)NULL)->member)
+#define SQL_FIELD(member) FIELD(sql.targets[0].member)
+#define SQL_TEXT_FIELD(member) TEXT_FIELD(sql.targets[0].member)
 #define RULE_FIELD(name, member) FIELD(rules[CONFIG_RULE_##name].member)
 
 /* PID_MAX_LIMIT of the kernel on 64-bit machines. */
@@ -30,6 +32,34 @@ static const char *const backends[] = {
 	[CONFIG_BACKEND_TRACEPOINT] = "tracepoint",
 	NULL,
 };
+
+static const char *const sql_types[] = {
+	[CONFIG_SQL_MARIADB] = "mariadb",
+	[CONFIG_SQL_MYSQL] = "mysql",
+	[CONFIG_SQL_POSTGRESQL] = "postgresql",
+	NULL,
+};
+
+static const char *const sql_texts[] = {
+	[CONFIG_SQL_TEXT_REDACTED] = "redacted",
+	[CONFIG_SQL_TEXT_FULL] = "full",
+	[CONFIG_SQL_TEXT_OFF] = "off",
+	NULL,
+};
+
+static const char *check_host(const char *item)
+{
+	if (strchr(item, '/'))
+		return "is a path, which belongs to socket";
+	if (strpbrk(item, " \t"))
+		return "is no name or address of a host";
+	return NULL;
+}
+
+static const char *check_user(const char *item)
+{
+	return strpbrk(item, " \t:/") ? "is no name of a user" : NULL;
+}
 
 static const char *check_process(const char *item)
 {
@@ -211,6 +241,43 @@ const struct config_setting config_settings[] = {
 	  .help = "The same two lines to syslog. Off because the journal usually forwards." },
 	{ "syslog", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(syslog.socket), .standard = "/dev/log",
 	  .help = "The datagram socket of syslog." },
+	{ "sql", "enabled", CONFIG_TYPE_BOOL, FIELD(sql.enabled), .standard = "yes",
+	  .help = "Whether databases are asked which statement a thread runs. With no section "
+		  "[sql.NAME], mariadbd, mysqld and postgres are tried over their usual sockets "
+		  "when they run." },
+	{ "sql", "text", CONFIG_TYPE_CHOICE, FIELD(sql.text), .choices = sql_texts,
+	  .standard = "redacted",
+	  .help = "How statements are recorded: redacted has a ? for every literal, off has none." },
+	{ "sql", "text_bytes", CONFIG_TYPE_COUNT, FIELD(sql.text_bytes),
+	  .min = 0, .max = 4095, .standard = "1024",
+	  .help = "A statement is cut at this many bytes." },
+	{ CONFIG_SQL_ANY, "enabled", CONFIG_TYPE_BOOL, SQL_FIELD(enabled), .standard = "yes",
+	  .help = "Whether this one is asked." },
+	{ CONFIG_SQL_ANY, "type", CONFIG_TYPE_CHOICE, SQL_FIELD(type), .choices = sql_types,
+	  .standard = "mariadb", .help = "Kind of server." },
+	{ CONFIG_SQL_ANY, "socket", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(socket),
+	  .standard = "", .example = "/run/mysqld/mysqld.sock",
+	  .help = "Unix socket of the server; empty is the usual one. Not with host." },
+	{ CONFIG_SQL_ANY, "host", CONFIG_TYPE_TEXT, SQL_TEXT_FIELD(host), .check_item = check_host,
+	  .standard = "", .example = "127.0.0.1",
+	  .help = "Host to reach by TCP instead. Which thread a statement runs on is then not "
+		  "known, and the service needs the drop-in that iostalld(8) shows." },
+	{ CONFIG_SQL_ANY, "port", CONFIG_TYPE_COUNT, SQL_FIELD(port),
+	  .min = 0, .max = 65535, .standard = "0", .example = "3306",
+	  .help = "TCP port; 0 is the usual one." },
+	{ CONFIG_SQL_ANY, "user", CONFIG_TYPE_TEXT, SQL_TEXT_FIELD(user),
+	  .standard = "iostall", .help = "Account in the database." },
+	{ CONFIG_SQL_ANY, "password_file", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(password_file),
+	  .standard = "", .example = "/etc/iostall/password",
+	  .help = "File whose first line is the password. Empty where the database knows the "
+		  "account by its user of the system (unix_socket, peer)." },
+	{ CONFIG_SQL_ANY, "option_file", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(option_file),
+	  .standard = "", .example = "/etc/iostall/main.cnf",
+	  .help = "File in the form of my.cnf or of a service file of libpq, instead of the "
+		  "settings above." },
+	{ CONFIG_SQL_ANY, "run_as", CONFIG_TYPE_TEXT, SQL_TEXT_FIELD(run_as),
+	  .check_item = check_user, .standard = "iostall", .example = "iostall",
+	  .help = "User of the system that the helper process becomes." },
 	{ "control", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(control.socket),
 	  .standard = "/run/iostall/control.sock",
 	  .help = "Where iostall trigger and iostall status reach the daemon." },
@@ -230,6 +297,8 @@ const struct config_section config_sections[] = {
 	{ "record", NULL, "Where records go and how long they stay." },
 	{ "journal", NULL, "Lines to the systemd journal." },
 	{ "syslog", NULL, "Lines to syslog." },
+	{ "sql", NULL, "Databases whose statements the record names." },
+	{ CONFIG_SQL_ANY, "sql", "A target; NAME is yours to choose." },
 	{ "control", NULL, "The daemon's control socket." },
 };
 /* clang-format on */
@@ -251,6 +320,9 @@ const char *config_group_help(const char *group)
 			"device or a process fires again when what it saw outlasts the incident; "
 			"the others fire once until they are clear." },
 		{ "probe", "Probes: what is armed when a rule fires." },
+		{ "sql",
+			"Database targets: at most 8, each with a section and a helper process of its "
+			"own. NAME has up to 31 of the characters a-z, 0-9, _ and -." },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
@@ -259,10 +331,28 @@ const char *config_group_help(const char *group)
 	return "";
 }
 
+static bool is_sql_name(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len < CONFIG_SQL_SECTION_SIZE - strlen(CONFIG_SQL_SECTION) &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
+}
+
+bool config_section_is(const char *of_table, const char *name)
+{
+	const size_t len = strlen(CONFIG_SQL_SECTION);
+
+	if (strcmp(of_table, name) == 0)
+		return true;
+	return strcmp(of_table, CONFIG_SQL_ANY) == 0 &&
+	       strncmp(name, CONFIG_SQL_SECTION, len) == 0 && is_sql_name(name + len);
+}
+
 const struct config_section *config_find_section(const char *name)
 {
 	for (unsigned int i = 0; i < config_sections_count; i++)
-		if (strcmp(config_sections[i].name, name) == 0)
+		if (config_section_is(config_sections[i].name, name))
 			return &config_sections[i];
 	return NULL;
 }
@@ -271,7 +361,7 @@ const struct config_setting *config_find_setting(const char *section, const char
 {
 	for (unsigned int i = 0; i < config_settings_count; i++)
 		if (strcmp(config_settings[i].key, key) == 0 &&
-			strcmp(config_settings[i].section, section) == 0)
+			config_section_is(config_settings[i].section, section))
 			return &config_settings[i];
 	return NULL;
 }

@@ -27,6 +27,7 @@ enum config_type {
 	CONFIG_TYPE_CHOICE,    /* an enum whose values count the choices */
 	CONFIG_TYPE_LIST,      /* struct config_list */
 	CONFIG_TYPE_PATH,      /* char array of `size` bytes */
+	CONFIG_TYPE_TEXT,      /* the same, any text */
 };
 
 struct config_setting {
@@ -39,12 +40,15 @@ struct config_setting {
 	uint64_t max;
 	const char *unit;	    /* of a threshold */
 	const char *const *choices; /* ends with NULL */
-	/* Why an item cannot be in this list, to stand behind the quoted item; NULL: it can. */
+	/* Why an item cannot be in this list, or a text be it; stands behind it in quotes. NULL: it can. */
 	const char *(*check_item)(const char *item);
 	const char *standard; /* the default, as it stands in the file */
 	const char *example;  /* for errors, where the default is none */
 	const char *help;
 };
+
+/* "NAME" in a section's name stands for what the user chooses. */
+#define CONFIG_SQL_ANY CONFIG_SQL_SECTION "NAME"
 
 struct config_section {
 	const char *name;
@@ -57,12 +61,24 @@ extern const unsigned int config_settings_count;
 extern const struct config_section config_sections[];
 extern const unsigned int config_sections_count;
 
+/* Whether a section of the table is, or stands for, the one of that name. */
+bool config_section_is(const char *of_table, const char *name);
+
 /* NULL when there is none. */
 const struct config_section *config_find_section(const char *name);
 const struct config_setting *config_find_setting(const char *section, const char *key);
 
 /* What a group of sections is, in one sentence; "" for a name that is no group. */
 const char *config_group_help(const char *group);
+
+/*
+ * The target of a section "sql.NAME", made with its defaults if need be: its index, -EINVAL when the
+ * name is none, -ENOSPC when there are CONFIG_SQL_TARGETS_MAX others.
+ */
+int config_sql_target_index(struct config *c, const char *section);
+
+/* The setting of the table for the target of that index: its field is another one. */
+struct config_setting config_sql_setting(const struct config_setting *s, unsigned int index);
 
 /* 0, or -EINVAL with ret_reason to stand behind the quoted value; the field is then untouched. */
 int config_value_parse(const struct config_setting *s, const char *value, struct config *c,
@@ -91,6 +107,16 @@ struct config_conflict {
 };
 
 int config_check_relations(const struct config *c, struct config_conflict *ret_conflict);
+
+/* 0, or -EINVAL with the target and two of its keys that do not go together, and why. */
+struct config_sql_conflict {
+	unsigned int target;
+	const char *key;
+	const char *other;
+	const char *reason; /* stands between them */
+};
+
+int config_check_sql(const struct config *c, struct config_sql_conflict *ret_conflict);
 
 /*
  * The candidate nearest to a mistyped name: start with { .name = ... }, try all, read `found` (NULL

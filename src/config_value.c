@@ -158,6 +158,9 @@ void config_value_describe(const struct config_setting *s, struct text *t)
 	case CONFIG_TYPE_PATH:
 		text_addf(t, "an absolute path of at most %zu bytes", s->size - 1);
 		break;
+	case CONFIG_TYPE_TEXT:
+		text_addf(t, "at most %zu bytes", s->size - 1);
+		break;
 	}
 }
 
@@ -173,6 +176,7 @@ const char *config_type_name(enum config_type type)
 		[CONFIG_TYPE_CHOICE] = "choice",
 		[CONFIG_TYPE_LIST] = "list",
 		[CONFIG_TYPE_PATH] = "path",
+		[CONFIG_TYPE_TEXT] = "text",
 	};
 
 	return names[type];
@@ -362,10 +366,31 @@ static int parse_path_value(
 {
 	size_t len = strlen(value);
 
-	if (value[0] != '/')
+	/* Where none is the default, none can be said. */
+	if (value[0] != '/' && (len > 0 || *s->standard))
 		return fail_kind(s, ret_reason, "not an absolute path");
 	if (len >= s->size) {
 		text_addf(ret_reason, "is a path of %zu bytes; right would be at most %zu", len,
+			s->size - 1);
+		return -EINVAL;
+	}
+	memset(field, 0, s->size);
+	memcpy(field, value, len);
+	return 0;
+}
+
+static int parse_text_value(
+	const struct config_setting *s, const char *value, void *field, struct text *ret_reason)
+{
+	const char *problem = *value && s->check_item ? s->check_item(value) : NULL;
+	size_t len = strlen(value);
+
+	if (problem)
+		return fail_kind(s, ret_reason, problem + strlen("is "));
+	if (len == 0 && *s->standard)
+		return fail_kind(s, ret_reason, "nothing");
+	if (len >= s->size) {
+		text_addf(ret_reason, "has %zu bytes; right would be at most %zu", len,
 			s->size - 1);
 		return -EINVAL;
 	}
@@ -396,6 +421,7 @@ int config_value_parse(const struct config_setting *s, const char *value, struct
 		[CONFIG_TYPE_CHOICE] = parse_choice_value,
 		[CONFIG_TYPE_LIST] = parse_list_value,
 		[CONFIG_TYPE_PATH] = parse_path_value,
+		[CONFIG_TYPE_TEXT] = parse_text_value,
 	};
 
 	if (has_control_character(value))
@@ -448,6 +474,7 @@ void config_value_format(const struct config_setting *s, const struct config *c,
 		format_list(field, t);
 		break;
 	case CONFIG_TYPE_PATH:
+	case CONFIG_TYPE_TEXT:
 		text_add(t, field);
 		break;
 	}

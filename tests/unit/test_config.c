@@ -93,10 +93,12 @@ static const struct error_case text_errors[] = {
 	},
 	{ "[zzzzzzzz]\n",
 	  "x.conf:1: [zzzzzzzz] is not a known section; right would be [watch], [rule.NAME], "
-	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [control]" },
+	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [sql], "
+	  "[sql.NAME], [control]" },
 	{ "[]\n",
 	  "x.conf:1: [] is not a known section; right would be [watch], [rule.NAME], "
-	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [control]" },
+	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [sql], "
+	  "[sql.NAME], [control]" },
 	{ "[watch\n",
 	  "x.conf:1: \"[watch\" has no ] at its end; right would be e.g. [watch], and "
 	  "comments on lines of their own" },
@@ -197,6 +199,28 @@ static const struct error_case text_errors[] = {
 	{ "[record]\ndir = /run/iostall/",
 	  "x.conf:2: record.dir: /run/iostall/ is the same as record.spool_dir "
 	  "(/run/iostall, the default); right would be two different directories" },
+	{ "[sql.Main]",
+	  "x.conf:1: [sql.Main] is not a known section; right would be e.g. [sql.main], at "
+	  "most 31 of a-z, 0-9, _ and -" },
+	{ "[sql.NAME]",
+	  "x.conf:1: [sql.NAME] is not a known section; right would be e.g. [sql.main], at "
+	  "most 31 of a-z, 0-9, _ and -" },
+	{ "[sql.main]\nsokcet = /run/x",
+	  "x.conf:2: sql.main.sokcet is not a known key; right would be e.g. sql.main.socket" },
+	{ "[sql.main]\ntype = oracle",
+	  "x.conf:2: sql.main.type: \"oracle\" is not one of mariadb, mysql, postgresql; "
+	  "right would be e.g. mariadb" },
+	{ "[sql.a]\nhost = h\n[sql.b]\nsocket = /run/x\n[watch]\n[sql.b]\nhost = h",
+	  "x.conf:7: sql.b.host: sql.b.socket cannot stand together; right would be one of the "
+	  "two" },
+	{ "[sql.main]\nport = 3306",
+	  "x.conf:2: sql.main.port: sql.main.host is missing: a socket has no port; right would "
+	  "be both or neither" },
+	{ "[sql.main]\nhost = /run/mysqld/mysqld.sock",
+	  "x.conf:2: sql.main.host: \"/run/mysqld/mysqld.sock\" is a path, which belongs to "
+	  "socket; right would be e.g. 127.0.0.1" },
+	{ "[sql.a]\n[sql.b]\n[sql.c]\n[sql.d]\n[sql.e]\n[sql.f]\n[sql.g]\n[sql.h]\n[sql.i]",
+	  "x.conf:9: [sql.i] is one target too many; right would be at most 8" },
 };
 /* clang-format on */
 
@@ -464,9 +488,53 @@ static void test_missing_default_file(void **state)
 	assert_memory_equal(&c, &defaults, sizeof(c));
 }
 
+static void test_sql_targets(void **state)
+{
+	static const char text[] = "[sql.main]\n[sql.pg_2]\ntype = postgresql\nuser = watcher\n"
+				   "[sql]\ntext = full\n[sql.main]\nhost = db1\nport = 3307\n";
+	char error[CONFIG_ERROR_SIZE];
+	struct config c;
+
+	(void)state;
+	config_set_defaults(&c);
+	assert_int_equal(c.sql.targets_count, 0);
+	assert_true(c.sql.enabled);
+	assert_int_equal(c.sql.text, CONFIG_SQL_TEXT_REDACTED);
+	assert_int_equal(config_parse_text(&c, "x.conf", text, strlen(text), error), 0);
+	assert_int_equal(c.sql.text, CONFIG_SQL_TEXT_FULL);
+	assert_int_equal(c.sql.targets_count, 2);
+	assert_string_equal(c.sql.targets[0].section, "sql.main");
+	assert_string_equal(c.sql.targets[0].host, "db1");
+	assert_int_equal(c.sql.targets[0].port, 3307);
+	assert_string_equal(c.sql.targets[0].user, "iostall");
+	assert_int_equal(c.sql.targets[0].type, CONFIG_SQL_MARIADB);
+	assert_string_equal(c.sql.targets[1].section, "sql.pg_2");
+	assert_int_equal(c.sql.targets[1].type, CONFIG_SQL_POSTGRESQL);
+	assert_string_equal(c.sql.targets[1].user, "watcher");
+	assert_string_equal(c.sql.targets[1].run_as, "iostall");
+	assert_true(c.sql.targets[1].enabled);
+}
+
+static void test_sql_target_by_set(void **state)
+{
+	static const char *const sets[] = { "sql.main.socket=/run/x.sock", "sql.enabled=no" };
+	const struct config_source source = { .file = "/dev/null", .sets = sets, .sets_count = 2 };
+	char error[CONFIG_ERROR_SIZE];
+	struct config c;
+
+	(void)state;
+	assert_int_equal(config_load(&c, &source, error), 0);
+	assert_int_equal(c.sql.targets_count, 1);
+	assert_string_equal(c.sql.targets[0].section, "sql.main");
+	assert_string_equal(c.sql.targets[0].socket, "/run/x.sock");
+	assert_false(c.sql.enabled);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sql_targets),
+		cmocka_unit_test(test_sql_target_by_set),
 		cmocka_unit_test(test_text_errors),
 		cmocka_unit_test(test_set_errors),
 		cmocka_unit_test(test_set_values),

@@ -186,16 +186,23 @@ static void test_limits_of_thresholds(void **state)
 
 static void test_limits_of_texts(void **state)
 {
-	char path[5000], reason[256];
+	char path[5000], reason[256], after[8];
 
 	(void)state;
+	config_set_defaults(&config);
 	memset(path, 'a', sizeof(path));
 	path[0] = '/';
 	for (unsigned int i = 0; i < config_settings_count; i++) {
 		const struct config_setting *s = &config_settings[i];
 
-		if (s->type != CONFIG_TYPE_PATH)
+		if (s->type != CONFIG_TYPE_PATH && s->type != CONFIG_TYPE_TEXT)
 			continue;
+		path[0] = s->type == CONFIG_TYPE_PATH ? '/' : 'a';
+		assert_int_equal(parse_value(s, "", reason), *s->standard ? -EINVAL : 0);
+		if (!*s->standard) {
+			format_value(s, after, sizeof(after));
+			assert_string_equal(after, "");
+		}
 		assert_true(s->size > 0 && s->size < sizeof(path));
 		path[s->size - 1] = '\0';
 		assert_int_equal(parse_value(s, path, reason), 0);
@@ -243,17 +250,17 @@ static char *print(void (*printer)(FILE *f), size_t *ret_len)
 	return text;
 }
 
-/* "#key = value" stands for a setting, "# words" for a comment. */
+/* "#key = value" stands for a setting, "#[section]" for a section, "# words" for a comment. */
 static unsigned int uncomment(char *text)
 {
 	unsigned int count = 0;
 
 	for (char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (line[0] != '#' || !islower((unsigned char)line[1]))
+		if (line[0] != '#' || (!islower((unsigned char)line[1]) && line[1] != '['))
 			continue;
+		count += line[1] != '[';
 		line[0] = ' ';
-		count++;
 	}
 	return count;
 }
@@ -276,6 +283,11 @@ static void test_printed_file(void **state)
 	/* From nothing, so that a setting that is not in the file would show. */
 	memset(&printed, 0, sizeof(printed));
 	assert_int_equal(config_parse_text(&printed, "printed", text, len, error), 0);
+	/* The one target that is there for an example. */
+	assert_int_equal(printed.sql.targets_count, 1);
+	assert_string_equal(printed.sql.targets[0].section, "sql.main");
+	printed.sql.targets_count = 0;
+	memset(printed.sql.targets[0].section, 0, CONFIG_SQL_SECTION_SIZE);
 	assert_memory_equal(&printed, &defaults, sizeof(printed));
 	for (const char *line = text; line; line = strchr(line + 1, '\n'))
 		assert_true(strcspn(line + 1, "\n") <= 100 || strstr(line, "process = ") != NULL);
