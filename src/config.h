@@ -82,6 +82,14 @@ struct config_sql_target {
 	char run_as[32];
 };
 
+struct config_sql {
+	bool enabled;
+	enum config_sql_text text;
+	uint64_t text_bytes; /* 1024; 0 to 4095 */
+	unsigned int targets_count;
+	struct config_sql_target targets[CONFIG_SQL_TARGETS_MAX];
+};
+
 struct config {
 	struct {
 		uint64_t interval_ns; /* 1s; 100ms to 60s */
@@ -128,13 +136,7 @@ struct config {
 		bool enabled; /* default no: journald forwards */
 		char socket[108]; /* /dev/log */
 	} syslog;
-	struct {
-		bool enabled;
-		enum config_sql_text text;
-		uint64_t text_bytes; /* 1024; 0 to 4095 */
-		unsigned int targets_count;
-		struct config_sql_target targets[CONFIG_SQL_TARGETS_MAX];
-	} sql;
+	struct config_sql sql;
 	struct {
 		char socket[108]; /* /run/iostall/control.sock */
 	} control;
@@ -148,6 +150,9 @@ struct config_source {
 };
 
 void config_set_defaults(struct config *c);
+
+/* The settings of a section "sql.NAME" in which nothing is set. -EINVAL: that is no such name. */
+int config_sql_default_target(const char *section, struct config_sql_target *ret_target);
 
 /*
  * Applies one file's text, which need not be terminated, to *c and checks how its settings go

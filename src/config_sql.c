@@ -3,7 +3,10 @@
 #include "config_table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "util/cleanup.h"
 
 int config_sql_target_index(struct config *c, const char *section)
 {
@@ -30,6 +33,16 @@ int config_sql_target_index(struct config *c, const char *section)
 	text_copy(target->section, sizeof(target->section), section);
 	c->sql.targets_count++;
 	return (int)index;
+}
+
+int config_sql_default_target(const char *section, struct config_sql_target *ret_target)
+{
+	_cleanup_free_ struct config *c = calloc(1, sizeof(*c));
+	int r = c ? config_sql_target_index(c, section) : -ENOMEM;
+
+	if (r == 0)
+		*ret_target = c->sql.targets[0];
+	return r;
 }
 
 struct config_setting config_sql_setting(const struct config_setting *s, unsigned int index)

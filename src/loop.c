@@ -187,6 +187,7 @@ int loop_run(struct loop *loop)
 		if (n == 1)
 			loop_dispatch(event.data.ptr, event.events);
 	}
+	loop->stopped = false;
 	return 0;
 }
 

@@ -33,7 +33,7 @@ int loop_set_timer(struct loop_source *timer, uint64_t first_ns, uint64_t interv
 /* NULL is accepted; safe from within any callback. Returns NULL. */
 struct loop_source *loop_remove(struct loop_source *source);
 
-/* Runs callbacks until loop_stop(); 0 or the errno of epoll_wait(). */
+/* Runs callbacks until loop_stop(), and may be run again; 0 or the errno of epoll_wait(). */
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 

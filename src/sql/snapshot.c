@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sql/snapshot.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+_Static_assert(SQL_NAMES_BYTES + SQL_TEXTS_BYTES <= UINT16_MAX, "rows say it in 16 bits");
+
+void sql_snapshot_begin(struct sql_snapshot *s, uint64_t asked_ns)
+{
+	/* All but the tables; the first byte of each half is the empty text. */
+	memset(s, 0, offsetof(struct sql_snapshot, rows));
+	s->asked_ns = asked_ns;
+	s->texts[0] = '\0';
+	s->names_used = 1;
+}
+
+/* Connections of one application differ in little: what the row before has is not stored again. */
+static uint16_t add_name(struct sql_snapshot *s, const char *name, uint16_t before)
+{
+	size_t size = strlen(name) + 1;
+	uint32_t at = s->names_used;
+
+	if (size == 1 || strcmp(s->texts + before, name) == 0)
+		return size == 1 ? 0 : before;
+	if (at + size > SQL_NAMES_BYTES)
+		return 0;
+	memcpy(s->texts + at, name, size);
+	s->names_used += (uint32_t)size;
+	return (uint16_t)at;
+}
+
+static uint16_t add_text(struct sql_snapshot *s, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	uint32_t at = SQL_NAMES_BYTES + s->texts_used;
+
+	if (size == 1 || s->texts_used + size > SQL_TEXTS_BYTES)
+		return 0;
+	memcpy(s->texts + at, text, size);
+	s->texts_used += (uint32_t)size;
+	return (uint16_t)at;
+}
+
+int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *frame)
+{
+	static const struct sql_row none;
+	const struct sql_row *before = s->count ? &s->rows[s->count - 1] : &none;
+	struct sql_row *row = &s->rows[s->count];
+
+	if (s->count == SQL_SESSIONS_MAX) {
+		s->left_out++;
+		return -ENOSPC;
+	}
+	*row = (struct sql_row){
+		.connection_id = frame->connection_id,
+		.query_id = frame->query_id,
+		.elapsed_ns = frame->elapsed_ns,
+		.tid = frame->tid,
+		.leader_pid = frame->leader_pid,
+		.text_bytes = frame->text_bytes,
+		.background = frame->background != 0,
+		.user = add_name(s, frame->user, before->user),
+		.database = add_name(s, frame->database, before->database),
+		.command = add_name(s, frame->command, before->command),
+		.state = add_name(s, frame->state, before->state),
+		.no_tid = frame->tid ? 0 : add_name(s, frame->no_tid, before->no_tid),
+		.text = add_text(s, frame->text),
+	};
+	s->count++;
+	if (row->background)
+		return 0;
+	s->active++;
+	if (row->elapsed_ns > s->longest_ns)
+		s->longest_ns = row->elapsed_ns;
+	return 0;
+}
+
+void sql_snapshot_end(struct sql_snapshot *s, const struct sql_frame_end *frame, uint64_t answered_ns)
+{
+	s->answered_ns = answered_ns;
+	s->server_ns = frame->server_ns;
+	s->idle = frame->sessions_idle;
+	s->left_out += frame->sessions_left_out;
+	s->active += s->left_out;
+}
+
+void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
+	struct sql_session_view *ret_view)
+{
+	const struct sql_row *row = &s->rows[index];
+
+	*ret_view = (struct sql_session_view){
+		.connection_id = row->connection_id,
+		.query_id = row->query_id,
+		.elapsed_ns = row->elapsed_ns,
+		.tid = row->tid,
+		.leader_pid = row->leader_pid,
+		.text_bytes = row->text_bytes,
+		.background = row->background,
+		.user = s->texts + row->user,
+		.database = s->texts + row->database,
+		.command = s->texts + row->command,
+		.state = s->texts + row->state,
+		.no_tid = s->texts + row->no_tid,
+		.text = s->texts + row->text,
+	};
+}
+
+static const struct sql_row *find_row(const struct sql_snapshot *s, int32_t tid)
+{
+	for (uint32_t i = 0; tid > 0 && i < s->count; i++)
+		if (s->rows[i].tid == tid)
+			return &s->rows[i];
+	return NULL;
+}
+
+bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,
+	struct sql_session_view *ret_view)
+{
+	const struct sql_row *row = find_row(s, tid), *leader;
+
+	if (!row)
+		return false;
+	/* A worker that has no statement of its own. */
+	leader = row->text ? NULL : find_row(s, row->leader_pid);
+	sql_snapshot_view(s, (uint32_t)((leader ? leader : row) - s->rows), ret_view);
+	return true;
+}
+
+bool sql_snapshot_is_worse(const struct sql_snapshot *s, const struct sql_snapshot *than)
+{
+	if (than->asked_ns == 0 || s->active != than->active)
+		return than->asked_ns == 0 || s->active > than->active;
+	return s->longest_ns > than->longest_ns;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One answer of a database in fixed memory: its active sessions, longest statement first.
+ * Filled by a target; read by the session through sql.h.
+ * Never allocates; texts that do not fit are left out, the sessions stay.
+ */
+#ifndef IOSTALL_SQL_SNAPSHOT_H
+#define IOSTALL_SQL_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sql/protocol.h"
+
+/* 256 sessions with names that mostly repeat, and 24 statements of 1 KB; all of it is locked. */
+#define SQL_NAMES_BYTES (12 * 1024)
+#define SQL_TEXTS_BYTES (24 * 1024)
+
+struct sql_row {
+	uint64_t connection_id;
+	uint64_t query_id;
+	uint64_t elapsed_ns;
+	int32_t tid;
+	int32_t leader_pid;
+	uint32_t text_bytes;
+	bool background;
+	/* where the texts begin; 0: empty */
+	uint16_t user;
+	uint16_t database;
+	uint16_t command;
+	uint16_t state;
+	uint16_t no_tid;
+	uint16_t text;
+};
+
+struct sql_snapshot {
+	uint64_t asked_ns;    /* CLOCK_MONOTONIC; 0: there is none */
+	uint64_t answered_ns;
+	uint64_t server_ns;
+	uint32_t idle;
+	uint32_t left_out;
+	uint32_t active;     /* of clients */
+	uint64_t longest_ns; /* of those */
+	uint32_t count;
+	uint32_t names_used;
+	uint32_t texts_used;
+	struct sql_row rows[SQL_SESSIONS_MAX];
+	char texts[SQL_NAMES_BYTES + SQL_TEXTS_BYTES];
+};
+
+/* A row with its texts; all are "" where nothing is known. Valid as long as the snapshot. */
+struct sql_session_view {
+	uint64_t connection_id;
+	uint64_t query_id;
+	uint64_t elapsed_ns;
+	int32_t tid; /* 0: see no_tid */
+	int32_t leader_pid;
+	uint32_t text_bytes; /* of the whole statement */
+	bool background;
+	const char *user;
+	const char *database;
+	const char *command;
+	const char *state;
+	const char *no_tid;
+	const char *text;
+};
+
+void sql_snapshot_begin(struct sql_snapshot *snapshot, uint64_t asked_ns);
+/* The frame has been checked. -ENOSPC beyond SQL_SESSIONS_MAX: it is counted as left out. */
+int sql_snapshot_add(struct sql_snapshot *snapshot, const struct sql_frame_session *frame);
+void sql_snapshot_end(struct sql_snapshot *snapshot, const struct sql_frame_end *frame,
+	uint64_t answered_ns);
+
+void sql_snapshot_view(const struct sql_snapshot *snapshot, uint32_t index,
+	struct sql_session_view *ret_view);
+
+/* The row of that thread, or of the backend that it works for; false: none. */
+bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,
+	struct sql_session_view *ret_view);
+
+/* Whether more was going on: more active sessions, or as many and a longer statement. */
+bool sql_snapshot_is_worse(const struct sql_snapshot *snapshot, const struct sql_snapshot *than);
+
+#endif

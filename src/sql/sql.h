@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The database targets of the daemon: found, asked, and what they answered.
+ * Owned by the daemon (or a command); read by the session, `status` and `doctor`.
+ * Never waits for a database; allocates and starts processes only while no incident is open.
+ */
+#ifndef IOSTALL_SQL_SQL_H
+#define IOSTALL_SQL_SQL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "sql/snapshot.h"
+#include "sql/target.h"
+#include "util/text.h"
+
+struct loop;
+struct sql;
+struct watch;
+
+/* All borrowed but the strings and the configuration, all outlive it. */
+struct sql_options {
+	const struct config *config; /* copied: what is in [sql] and [sql.NAME] */
+	const char *procfs;
+	struct loop *loop;
+	const struct watch *watch; /* whose processes are looked for; NULL: none */
+	const char *helper;	   /* for tests; NULL: this program */
+	const char *run_dir;	   /* for tests; NULL: /run, where sockets are looked for */
+	struct sql_timing timing;  /* for tests */
+};
+
+/* 0, -ENOMEM, or why procfs cannot be opened. Helpers are started by the first tick. */
+int sql_new(const struct sql_options *options, struct sql **ret_sql);
+/* Ends all helpers. NULL is accepted; returns NULL. */
+struct sql *sql_free(struct sql *sql);
+
+/*
+ * At a reload, while no incident is open: targets whose settings are the same keep their helper. 0
+ * or -ENOMEM, then a target may be missing.
+ */
+int sql_reload(struct sql *sql, const struct config *config);
+
+/* Once a second. `armed`: an incident is open, so nothing is started or allocated. */
+void sql_tick(struct sql *sql, bool armed);
+
+/* All targets are asked at once, and what was the worst is forgotten. */
+void sql_begin_incident(struct sql *sql);
+/* Those with no answer outstanding are asked. */
+void sql_ask_all(struct sql *sql);
+
+/* What there is of one target since the incident began. */
+struct sql_evidence {
+	const char *target; /* "main" */
+	const char *type;   /* "mariadb" */
+	int32_t server_pid; /* 0: not known */
+	const char *version; /* "" when not connected */
+	const char *account;
+	const struct sql_snapshot *current; /* NULL: no answer yet */
+	const struct sql_snapshot *worst;
+	const char *why; /* the last answer is missing; "": it is not */
+	const char *missing; /* what would mend it, "" when not known */
+	uint64_t unanswered_ns; /* 0: the last question has been answered, or may still be */
+};
+
+/* 0 for NULL. */
+unsigned int sql_targets_count(const struct sql *sql);
+void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
+
+/*
+ * The statement that the newest answers of this incident have for a thread; ret_view is valid until
+ * the loop runs again. False: none of them does.
+ */
+bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
+
+/* All targets together, of their newest answers. */
+struct sql_activity {
+	bool present; /* a target has answered once */
+	uint32_t active;
+	uint64_t longest_ns;
+	uint64_t unanswered_ns;
+};
+
+void sql_get_activity(const struct sql *sql, struct sql_activity *ret_activity);
+
+/* "connected to 10.11.6-MariaDB as iostall@localhost", or why not. */
+void sql_describe_target(const struct sql *sql, unsigned int index, struct text *out);
+
+#endif

@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Targets with helpers that answer, lie, hang and die: this very program, named by its target. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "sql/sql.h"
+#include "sql/threads.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "watch/watch.h"
+
+#define MS NSEC_PER_MSEC
+#define TICK_NS (5 * MS)
+/* What a test waits for takes far less. */
+#define GUARD_NS (30 * NSEC_PER_SEC)
+
+/* The helpers */
+
+static void fake_send(const void *frame, size_t size)
+{
+	if (send(STDIN_FILENO, frame, size, MSG_NOSIGNAL) < 0)
+		_exit(1);
+}
+
+static void fake_server(void)
+{
+	struct sql_frame_server f = {
+		.frame = { SQL_FRAME_SERVER, sizeof(f), 0 },
+		.server_pid = getpid(),
+		.can_see_others = 1,
+		.has_tid = 1,
+		.version = "10.11.6-MariaDB",
+		.account = "iostall@localhost",
+	};
+
+	fake_send(&f, sizeof(f));
+}
+
+static void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns)
+{
+	struct sql_frame_session f = {
+		.frame = { SQL_FRAME_SESSION, 0, ask },
+		.connection_id = id,
+		.query_id = id + 1000,
+		.tid = tid,
+		.elapsed_ns = elapsed_ns,
+		.user = "app@localhost",
+		.database = "shop",
+		.command = "Query",
+		.state = "Sending data",
+		.text = "SELECT ?",
+		.text_bytes = 12,
+	};
+	size_t size = offsetof(struct sql_frame_session, text) + strlen(f.text) + 1;
+
+	if (!tid)
+		snprintf(f.no_tid, sizeof(f.no_tid), "thread pool");
+	f.frame.size = (uint32_t)size;
+	fake_send(&f, size);
+}
+
+static void fake_end(uint64_t ask, const char *error)
+{
+	struct sql_frame_end f = {
+		.frame = { SQL_FRAME_END, sizeof(f), ask },
+		.sessions_idle = 7,
+		.server_ns = 500000,
+	};
+
+	snprintf(f.error, sizeof(f.error), "%s", error);
+	if (*error)
+		snprintf(f.missing, sizeof(f.missing), "CREATE USER iostall@localhost");
+	fake_send(&f, sizeof(f));
+}
+
+/* The third answer has most to say: that is the worst. */
+static void fake_answer(uint64_t ask)
+{
+	fake_server();
+	fake_session(ask, 17, getpid(), 3 * NSEC_PER_SEC);
+	fake_session(ask, 18, 0, 2 * NSEC_PER_SEC);
+	/* Init is no thread of ours. */
+	fake_session(ask, 19, 1, NSEC_PER_SEC);
+	if (ask == 3)
+		fake_session(ask, 20, 0, NSEC_PER_SEC / 2);
+	fake_end(ask, "");
+}
+
+/* `nth` question of this process. */
+static void fake_be(const char *mode, uint64_t ask, unsigned int nth)
+{
+	static const char garbage[100] = "garbage";
+
+	if (strcmp(mode, "good") == 0) {
+		fake_answer(ask);
+	} else if (strcmp(mode, "refused") == 0) {
+		fake_end(ask, "Access denied for user 'iostall'@'localhost'");
+	} else if (strcmp(mode, "garbage") == 0) {
+		fake_send(garbage, sizeof(garbage));
+	} else if (strcmp(mode, "other") == 0) {
+		fake_end(ask + 1, "");
+	} else if (strcmp(mode, "dies") == 0) {
+		if (nth > 1)
+			_exit(1);
+		fake_answer(ask);
+	} else if (strcmp(mode, "stops") == 0) {
+		if (nth > 1)
+			raise(SIGSTOP);
+		fake_answer(ask);
+	} else if (strcmp(mode, "flood") == 0) {
+		for (uint64_t i = 0; i < 5000; i++)
+			fake_session(ask, i, 0, i);
+		fake_end(ask, "");
+	}
+}
+
+static int fake_main(const char *mode)
+{
+	union {
+		struct sql_frame frame;
+		struct sql_frame_setup setup;
+	} in;
+	ssize_t size;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	size = recv(STDIN_FILENO, &in, sizeof(in), 0);
+	if (size != sizeof(in.setup) || in.frame.type != SQL_FRAME_SETUP ||
+		strcmp(in.setup.name, mode) != 0 || strcmp(in.setup.user, "iostall") != 0)
+		return 1;
+	for (unsigned int nth = 1; recv(STDIN_FILENO, &in, sizeof(in), 0) == sizeof(in.frame); nth++)
+		fake_be(mode, in.frame.ask, nth);
+	return 0;
+}
+
+/* The daemon's side */
+
+struct fixture {
+	struct loop *loop;
+	struct loop_source *timer;
+	struct config config;
+	struct sql *sql;
+	bool armed;
+	bool (*is_done)(struct fixture *f);
+	uint64_t until_ns;
+	uint64_t longest_ns; /* that the loop was kept */
+};
+
+static void on_tick(void *userdata, uint64_t expirations)
+{
+	struct fixture *f = userdata;
+	uint64_t before_ns = clock_mono_ns();
+
+	(void)expirations;
+	sql_tick(f->sql, f->armed);
+	if (clock_mono_ns() - before_ns > f->longest_ns)
+		f->longest_ns = clock_mono_ns() - before_ns;
+	if (f->is_done(f) || before_ns > f->until_ns) {
+		loop_stop(f->loop);
+		loop_remove(f->timer);
+	}
+}
+
+/* A loop ends once, so each wait has its own; targets keep theirs. */
+static void setup_with(struct fixture *f, const char *section)
+{
+	memset(f, 0, sizeof(*f));
+	log_set_level(LOG_LEVEL_ERROR);
+	config_set_defaults(&f->config);
+	assert_int_equal(config_sql_default_target(section, &f->config.sql.targets[0]), 0);
+	f->config.sql.targets_count = 1;
+	assert_int_equal(loop_new(&f->loop), 0);
+	assert_int_equal(sql_new(&(struct sql_options){
+					 .config = &f->config,
+					 .procfs = "/proc",
+					 .loop = f->loop,
+					 .helper = "/proc/self/exe",
+					 .timing = { .late_ns = 50 * MS,
+						 .idle_ns = 20 * MS,
+						 .retry_ns = 20 * MS,
+						 .kill_ns = 200 * MS,
+						 .backoff_ns = 20 * MS },
+				 },
+				 &f->sql),
+		0);
+	assert_int_equal(sql_targets_count(f->sql), 1);
+}
+
+static void teardown(struct fixture *f)
+{
+	f->sql = sql_free(f->sql);
+	loop_free(f->loop);
+}
+
+static struct sql_evidence evidence(const struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e;
+}
+
+static void run_until(struct fixture *f, bool (*is_done)(struct fixture *f))
+{
+	assert_int_equal(loop_add_timer(f->loop, on_tick, f, &f->timer), 0);
+	f->is_done = is_done;
+	f->until_ns = clock_mono_ns() + GUARD_NS;
+	loop_set_timer(f->timer, TICK_NS, TICK_NS);
+	assert_int_equal(loop_run(f->loop), 0);
+	assert_true(is_done(f));
+}
+
+static bool has_answer(struct fixture *f)
+{
+	return evidence(f).current != NULL;
+}
+
+static bool has_worst(struct fixture *f)
+{
+	return evidence(f).worst && evidence(f).worst->count == 4 && evidence(f).current->count == 3;
+}
+
+static void test_answer(void **state)
+{
+	struct fixture f;
+	struct sql_session_view view;
+	struct sql_evidence e;
+	char buf[256];
+	struct text text = TEXT_ON(buf);
+
+	(void)state;
+	setup_with(&f, "sql.good");
+	run_until(&f, has_answer);
+	e = evidence(&f);
+	assert_string_equal(e.target, "good");
+	assert_string_equal(e.type, "mariadb");
+	assert_string_equal(e.why, "");
+	assert_int_equal(e.current->idle, 7);
+	assert_int_equal(e.current->active, 3);
+	assert_int_equal(e.current->longest_ns, 3 * NSEC_PER_SEC);
+	assert_true(sql_find_thread(f.sql, e.server_pid, &view));
+	assert_int_equal(view.connection_id, 17);
+	assert_int_equal(view.query_id, 1017);
+	assert_string_equal(view.user, "app@localhost");
+	assert_string_equal(view.database, "shop");
+	assert_string_equal(view.text, "SELECT ?");
+	assert_int_equal(view.text_bytes, 12);
+	/* Of no thread, and of a thread that is another process's: no join, and why. */
+	assert_false(sql_find_thread(f.sql, 0, &view));
+	assert_false(sql_find_thread(f.sql, 1, &view));
+	sql_snapshot_view(e.current, 1, &view);
+	assert_int_equal(view.tid, 0);
+	assert_string_equal(view.no_tid, "thread pool");
+	sql_snapshot_view(e.current, 2, &view);
+	assert_int_equal(view.tid, 0);
+	assert_string_equal(view.no_tid, "no thread of the server on this host");
+	text_reset(&text);
+	sql_describe_target(f.sql, 0, &text);
+	assert_string_equal(buf, "connected to 10.11.6-MariaDB as iostall@localhost");
+	teardown(&f);
+}
+
+static void test_worst(void **state)
+{
+	struct fixture f;
+	struct sql_activity activity;
+
+	(void)state;
+	setup_with(&f, "sql.good");
+	run_until(&f, has_worst);
+	sql_get_activity(f.sql, &activity);
+	assert_true(activity.present);
+	assert_int_equal(activity.active, 3);
+	assert_int_equal(activity.longest_ns, 3 * NSEC_PER_SEC);
+	/* What came before an incident is none of its evidence. */
+	sql_begin_incident(f.sql);
+	assert_null(evidence(&f).current);
+	assert_null(evidence(&f).worst);
+	f.armed = true;
+	run_until(&f, has_answer);
+	assert_int_equal(evidence(&f).worst->count, 3);
+	teardown(&f);
+}
+
+static bool says_why(struct fixture *f)
+{
+	return *evidence(f).why && strcmp(evidence(f).why, "not connected yet") != 0;
+}
+
+static void test_refused(void **state)
+{
+	struct fixture f;
+	struct sql_evidence e;
+
+	(void)state;
+	setup_with(&f, "sql.refused");
+	run_until(&f, says_why);
+	e = evidence(&f);
+	assert_string_equal(e.why, "Access denied for user 'iostall'@'localhost'");
+	assert_string_equal(e.missing, "CREATE USER iostall@localhost");
+	assert_null(e.current);
+	teardown(&f);
+}
+
+static void test_liars(void **state)
+{
+	static const char *const modes[] = { "sql.garbage", "sql.other" };
+	struct fixture f;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		setup_with(&f, modes[i]);
+		run_until(&f, says_why);
+		assert_string_equal(evidence(&f).why, "its helper process sent what is no answer");
+		assert_null(evidence(&f).current);
+		teardown(&f);
+	}
+}
+
+static void test_flood(void **state)
+{
+	struct fixture f;
+	struct sql_evidence e;
+
+	(void)state;
+	setup_with(&f, "sql.flood");
+	run_until(&f, has_answer);
+	e = evidence(&f);
+	assert_int_equal(e.current->count, SQL_SESSIONS_MAX);
+	assert_int_equal(e.current->left_out, 5000 - SQL_SESSIONS_MAX);
+	assert_int_equal(e.current->active, 5000);
+	teardown(&f);
+}
+
+static bool has_answer_again(struct fixture *f)
+{
+	return evidence(f).current && !*evidence(f).why;
+}
+
+/* While an incident is open nothing is started; afterwards it is. */
+static void test_death(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.dies");
+	run_until(&f, has_answer);
+	f.armed = true;
+	run_until(&f, says_why);
+	assert_string_equal(evidence(&f).why, "its helper process has ended");
+	f.until_ns = clock_mono_ns() + 200 * MS;
+	while (clock_mono_ns() < f.until_ns) {
+		sql_tick(f.sql, true);
+		poll(NULL, 0, 1);
+		assert_string_equal(evidence(&f).why, "its helper process has ended");
+	}
+	f.armed = false;
+	run_until(&f, has_answer_again);
+	teardown(&f);
+}
+
+static bool is_unanswered(struct fixture *f)
+{
+	return evidence(f).unanswered_ns > 0;
+}
+
+static bool is_answered(struct fixture *f)
+{
+	return evidence(f).unanswered_ns == 0 && has_answer_again(f);
+}
+
+static void test_hang(void **state)
+{
+	struct fixture f;
+	char buf[256];
+	struct text text = TEXT_ON(buf);
+
+	(void)state;
+	setup_with(&f, "sql.stops");
+	run_until(&f, has_answer);
+	f.armed = true;
+	sql_begin_incident(f.sql);
+	run_until(&f, is_unanswered);
+	assert_null(evidence(&f).current);
+	text_reset(&text);
+	sql_describe_target(f.sql, 0, &text);
+	assert_non_null(strstr(buf, "has not answered for "));
+	/* Asked, told and looked at, but never waited for. */
+	assert_true(f.longest_ns < 50 * MS);
+	f.armed = false;
+	run_until(&f, says_why);
+	assert_string_equal(evidence(&f).why, "its helper process did not answer");
+	run_until(&f, is_answered);
+	teardown(&f);
+}
+
+static void test_reload(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.good");
+	run_until(&f, has_answer);
+	assert_int_equal(sql_reload(f.sql, &f.config), 0);
+	assert_non_null(evidence(&f).current);
+	text_copy(f.config.sql.targets[0].socket, 108, "/run/other.sock");
+	assert_int_equal(sql_reload(f.sql, &f.config), 0);
+	assert_int_equal(sql_targets_count(f.sql), 1);
+	assert_null(evidence(&f).current);
+	f.config.sql.enabled = false;
+	assert_int_equal(sql_reload(f.sql, &f.config), 0);
+	assert_int_equal(sql_targets_count(f.sql), 0);
+	teardown(&f);
+}
+
+static void test_no_helper(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.good");
+	f.sql = sql_free(f.sql);
+	assert_int_equal(sql_new(&(struct sql_options){ .config = &f.config,
+					 .procfs = "/proc",
+					 .loop = f.loop,
+					 .helper = "/nonexistent",
+					 .timing = { .backoff_ns = 20 * MS } },
+				 &f.sql),
+		0);
+	run_until(&f, says_why);
+	assert_string_equal(evidence(&f).why, "its helper process has ended");
+	teardown(&f);
+}
+
+static void make_file(const char *dir, const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void make_dir(const char *dir, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void make_socket(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	text_copy(address.sun_path, sizeof(address.sun_path), path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+}
+
+/* A mariadbd that runs and has its socket is tried; a postgres without one is not. */
+static void test_detection(void **state)
+{
+	char dir[] = "/tmp/test_sql.XXXXXX", path[128], command[128];
+	struct config_list names = { 2, { "mariadbd", "postgres" } }, every = { 1, { "*" } };
+	struct config_list none = { 0 };
+	struct watch *watch;
+	struct fixture f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	make_file(dir, "stat", "cpu  1 0 1 1 1 0 0 0 0 0\n");
+	make_dir(dir, "70");
+	make_dir(dir, "71");
+	make_dir(dir, "mysqld");
+	make_file(dir, "70/stat",
+		"70 (mariadbd) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n");
+	make_file(dir, "71/stat",
+		"71 (postgres) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n");
+	setup_with(&f, "sql.good");
+	f.sql = sql_free(f.sql);
+	f.config.sql.targets_count = 0;
+	assert_int_equal(watch_new(&(struct watch_options){ .procfs = dir,
+					   .sysfs = dir,
+					   .interval_ns = NSEC_PER_SEC,
+					   .process = &names,
+					   .device = &every,
+					   .device_ignore = &none },
+				 &watch),
+		0);
+	snprintf(path, sizeof(path), "%s/mysqld/mysqld.sock", dir);
+	make_socket(path);
+	assert_int_equal(sql_new(&(struct sql_options){ .config = &f.config,
+					 .procfs = "/proc",
+					 .loop = f.loop,
+					 .watch = watch,
+					 .run_dir = dir,
+					 .helper = "/nonexistent" },
+				 &f.sql),
+		0);
+	sql_tick(f.sql, true);
+	assert_int_equal(sql_targets_count(f.sql), 0);
+	sql_tick(f.sql, false);
+	assert_int_equal(sql_targets_count(f.sql), 1);
+	assert_string_equal(evidence(&f).target, "mariadb");
+	teardown(&f);
+	watch_free(watch);
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+static void test_frames(void **state)
+{
+	union sql_helper_frame f = { .end = { .frame = { SQL_FRAME_END, sizeof(f.end), 1 } } };
+	const size_t least = offsetof(struct sql_frame_session, text) + 1;
+
+	(void)state;
+	assert_int_equal(sql_frame_check(&f, sizeof(f.end)), SQL_FRAME_END);
+	assert_int_equal(sql_frame_check(&f, sizeof(f.end) - 1), -EPROTO);
+	assert_int_equal(sql_frame_check(&f, 4), -EPROTO);
+	memset(f.end.error, 'x', sizeof(f.end.error));
+	assert_int_equal(sql_frame_check(&f, sizeof(f.end)), -EPROTO);
+	memset(&f, 0, sizeof(f));
+	f.frame = (struct sql_frame){ SQL_FRAME_SESSION, (uint32_t)least, 1 };
+	assert_int_equal(sql_frame_check(&f, least), SQL_FRAME_SESSION);
+	f.session.text[0] = 'x';
+	assert_int_equal(sql_frame_check(&f, least), -EPROTO);
+	f.session.text[0] = '\0';
+	f.session.tid = -1;
+	assert_int_equal(sql_frame_check(&f, least), -EPROTO);
+	f.session.tid = 4194305;
+	assert_int_equal(sql_frame_check(&f, least), -EPROTO);
+	f.session.tid = 0;
+	f.session.elapsed_ns = UINT64_MAX;
+	assert_int_equal(sql_frame_check(&f, least), -EPROTO);
+	f.session.elapsed_ns = 0;
+	memset(f.session.user, 'x', sizeof(f.session.user));
+	assert_int_equal(sql_frame_check(&f, least), -EPROTO);
+	memset(&f, 0, sizeof(f));
+	/* What only the daemon sends, and what nobody does. */
+	f.frame = (struct sql_frame){ SQL_FRAME_ASK, sizeof(f.frame), 1 };
+	assert_int_equal(sql_frame_check(&f, sizeof(f.frame)), -EPROTO);
+	f.frame.type = SQL_FRAME_TYPE_COUNT;
+	assert_int_equal(sql_frame_check(&f, sizeof(f.frame)), -EPROTO);
+}
+
+/* Statements and names beyond the room are left out; the sessions stay and nothing is mixed up. */
+static void test_full_snapshot(void **state)
+{
+	_cleanup_free_ struct sql_snapshot *s = calloc(1, sizeof(*s));
+	struct sql_frame_session f = { .background = 0 };
+	struct sql_frame_end end = { .sessions_left_out = 5 };
+	struct sql_session_view view;
+
+	(void)state;
+	assert_non_null(s);
+	sql_snapshot_begin(s, 1);
+	for (int i = 0; i < SQL_SESSIONS_MAX; i++) {
+		memset(f.text, 'a' + i % 26, sizeof(f.text) - 1);
+		snprintf(f.user, sizeof(f.user), "user-with-a-rather-long-name-%d@host", i);
+		f.tid = 1000 + i;
+		assert_int_equal(sql_snapshot_add(s, &f), 0);
+	}
+	assert_int_equal(sql_snapshot_add(s, &f), -ENOSPC);
+	sql_snapshot_end(s, &end, 2);
+	assert_int_equal(s->left_out, 6);
+	assert_int_equal(s->count, SQL_SESSIONS_MAX);
+	for (int i = 0; i < SQL_SESSIONS_MAX; i++) {
+		char user[SQL_NAME_SIZE];
+
+		assert_true(sql_snapshot_find_thread(s, 1000 + i, &view));
+		snprintf(user, sizeof(user), "user-with-a-rather-long-name-%d@host", i);
+		assert_true(*view.user == '\0' || strcmp(view.user, user) == 0);
+		assert_true(*view.text == '\0' || *view.text == 'a' + i % 26);
+		assert_true(i > 4 || (*view.user && *view.text));
+	}
+}
+
+/* A parallel worker's thread leads to the statement of its leader; a ring of leaders to nobody. */
+static void test_workers(void **state)
+{
+	_cleanup_free_ struct sql_snapshot *s = calloc(1, sizeof(*s));
+	struct sql_frame_session f = { .tid = 10, .connection_id = 1, .text = "SELECT ?" };
+	struct sql_session_view view;
+
+	(void)state;
+	assert_non_null(s);
+	sql_snapshot_begin(s, 1);
+	sql_snapshot_add(s, &f);
+	f = (struct sql_frame_session){ .tid = 11, .connection_id = 2, .leader_pid = 10 };
+	sql_snapshot_add(s, &f);
+	f = (struct sql_frame_session){ .tid = 12, .connection_id = 3, .leader_pid = 13 };
+	sql_snapshot_add(s, &f);
+	f = (struct sql_frame_session){ .tid = 13, .connection_id = 4, .leader_pid = 12 };
+	sql_snapshot_add(s, &f);
+	assert_true(sql_snapshot_find_thread(s, 11, &view));
+	assert_int_equal(view.connection_id, 1);
+	assert_true(sql_snapshot_find_thread(s, 12, &view));
+	assert_false(sql_snapshot_find_thread(s, 14, &view));
+	assert_false(sql_snapshot_find_thread(s, 0, &view));
+}
+
+static void test_threads(void **state)
+{
+	int fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_true(sql_thread_is_of(fd, getpid(), getpid(), false));
+	assert_false(sql_thread_is_of(fd, getppid(), getpid(), false));
+	assert_true(sql_thread_is_of(fd, getpid(), getppid(), true));
+	assert_false(sql_thread_is_of(fd, getpid(), 1, true) && getppid() != 1);
+	assert_false(sql_thread_is_of(fd, 4194304, getpid(), true));
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frames),
+		cmocka_unit_test(test_full_snapshot),
+		cmocka_unit_test(test_workers),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_worst),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_liars),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_death),
+		cmocka_unit_test(test_hang),
+		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_no_helper),
+		cmocka_unit_test(test_detection),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)
+		return fake_main(argv[2]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
