@@ -22,6 +22,7 @@
 #include "session/session.h"
 #include "sinks/pump.h"
 #include "sinks/sink.h"
+#include "sql/sql.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -46,6 +47,7 @@ struct daemon {
 	struct watch *watch;
 	struct rules *rules;
 	struct enrich *enrich;
+	struct sql *sql;
 	struct session *session;
 	struct control *control;
 	struct pump *log_pump; /* before a standard error that is a file */
@@ -113,6 +115,9 @@ static int take_over(struct daemon *d, struct config *config)
 	r = watch_reload(d->watch, &watch);
 	if (r < 0)
 		log_warning("the settings of [watch] stay as they were: %s", strerror(-r));
+	r = d->sql ? sql_reload(d->sql, config) : 0;
+	if (r < 0)
+		log_warning("not every database will be asked: %s", strerror(-r));
 	rules_reload(d->rules, config->rules);
 	enrich_reload_users(d->enrich);
 	loop_set_timer(d->sample_timer, config->watch.interval_ns, config->watch.interval_ns);
@@ -195,6 +200,7 @@ static void on_tick(void *userdata, uint64_t expirations)
 
 	(void)expirations;
 	sinks_tick(d->sinks, clock_mono_ns());
+	sql_tick(d->sql, session_is_busy(d));
 }
 
 /* The reader of a pipe is gone: nobody watches any more. */
@@ -225,6 +231,20 @@ static void on_closed(void *userdata, const char *incident, const struct record_
 		loop_stop(d->loop);
 }
 
+/* "sql.main": "connected to ...". Cut, so that all targets fit into one answer. */
+static void add_sql_status(const struct sql *sql, unsigned int index, struct text *answer)
+{
+	char name[CONFIG_SQL_SECTION_SIZE], buf[200];
+	struct text state = TEXT_ON(buf);
+	struct sql_evidence evidence;
+
+	text_reset(&state);
+	sql_get_evidence(sql, index, &evidence);
+	snprintf(name, sizeof(name), CONFIG_SQL_SECTION "%s", evidence.target);
+	sql_describe_target(sql, index, &state);
+	text_json_string(answer, name, state.buf);
+}
+
 static void answer_status(struct daemon *d, struct text *answer)
 {
 	char buf[256];
@@ -246,6 +266,8 @@ static void answer_status(struct daemon *d, struct text *answer)
 	text_json_u64(answer, "watched_processes", processes);
 	text_json_u64(answer, "rules_active", rules_active(d->rules));
 	text_json_u64(answer, "log_dropped", log_dropped_lines());
+	for (unsigned int i = 0; i < sql_targets_count(d->sql); i++)
+		add_sql_status(d->sql, i, answer);
 	text_json_close(answer, '}');
 }
 
@@ -296,6 +318,7 @@ static int new_session(struct daemon *d, const struct config *config, struct ses
 		.rules = d->rules,
 		.enrich = d->enrich,
 		.sinks = d->sinks,
+		.sql = d->sql,
 		.capture_fd = d->capture_fd,
 	};
 	int r = session_new(&options, ret_session);
@@ -354,6 +377,21 @@ static int start_watch(struct daemon *d)
 	if (r < 0)
 		log_error("%s cannot be watched: %s", d->o->procfs, strerror(-r));
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+/* Without it everything else is recorded. */
+static void start_sql(struct daemon *d)
+{
+	const struct sql_options options = {
+		.config = d->config,
+		.procfs = d->o->procfs,
+		.loop = d->loop,
+		.watch = d->watch,
+	};
+	int r = sql_new(&options, &d->sql);
+
+	if (r < 0)
+		log_warning("no database is asked: %s", strerror(-r));
 }
 
 static int start_session(struct daemon *d)
@@ -439,8 +477,10 @@ static int start(struct daemon *d)
 			code = EXIT_CODE_FAILURE;
 		}
 	}
-	if (code == EXIT_CODE_OK)
+	if (code == EXIT_CODE_OK) {
+		start_sql(d);
 		code = start_session(d);
+	}
 	return code;
 }
 
@@ -524,6 +564,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	}
 	control_free(d.control);
 	session_free(d.session);
+	sql_free(d.sql);
 	/* Joins nothing: a thread of the sinks may hang in the kernel on a dead disk. */
 	sinks_free(d.sinks);
 	if (d.log_pump)

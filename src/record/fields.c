@@ -116,7 +116,7 @@ static const struct field cgroup_fields[] = {
 	END,
 };
 
-static const struct field sql_fields[] = {
+static const struct field sample_sql_fields[] = {
 	FIELD(U32, struct watch_sql, active, "active"),
 	FIELD(REAL, struct watch_sql, longest_s, "longest_s"),
 	FIELD(U32, struct watch_sql, in_state, "in_state"),
@@ -160,7 +160,7 @@ static const struct field sample_fields[] = {
 		"file_systems", filesystem_fields),
 	ARRAY(struct record, sample.sample.cgroups, sample.sample.cgroups_count, "cgroups",
 		cgroup_fields),
-	OBJECT(OPTIONAL, struct record, sample.sample.sql, "sql", sql_fields),
+	OBJECT(OPTIONAL, struct record, sample.sample.sql, "sql", sample_sql_fields),
 	END,
 };
 
@@ -282,6 +282,39 @@ static const struct field kernel_fields[] = {
 	END,
 };
 
+#define SQL(kind, member, key) FIELD(kind, struct record, sql.member, key)
+
+static const struct field sql_fields[] = {
+	SQL(TEXT, target, "target"),
+	SQL(TEXT, server, "server"),
+	SQL(TEXT, moment, "moment"),
+	SQL(OFFSET, active, "active"),
+	SQL(OFFSET, idle, "idle"),
+	SQL(OFFSET, left_out, "left_out"),
+	SQL(U64_KNOWN, server_ns, "server_ns"),
+	SQL(TEXT, version, "version"),
+	SQL(TEXT, account, "account"),
+	SQL(TEXT, error, "error"),
+	SQL(TEXT, missing, "missing"),
+	SQL(U64_KNOWN, unanswered_ns, "unanswered_ns"),
+	SQL(U64_KNOWN, connection_id, "connection_id"),
+	SQL(U64_KNOWN, query_id, "query_id"),
+	SQL(TEXT, user, "user"),
+	SQL(TEXT, database, "database"),
+	SQL(TEXT, command, "command"),
+	SQL(TEXT, state, "state"),
+	SQL(U64_KNOWN, elapsed_ns, "elapsed_ns"),
+	SQL(TEXT, text, "text"),
+	SQL(U64_KNOWN, text_bytes, "text_bytes"),
+	SQL(PID, pid, "pid"),
+	SQL(PID, tid, "tid"),
+	SQL(TEXT, tid_reason, "tid_reason"),
+	COUNTS(struct record, sql.candidates, "candidates"),
+	SQL(PID, leader_pid, "leader_pid"),
+	SQL(BOOL, background, "background"),
+	END,
+};
+
 #define PART(kind, member, key) FIELD(kind, struct record_verdict_part, member, key)
 
 static const struct field part_fields[] = {
@@ -354,6 +387,7 @@ const struct field *const record_fields[RECORD_TYPE_COUNT] = {
 	[RECORD_DEVICE] = device_fields,
 	[RECORD_IO_BY] = io_by_fields,
 	[RECORD_KERNEL] = kernel_fields,
+	[RECORD_SQL] = sql_fields,
 	[RECORD_VERDICT] = verdict_fields,
 	[RECORD_CLOSE] = close_fields,
 };
@@ -368,6 +402,7 @@ const char *record_type_name(enum record_type type)
 		[RECORD_DEVICE] = "device",
 		[RECORD_IO_BY] = "io_by",
 		[RECORD_KERNEL] = "kernel",
+		[RECORD_SQL] = "sql",
 		[RECORD_VERDICT] = "verdict",
 		[RECORD_CLOSE] = "close",
 	};

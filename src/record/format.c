@@ -205,7 +205,7 @@ static void format_cgroup(const struct watch_cgroup *c, struct text *t)
 	text_addf(t, " of %.1f MiB", (double)c->limit_bytes / (1 << 20));
 }
 
-static void format_sql(const struct watch_sql *sql, struct text *t)
+static void format_sample_sql(const struct watch_sql *sql, struct text *t)
 {
 	if (!sql->present)
 		return;
@@ -236,7 +236,7 @@ static void format_sample(const struct record *r, uint64_t opened_mono_ns, struc
 	text_addf(t, "  blocked %" PRIu64, s->procs_blocked);
 	if (s->threads.blocked)
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
-	format_sql(&s->sql, t);
+	format_sample_sql(&s->sql, t);
 	for (uint32_t i = 0; i < s->filesystems_count && i < WATCH_SAMPLE_FILESYSTEMS_MAX; i++)
 		format_filesystem(&s->filesystems[i], t);
 	for (uint32_t i = 0; i < s->cgroups_count && i < WATCH_SAMPLE_CGROUPS_MAX; i++)
@@ -447,6 +447,70 @@ static void format_kernel(const struct record *r, uint64_t opened_mono_ns, struc
 	text_add(t, "\n");
 }
 
+static void add_sql_answer(struct text *t, const struct record_sql *q)
+{
+	if (*q->error || q->unanswered_ns) {
+		text_add(t, "NO ANSWER");
+		if (q->unanswered_ns) {
+			text_add(t, " for ");
+			record_add_duration(t, q->unanswered_ns);
+		}
+		add_known(t, "  ", q->error);
+		add_known(t, "; right would be: ", q->missing);
+		return;
+	}
+	text_addf(t, "%" PRId64 " active, %" PRId64 " idle", q->active, q->idle);
+	if (q->left_out > 0)
+		text_addf(t, ", %" PRId64 " left out", q->left_out);
+	add_known(t, "  ", q->version);
+	add_known(t, " as ", q->account);
+}
+
+static void add_sql_thread(struct text *t, const struct record_sql *q)
+{
+	if (q->tid > 0) {
+		text_addf(t, "[%" PRId32 "/%" PRId32 "]", q->pid, q->tid);
+		return;
+	}
+	text_add(t, "[no thread: ");
+	add_or_unknown(t, q->tid_reason);
+	for (unsigned int i = 0; i < RECORD_CANDIDATES_MAX && q->candidates[i]; i++)
+		text_addf(t, "%s%" PRIu64, i ? " " : ", perhaps ", q->candidates[i]);
+	text_add(t, "]");
+}
+
+static void add_sql_session(struct text *t, const struct record_sql *q)
+{
+	record_add_duration(t, q->elapsed_ns);
+	text_add(t, "  ");
+	add_or_unknown(t, q->user);
+	add_known(t, "/", q->database);
+	text_add(t, " ");
+	add_sql_thread(t, q);
+	if (q->background)
+		text_add(t, "  background");
+	add_known(t, "  ", q->command);
+	add_known(t, ", ", q->state);
+	add_known(t, "  ", q->text);
+}
+
+static void format_sql(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	const struct record_sql *q = &r->sql;
+
+	add_time(t, r, opened_mono_ns);
+	text_add(t, "sql     ");
+	add_or_unknown(t, q->target);
+	text_add(t, " ");
+	add_or_unknown(t, q->moment);
+	text_add(t, "  ");
+	if (q->connection_id)
+		add_sql_session(t, q);
+	else
+		add_sql_answer(t, q);
+	text_add(t, "\n");
+}
+
 static void format_verdict(const struct record *r, struct text *t)
 {
 	const struct record_verdict *v = &r->verdict;
@@ -536,6 +600,9 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 		break;
 	case RECORD_KERNEL:
 		format_kernel(r, opened_mono_ns, out);
+		break;
+	case RECORD_SQL:
+		format_sql(r, opened_mono_ns, out);
 		break;
 	case RECORD_VERDICT:
 		format_verdict(r, out);

@@ -27,11 +27,15 @@
 #define RECORD_HISTOGRAM_MAX 32
 /* A line of the kernel's log; it ends them at 1 KB (LOG_LINE_MAX). */
 #define RECORD_MESSAGE_SIZE 1024
+/* The most that sql.text_bytes allows, and the terminating NUL. */
+#define RECORD_STATEMENT_SIZE 4096
+/* Threads that a session without one may be running on. */
+#define RECORD_CANDIDATES_MAX 4
 #define RECORD_PARTS_MAX 8
 #define RECORD_PART_SIZE 512
 #define RECORD_SENTENCE_SIZE 2048
 /* Of a statement in a verdict; `sql` lines have more of it. */
-#define RECORD_STATEMENT_SIZE 512
+#define RECORD_VERDICT_STATEMENT_SIZE 512
 /*
  * No line is longer. The worst is an `open` whose 32 coverage entries consist of nothing but bytes
  * that JSON writes in six (\u00NN); a `stuck` of the same kind takes 45 KiB.
@@ -50,6 +54,7 @@ enum record_type {
 	RECORD_DEVICE,
 	RECORD_IO_BY,
 	RECORD_KERNEL,
+	RECORD_SQL,
 	RECORD_VERDICT,
 	RECORD_CLOSE,
 	RECORD_TYPE_COUNT,
@@ -201,6 +206,42 @@ struct record_kernel {
 	char text[RECORD_MESSAGE_SIZE];
 };
 
+/*
+ * What a database said at one moment: first a line about the answer as a whole, which has no
+ * connection_id, or why there is none; then a line for each session that was active.
+ */
+struct record_sql {
+	char target[RECORD_NAME_SIZE]; /* "main" of [sql.main] */
+	char server[RECORD_NAME_SIZE]; /* "mariadb" */
+	char moment[16];	       /* "open", "worst", "end" */
+	/* of the answer; -1 in the lines of sessions and where there is no answer */
+	int64_t active;
+	int64_t idle;
+	int64_t left_out; /* active, but beyond what is kept */
+	uint64_t server_ns; /* that the server took to answer */
+	char version[RECORD_NAME_SIZE];
+	char account[RECORD_NAME_SIZE];
+	char error[RECORD_LIST_SIZE + RECORD_NAME_SIZE]; /* why there is no answer */
+	char missing[RECORD_LIST_SIZE];	/* the statement that would mend it */
+	uint64_t unanswered_ns;
+	/* of a session */
+	uint64_t connection_id;
+	uint64_t query_id; /* 0: the server has none */
+	char user[RECORD_NAME_SIZE];
+	char database[RECORD_NAME_SIZE];
+	char command[RECORD_NAME_SIZE];
+	char state[RECORD_NAME_SIZE];
+	uint64_t elapsed_ns;
+	char text[RECORD_STATEMENT_SIZE];
+	uint64_t text_bytes; /* of the whole statement */
+	int32_t pid;
+	int32_t tid; /* 0: see tid_reason */
+	char tid_reason[RECORD_NAME_SIZE];
+	uint64_t candidates[RECORD_CANDIDATES_MAX]; /* threads of the server that hung then */
+	int32_t leader_pid; /* the backend that this worker serves */
+	bool background;    /* a thread of the server, no client's */
+};
+
 /* What a verdict stands on. Numbers that say nothing here are 0, or not-a-number. */
 struct record_verdict_part {
 	char what[RECORD_NAME_SIZE];  /* "device", "culprit", "victims", "missing" ... */
@@ -262,6 +303,7 @@ struct record {
 		struct record_device device;
 		struct record_io_by io_by;
 		struct record_kernel kernel;
+		struct record_sql sql;
 		struct record_verdict verdict;
 		struct record_close close;
 	};

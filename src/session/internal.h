@@ -13,6 +13,7 @@
 #include "probes/set.h"
 #include "session/session.h"
 #include "snapshot/inflight.h"
+#include "sql/sql.h"
 #include "verdict/facts.h"
 #include "watch/kmsg.h"
 #include "watch/processes.h"
@@ -55,6 +56,10 @@ struct session {
 	struct verdict_facts facts;
 	struct inflight_walk walk;
 	struct kmsg kmsg;
+	struct session_sql {
+		bool opened; /* the lines of its first answer are written */
+		bool silent; /* the line that there is none yet is */
+	} sql[CONFIG_SQL_TARGETS_MAX];
 	struct record record; /* the line being made: 10 KB, so not on the stack */
 };
 
@@ -86,6 +91,12 @@ void session_write_verdict(struct session *s);
 /* kernel.c */
 /* What the kernel's log says of storage since it was asked last; `final`: all of it, else a bounded part. */
 void session_take_kernel_lines(struct session *s, bool final);
+
+/* sql.c */
+/* Asks all databases; before the probes are attached, so that they answer meanwhile. */
+void session_ask_sql(struct session *s);
+/* What they have answered since; `final`: also what was the worst, and what is last. */
+void session_take_sql_lines(struct session *s, bool final);
 
 /* walk.c */
 /*

@@ -124,6 +124,7 @@ static void arm(struct session *s, const struct record_trigger *trigger, uint64_
 	incident_begin(&s->incident, id, trigger_ns);
 	verdict_begin(&s->facts, trigger_ns, s->o.config->trace.min_stall_ns);
 	s->incidents++;
+	session_ask_sql(s);
 	start_ns = clock_mono_ns();
 	if (!s->o.without_probes) {
 		/* What is in the ring now is of no incident. */
@@ -195,6 +196,7 @@ static void finish_drain(struct session *s, uint64_t detach_ns)
 			;
 		session_summarize(s, true);
 	}
+	session_take_sql_lines(s, true);
 	session_take_kernel_lines(s, true);
 	session_write_verdict(s);
 	close = session_write_close(s, detach_ns);
@@ -218,6 +220,9 @@ static void drain(struct session *s, const char *reason)
 	s->hold_until_ns = 0;
 	loop_set_timer(s->walk_timer, 0, 0);
 	loop_set_timer(s->max_timer, 0, 0);
+	/* Answered while the probes are detached: the last moment. */
+	if (s->o.sql)
+		sql_ask_all(s->o.sql);
 	if (!s->o.without_probes) {
 		session_walk_inflight(s, true);
 		count = probe_set_take_links(&s->probes, links);
@@ -267,6 +272,7 @@ static void on_walk(void *userdata, uint64_t expirations)
 		return;
 	}
 	session_summarize(s, false);
+	session_take_sql_lines(s, false);
 	session_take_kernel_lines(s, false);
 	loop_set_timer(s->walk_timer, WALK_INTERVAL_NS, 0);
 }

@@ -20,6 +20,7 @@ struct loop;
 struct rules;
 struct session;
 struct sinks;
+struct sql;
 struct watch;
 
 enum session_state {
@@ -39,6 +40,7 @@ struct session_options {
 	struct rules *rules;
 	struct enrich *enrich;
 	struct sinks *sinks;
+	struct sql *sql; /* NULL: no database is asked */
 	uint32_t generation; /* differs between two sessions that exist at once, at a reload */
 	bool without_probes; /* replay: events come by session_feed_event() */
 	int capture_fd;	     /* each event's bytes are written here too; -1: nowhere */

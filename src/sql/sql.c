@@ -166,6 +166,8 @@ void sql_tick(struct sql *sql, bool armed)
 {
 	uint64_t now_ns = clock_mono_ns();
 
+	if (!sql)
+		return;
 	reap_orphans(sql);
 	if (!armed)
 		detect_all(sql, now_ns);

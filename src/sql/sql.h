@@ -41,7 +41,7 @@ struct sql *sql_free(struct sql *sql);
  */
 int sql_reload(struct sql *sql, const struct config *config);
 
-/* Once a second. `armed`: an incident is open, so nothing is started or allocated. */
+/* Once a second; NULL is accepted. `armed`: an incident is open, so nothing is started or allocated. */
 void sql_tick(struct sql *sql, bool armed);
 
 /* All targets are asked at once, and what was the worst is forgotten. */

@@ -17,7 +17,7 @@
 struct verdict_statement {
 	char user[RECORD_NAME_SIZE]; /* "app@localhost" */
 	char database[RECORD_NAME_SIZE];
-	char text[RECORD_STATEMENT_SIZE]; /* empty: not to be recorded */
+	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: not to be recorded */
 	uint64_t elapsed_ns;
 };
 

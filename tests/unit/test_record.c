@@ -467,6 +467,25 @@ static void test_text_for_people(void **state)
 		       "mariadb.service  inferred\n");
 	data_kernel(r);
 	assert_text(r, "   +4.400s  kernel  warning  nvme nvme0: I/O 12 QID 3 timeout, aborting\n");
+	data_sql(r);
+	assert_text(r, "   +1.020s  sql     main worst  31.00 s  app@localhost/shop [2211/2230]  "
+		       "background  Query, Sending data  SELECT COUNT(*) FROM t WHERE c LIKE ?\n");
+	r->sql.tid = 0;
+	r->sql.background = false;
+	text_copy(r->sql.tid_reason, sizeof(r->sql.tid_reason), "thread pool");
+	assert_text(r, "   +1.020s  sql     main worst  31.00 s  app@localhost/shop [no thread: thread "
+		       "pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
+		       "LIKE ?\n");
+	data_sql_silence(r);
+	assert_text(r, "   +2.020s  sql     main end  NO ANSWER for 2.00 s  Access denied for user "
+		       "'iostall'@'localhost'; right would be: CREATE USER iostall@localhost\n");
+	r->sql.error[0] = r->sql.missing[0] = '\0';
+	r->sql.unanswered_ns = 0;
+	r->sql.active = 3;
+	r->sql.idle = 7;
+	r->sql.left_out = 2;
+	assert_text(r, "   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
+		       "iostall@localhost\n");
 	data_close(r);
 	assert_text(r, "incident 20261120T031207Z-3f9c\n"
 		       "  closed    after 23.40 s: clear\n"

@@ -131,6 +131,34 @@ static inline void data_kernel(struct record *r)
 	};
 }
 
+static inline void data_sql(struct record *r)
+{
+	data_begin(r, RECORD_SQL);
+	r->mono_ns += 1020 * NSEC_PER_MSEC;
+	r->sql = (struct record_sql){
+		.target = "main", .server = "mariadb", .moment = "worst", .active = -1, .idle = -1,
+		.left_out = -1, .server_ns = 480000, .connection_id = 17, .query_id = 4711,
+		.user = "app@localhost", .database = "shop", .command = "Query",
+		.state = "Sending data", .elapsed_ns = 31 * NSEC_PER_SEC,
+		.text = "SELECT COUNT(*) FROM t WHERE c LIKE ?", .text_bytes = 44, .pid = 2211,
+		.tid = 2230, .tid_reason = "", .candidates = { 2231, 2232 }, .leader_pid = 12,
+		.background = true,
+	};
+}
+
+/* Of the answer as a whole, which there is not. */
+static inline void data_sql_silence(struct record *r)
+{
+	data_begin(r, RECORD_SQL);
+	r->mono_ns += 2020 * NSEC_PER_MSEC;
+	r->sql = (struct record_sql){
+		.target = "main", .server = "mariadb", .moment = "end", .active = -1, .idle = -1,
+		.left_out = -1, .version = "10.11.6-MariaDB", .account = "iostall@localhost",
+		.error = "Access denied for user 'iostall'@'localhost'",
+		.missing = "CREATE USER iostall@localhost", .unanswered_ns = 2000 * NSEC_PER_MSEC,
+	};
+}
+
 static inline void data_verdict(struct record *r)
 {
 	data_begin(r, RECORD_VERDICT);
@@ -181,6 +209,9 @@ static inline void data_any(struct record *r, enum record_type type)
 		break;
 	case RECORD_KERNEL:
 		data_kernel(r);
+		break;
+	case RECORD_SQL:
+		data_sql(r);
 		break;
 	case RECORD_VERDICT:
 		data_verdict(r);
@@ -261,6 +292,9 @@ static inline void data_random(struct record *r, enum record_type type, unsigned
 	case RECORD_IO_BY:
 		memset(&r->io_by.path_truncated, rand_r(seed) & 1, 1);
 		memset(&r->io_by.inferred, rand_r(seed) & 1, 1);
+		break;
+	case RECORD_SQL:
+		memset(&r->sql.background, rand_r(seed) & 1, 1);
 		break;
 	default:
 		break;

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The lines of a record that databases give: who runs which statement, on which thread. */
+#include <string.h>
+
+#include "session/internal.h"
+#include "sql/threads.h"
+#include "util/clock.h"
+#include "util/sort.h"
+
+/* Sessions of one moment that get a line, the longest statements first; the others are counted. */
+#define SESSIONS_MAX 64
+/* Stuck threads that are asked whose they are, 1 us each. */
+#define CANDIDATES_ASKED 256
+
+struct order {
+	uint64_t elapsed_ns;
+	bool background;
+	uint16_t index;
+};
+
+/* Clients' first, then by length. */
+static int compare_order(const void *a, const void *b)
+{
+	const struct order *x = a, *y = b;
+
+	if (x->background != y->background)
+		return x->background ? 1 : -1;
+	return x->elapsed_ns < y->elapsed_ns ? 1 : x->elapsed_ns > y->elapsed_ns ? -1 : 0;
+}
+
+static struct record_sql *begin_line(struct session *s, const struct sql_evidence *e,
+	const char *moment)
+{
+	struct record_sql *q = &session_begin_line(s, RECORD_SQL)->sql;
+
+	q->active = q->idle = q->left_out = -1;
+	text_copy(q->target, sizeof(q->target), e->target);
+	text_copy(q->server, sizeof(q->server), e->type);
+	text_copy(q->moment, sizeof(q->moment), moment);
+	return q;
+}
+
+/* When it was answered, not when the line is written. */
+static void set_times(struct session *s, const struct sql_snapshot *snapshot)
+{
+	struct record *r = &s->record;
+
+	if (snapshot->answered_ns < r->mono_ns) {
+		r->real_ns -= r->mono_ns - snapshot->answered_ns;
+		r->mono_ns = snapshot->answered_ns;
+	}
+}
+
+static void write_silence(struct session *s, const struct sql_evidence *e, const char *moment)
+{
+	struct record_sql *q = begin_line(s, e, moment);
+
+	text_copy(q->version, sizeof(q->version), e->version);
+	text_copy(q->account, sizeof(q->account), e->account);
+	text_copy(q->error, sizeof(q->error), *e->why ? e->why : "does not answer");
+	text_copy(q->missing, sizeof(q->missing), e->missing);
+	q->unanswered_ns = e->unanswered_ns;
+	session_write_line(s);
+}
+
+static void write_answer(struct session *s, const struct sql_evidence *e,
+	const struct sql_snapshot *snapshot, const char *moment, uint32_t unwritten)
+{
+	struct record_sql *q = begin_line(s, e, moment);
+
+	q->active = snapshot->active;
+	q->idle = snapshot->idle;
+	q->left_out = (int64_t)snapshot->left_out + unwritten;
+	q->server_ns = snapshot->server_ns;
+	text_copy(q->version, sizeof(q->version), e->version);
+	text_copy(q->account, sizeof(q->account), e->account);
+	set_times(s, snapshot);
+	session_write_line(s);
+}
+
+/* The threads of the server that hang: a session of unknown thread may be on one of them. */
+static void find_candidates(const struct session *s, const struct sql_evidence *e,
+	uint64_t ret_candidates[RECORD_CANDIDATES_MAX])
+{
+	unsigned int found = 0, asked = 0;
+
+	memset(ret_candidates, 0, RECORD_CANDIDATES_MAX * sizeof(*ret_candidates));
+	for (unsigned int i = 0; e->server_pid && i < INCIDENT_STUCK_MAX; i++) {
+		const struct incident_stuck *stuck = &s->incident.stuck[i];
+
+		if (stuck->start_ns == 0 || stuck->stale || stuck->reported_age_ns == 0)
+			continue;
+		if (found == RECORD_CANDIDATES_MAX || asked++ == CANDIDATES_ASKED)
+			break;
+		if (sql_thread_is_of(s->procfs_fd, (int32_t)stuck->tid, e->server_pid, false))
+			ret_candidates[found++] = stuck->tid;
+	}
+}
+
+static void write_session(struct session *s, const struct sql_evidence *e,
+	const struct sql_snapshot *snapshot, uint32_t index, const char *moment,
+	const uint64_t candidates[RECORD_CANDIDATES_MAX])
+{
+	struct record_sql *q = begin_line(s, e, moment);
+	struct sql_session_view view;
+
+	sql_snapshot_view(snapshot, index, &view);
+	q->connection_id = view.connection_id;
+	q->query_id = view.query_id;
+	text_copy(q->user, sizeof(q->user), view.user);
+	text_copy(q->database, sizeof(q->database), view.database);
+	text_copy(q->command, sizeof(q->command), view.command);
+	text_copy(q->state, sizeof(q->state), view.state);
+	q->elapsed_ns = view.elapsed_ns;
+	text_copy(q->text, sizeof(q->text), view.text);
+	q->text_bytes = view.text_bytes;
+	/* A session of PostgreSQL is a process. */
+	q->pid = strcmp(e->type, "postgresql") == 0 && view.tid ? view.tid : e->server_pid;
+	q->tid = view.tid;
+	text_copy(q->tid_reason, sizeof(q->tid_reason), view.no_tid);
+	if (!view.tid && !view.background)
+		memcpy(q->candidates, candidates, sizeof(q->candidates));
+	q->leader_pid = view.leader_pid;
+	q->background = view.background;
+	set_times(s, snapshot);
+	session_write_line(s);
+}
+
+static void write_moment(struct session *s, const struct sql_evidence *e,
+	const struct sql_snapshot *snapshot, const char *moment)
+{
+	uint32_t count = snapshot->count < SESSIONS_MAX ? snapshot->count : SESSIONS_MAX;
+	uint64_t candidates[RECORD_CANDIDATES_MAX];
+	struct order order[SQL_SESSIONS_MAX];
+
+	for (uint32_t i = 0; i < snapshot->count; i++)
+		order[i] = (struct order){
+			.elapsed_ns = snapshot->rows[i].elapsed_ns,
+			.background = snapshot->rows[i].background,
+			.index = (uint16_t)i,
+		};
+	sort_in_place(order, snapshot->count, sizeof(order[0]), compare_order);
+	find_candidates(s, e, candidates);
+	write_answer(s, e, snapshot, moment, snapshot->count - count);
+	for (uint32_t i = 0; i < count; i++)
+		write_session(s, e, snapshot, order[i].index, moment, candidates);
+}
+
+static void take_opening(struct session *s, unsigned int index, const struct sql_evidence *e,
+	bool final)
+{
+	struct session_sql *state = &s->sql[index];
+
+	if (state->opened)
+		return;
+	if (e->current) {
+		state->opened = true;
+		write_moment(s, e, e->current, "open");
+	} else if (!state->silent && (e->unanswered_ns || *e->why || final)) {
+		state->silent = true;
+		write_silence(s, e, "open");
+	}
+}
+
+static void write_ending(struct session *s, const struct sql_evidence *e)
+{
+	if (e->worst)
+		write_moment(s, e, e->worst, "worst");
+	if (e->current && !e->unanswered_ns && !*e->why)
+		write_moment(s, e, e->current, "end");
+	else
+		write_silence(s, e, "end");
+}
+
+void session_ask_sql(struct session *s)
+{
+	memset(s->sql, 0, sizeof(s->sql));
+	if (s->o.sql)
+		sql_begin_incident(s->o.sql);
+}
+
+void session_take_sql_lines(struct session *s, bool final)
+{
+	struct sql_evidence e;
+
+	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
+		sql_get_evidence(s->o.sql, i, &e);
+		take_opening(s, i, &e, final);
+		if (final)
+			write_ending(s, &e);
+	}
+}
