@@ -15,6 +15,7 @@
 #include "loop.h"
 #include "session/session.h"
 #include "sinks/sink.h"
+#include "sql/sql.h"
 #include "util/cleanup.h"
 #include "watch/rules.h"
 
@@ -42,6 +43,7 @@ struct fixture {
 	struct watch *watch;
 	struct rules *rules;
 	struct enrich *enrich;
+	struct sql *sql; /* NULL but in the tests of what databases say */
 	struct session *session;
 	int output[2];
 	const step *steps;
@@ -73,6 +75,7 @@ static inline void on_pump(void *userdata, uint64_t expirations)
 	f->iowait += f->iowait_step;
 	tree_put_stat(f->t, f->busy += 10, f->iowait, 0);
 	tree_sample(f->t, f->watch, 1000);
+	sql_tick(f->sql, session_get_state(f->session) == SESSION_TRACING);
 	session_handle_sample(f->session);
 	if ((*f->steps)(f) && !*++f->steps)
 		loop_stop(f->loop);
@@ -109,6 +112,7 @@ static inline void make_session(struct fixture *f)
 		.rules = f->rules,
 		.enrich = f->enrich,
 		.sinks = f->sinks,
+		.sql = f->sql,
 		.without_probes = true,
 		.capture_fd = -1,
 	};

@@ -9,15 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "test_sql_fake.h"
 
 #include "loop.h"
 #include "sql/sql.h"
@@ -31,124 +31,6 @@
 #define TICK_NS (5 * MS)
 /* What a test waits for takes far less. */
 #define GUARD_NS (30 * NSEC_PER_SEC)
-
-/* The helpers */
-
-static void fake_send(const void *frame, size_t size)
-{
-	if (send(STDIN_FILENO, frame, size, MSG_NOSIGNAL) < 0)
-		_exit(1);
-}
-
-static void fake_server(void)
-{
-	struct sql_frame_server f = {
-		.frame = { SQL_FRAME_SERVER, sizeof(f), 0 },
-		.server_pid = getpid(),
-		.can_see_others = 1,
-		.has_tid = 1,
-		.version = "10.11.6-MariaDB",
-		.account = "iostall@localhost",
-	};
-
-	fake_send(&f, sizeof(f));
-}
-
-static void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns)
-{
-	struct sql_frame_session f = {
-		.frame = { SQL_FRAME_SESSION, 0, ask },
-		.connection_id = id,
-		.query_id = id + 1000,
-		.tid = tid,
-		.elapsed_ns = elapsed_ns,
-		.user = "app@localhost",
-		.database = "shop",
-		.command = "Query",
-		.state = "Sending data",
-		.text = "SELECT ?",
-		.text_bytes = 12,
-	};
-	size_t size = offsetof(struct sql_frame_session, text) + strlen(f.text) + 1;
-
-	if (!tid)
-		snprintf(f.no_tid, sizeof(f.no_tid), "thread pool");
-	f.frame.size = (uint32_t)size;
-	fake_send(&f, size);
-}
-
-static void fake_end(uint64_t ask, const char *error)
-{
-	struct sql_frame_end f = {
-		.frame = { SQL_FRAME_END, sizeof(f), ask },
-		.sessions_idle = 7,
-		.server_ns = 500000,
-	};
-
-	snprintf(f.error, sizeof(f.error), "%s", error);
-	if (*error)
-		snprintf(f.missing, sizeof(f.missing), "CREATE USER iostall@localhost");
-	fake_send(&f, sizeof(f));
-}
-
-/* The third answer has most to say: that is the worst. */
-static void fake_answer(uint64_t ask)
-{
-	fake_server();
-	fake_session(ask, 17, getpid(), 3 * NSEC_PER_SEC);
-	fake_session(ask, 18, 0, 2 * NSEC_PER_SEC);
-	/* Init is no thread of ours. */
-	fake_session(ask, 19, 1, NSEC_PER_SEC);
-	if (ask == 3)
-		fake_session(ask, 20, 0, NSEC_PER_SEC / 2);
-	fake_end(ask, "");
-}
-
-/* `nth` question of this process. */
-static void fake_be(const char *mode, uint64_t ask, unsigned int nth)
-{
-	static const char garbage[100] = "garbage";
-
-	if (strcmp(mode, "good") == 0) {
-		fake_answer(ask);
-	} else if (strcmp(mode, "refused") == 0) {
-		fake_end(ask, "Access denied for user 'iostall'@'localhost'");
-	} else if (strcmp(mode, "garbage") == 0) {
-		fake_send(garbage, sizeof(garbage));
-	} else if (strcmp(mode, "other") == 0) {
-		fake_end(ask + 1, "");
-	} else if (strcmp(mode, "dies") == 0) {
-		if (nth > 1)
-			_exit(1);
-		fake_answer(ask);
-	} else if (strcmp(mode, "stops") == 0) {
-		if (nth > 1)
-			raise(SIGSTOP);
-		fake_answer(ask);
-	} else if (strcmp(mode, "flood") == 0) {
-		for (uint64_t i = 0; i < 5000; i++)
-			fake_session(ask, i, 0, i);
-		fake_end(ask, "");
-	}
-}
-
-static int fake_main(const char *mode)
-{
-	union {
-		struct sql_frame frame;
-		struct sql_frame_setup setup;
-	} in;
-	ssize_t size;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	size = recv(STDIN_FILENO, &in, sizeof(in), 0);
-	if (size != sizeof(in.setup) || in.frame.type != SQL_FRAME_SETUP ||
-		strcmp(in.setup.name, mode) != 0 || strcmp(in.setup.user, "iostall") != 0)
-		return 1;
-	for (unsigned int nth = 1; recv(STDIN_FILENO, &in, sizeof(in), 0) == sizeof(in.frame); nth++)
-		fake_be(mode, in.frame.ask, nth);
-	return 0;
-}
 
 /* The daemon's side */
 

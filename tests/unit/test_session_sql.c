@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a record says of databases: sessions at three moments, or why they are missing. */
+#include "test_session_setup.h"
+#include "test_sql_fake.h"
+
+static bool is_answered(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e.current != NULL;
+}
+
+static bool has_failed(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e.why[0] && strcmp(e.why, "not connected yet") != 0;
+}
+
+static bool is_silent(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e.unanswered_ns > 0;
+}
+
+static bool trigger_for_a_moment(struct fixture *f)
+{
+	assert_true(session_trigger(f->session, &manual, 1));
+	return true;
+}
+
+static bool trigger_until_stopped(struct fixture *f)
+{
+	assert_true(session_trigger(f->session, &manual, 10 * NSEC_PER_SEC));
+	return true;
+}
+
+static bool stop_it(struct fixture *f)
+{
+	session_stop(f->session, "stopped");
+	return true;
+}
+
+static bool is_closed(struct fixture *f)
+{
+	return f->closed > 0;
+}
+
+/* One target, asked so often that a test need not wait. */
+static int setup_sql(void **state, const char *section)
+{
+	struct sql_options options = {
+		.procfs = "/proc",
+		.helper = "/proc/self/exe",
+		.timing = { .late_ns = 60 * MS, .idle_ns = MS, .retry_ns = MS, .backoff_ns = MS },
+	};
+	struct fixture *f;
+	int r = setup(state);
+
+	f = *state;
+	if (r != 0 || config_sql_default_target(section, &f->config.sql.targets[0]) < 0)
+		return -1;
+	f->config.sql.targets_count = 1;
+	options.config = &f->config;
+	options.loop = f->loop;
+	if (sql_new(&options, &f->sql) < 0)
+		return -1;
+	session_free(f->session);
+	make_session(f);
+	return 0;
+}
+
+static int setup_good(void **state)
+{
+	return setup_sql(state, "sql.good");
+}
+
+static int setup_refused(void **state)
+{
+	return setup_sql(state, "sql.refused");
+}
+
+static int setup_stops(void **state)
+{
+	return setup_sql(state, "sql.stops");
+}
+
+static int teardown_sql(void **state)
+{
+	struct fixture *f = *state;
+
+	f->sql = sql_free(f->sql);
+	return teardown(state);
+}
+
+/* The lines of one moment; *ret_first is the one about the answer as a whole. */
+static unsigned int find_moment(
+	const struct output *out, const char *moment, const struct record_sql **ret_first)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < out->count; i++) {
+		const struct record_sql *q = &out->lines[i].sql;
+
+		if (out->lines[i].type != RECORD_SQL || strcmp(q->moment, moment) != 0)
+			continue;
+		if (count++ == 0)
+			*ret_first = q;
+	}
+	return count;
+}
+
+static void test_moments(void **state)
+{
+	static const step steps[] = { is_answered, trigger_for_a_moment, is_answered, is_closed,
+		NULL };
+	static const char *const moments[] = { "open", "worst", "end" };
+	struct fixture *f = *state;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+		const struct record_sql *q = NULL;
+		unsigned int count = find_moment(out, moments[i], &q);
+		const struct record *r = (const void *)((const char *)q - offsetof(struct record, sql));
+
+		assert_true(count == 4 || count == 5);
+		assert_string_equal(q->target, "good");
+		assert_string_equal(q->server, "mariadb");
+		assert_int_equal(q->connection_id, 0);
+		assert_int_equal(q->active, count - 1);
+		assert_int_equal(q->idle, 7);
+		assert_int_equal(q->left_out, 0);
+		assert_string_equal(q->version, "10.11.6-MariaDB");
+		assert_string_equal(q->error, "");
+		/* The longest first; its thread is known, that of the next is not. */
+		q = &r[1].sql;
+		assert_int_equal(q->connection_id, 17);
+		assert_int_equal(q->active, -1);
+		assert_int_equal(q->elapsed_ns, 3 * NSEC_PER_SEC);
+		assert_true(q->tid > 0 && q->tid == q->pid);
+		assert_string_equal(q->tid_reason, "");
+		assert_string_equal(q->user, "app@localhost");
+		assert_string_equal(q->text, "SELECT ?");
+		assert_int_equal(q->text_bytes, 12);
+		q = &r[2].sql;
+		assert_int_equal(q->connection_id, 18);
+		assert_int_equal(q->tid, 0);
+		assert_string_equal(q->tid_reason, "thread pool");
+	}
+	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
+}
+
+static void test_refused(void **state)
+{
+	static const step steps[] = { has_failed, trigger_for_a_moment, is_closed, NULL };
+	struct fixture *f = *state;
+	const struct record_sql *q = NULL;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	assert_int_equal(find_moment(out, "open", &q), 1);
+	assert_string_equal(q->error, "Access denied for user 'iostall'@'localhost'");
+	assert_string_equal(q->missing, "CREATE USER iostall@localhost");
+	assert_int_equal(q->active, -1);
+	assert_int_equal(find_moment(out, "worst", &q), 0);
+	assert_int_equal(find_moment(out, "end", &q), 1);
+	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
+}
+
+/* It answered before the incident; in it nothing is known, and that is said. */
+static void test_silent(void **state)
+{
+	static const step steps[] = { is_answered, is_silent, trigger_until_stopped, is_silent, stop_it,
+		is_closed, NULL };
+	struct fixture *f = *state;
+	const struct record_sql *q = NULL;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	assert_int_equal(find_moment(out, "open", &q), 1);
+	assert_string_equal(q->error, "does not answer");
+	assert_true(q->unanswered_ns > 0);
+	assert_string_equal(q->account, "iostall@localhost");
+	assert_int_equal(find_moment(out, "worst", &q), 0);
+	assert_int_equal(find_moment(out, "end", &q), 1);
+	assert_string_equal(q->error, "does not answer");
+	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_moments, setup_good, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_silent, setup_stops, teardown_sql),
+	};
+
+	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)
+		return fake_main(argv[2]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
