@@ -15,16 +15,24 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "control.h"
+#include "loop.h"
 #include "enrich/symbols.h"
 #include "probes/set.h"
 #include "snapshot/thread.h"
+#include "sql/sql.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/file.h"
+#include "util/log.h"
 #include "util/text.h"
 #include "version.h"
 #include "watch/filesystems.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
+
+/* The time limits of a helper's client library end before. */
+#define SQL_WAIT_NS (10 * NSEC_PER_SEC)
+#define SQL_TICK_NS (20 * NSEC_PER_MSEC)
 
 enum verdict {
 	WORKS,
@@ -327,6 +335,111 @@ static void check_socket(struct doctor *d, const char *name, bool enabled, const
 		report(d, "sink", name, DEGRADED, "%s is no socket: nobody listens", path);
 }
 
+struct sql_check {
+	struct loop *loop;
+	struct sql *sql;
+	uint64_t until_ns;
+};
+
+/* Each target has answered, or its helper has said why it cannot. */
+static bool is_known(const struct sql *sql)
+{
+	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
+		struct sql_evidence e;
+
+		sql_get_evidence(sql, i, &e);
+		if (!e.current && !e.is_told)
+			return false;
+	}
+	return true;
+}
+
+static void on_sql_tick(void *userdata, uint64_t expirations)
+{
+	struct sql_check *check = userdata;
+
+	(void)expirations;
+	sql_tick(check->sql, false);
+	if (is_known(check->sql) || clock_mono_ns() > check->until_ns)
+		loop_stop(check->loop);
+}
+
+static void report_target(struct doctor *d, const struct sql *sql, unsigned int index)
+{
+	char buf[512];
+	struct text state = TEXT_ON(buf);
+	struct sql_evidence e;
+
+	text_reset(&state);
+	sql_get_evidence(sql, index, &e);
+	sql_describe_target(sql, index, &state);
+	if (!e.current)
+		report(d, "sql", e.target, DEGRADED, "%s%s%s", buf,
+			*e.missing ? "; right would be: " : "", e.missing);
+	else if (*e.grant)
+		report(d, "sql", e.target, DEGRADED,
+			"%s, but it does not see everything; right would be: %s", buf, e.grant);
+	else
+		report(d, "sql", e.target, e.has_tid ? WORKS : DEGRADED,
+			"%s, %u active and %u idle sessions seen, %s", buf, e.current->active,
+			e.current->idle,
+			e.has_tid ? "with their threads"
+				  : "but the server does not say which thread each runs on");
+}
+
+static void ask_databases(struct doctor *d, const struct watch *watch, struct sql_check *check)
+{
+	const struct sql_options options = {
+		.config = d->config,
+		.procfs = d->o->procfs,
+		.loop = check->loop,
+		.watch = watch,
+	};
+	struct loop_source *timer = NULL;
+	int r = sql_new(&options, &check->sql);
+
+	if (r == 0)
+		r = loop_add_timer(check->loop, on_sql_tick, check, &timer);
+	if (r < 0) {
+		report(d, "sql", "targets", DEGRADED, "%s", strerror(-r));
+		return;
+	}
+	check->until_ns = clock_mono_ns() + SQL_WAIT_NS;
+	loop_set_timer(timer, 1, SQL_TICK_NS);
+	loop_run(check->loop);
+	loop_remove(timer);
+	if (sql_targets_count(check->sql) == 0)
+		report(d, "sql", "targets", WORKS,
+			"none is configured, and none that runs is found by its usual socket");
+	for (unsigned int i = 0; i < sql_targets_count(check->sql); i++)
+		report_target(d, check->sql, i);
+}
+
+/* As the daemon does it: a helper process for each target, and one question. */
+static void check_sql(struct doctor *d)
+{
+	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
+	struct sql_check check = { .sql = NULL };
+	struct watch *watch = NULL;
+
+	if (!d->config->sql.enabled) {
+		report(d, "sql", "targets", WORKS, "disabled by sql.enabled");
+		return;
+	}
+	watch_options_from_config(d->config, &options);
+	/* What would be logged is reported. */
+	if (!d->o->verbose)
+		log_set_level(LOG_LEVEL_ERROR);
+	if (loop_new(&check.loop) == 0 && watch_new(&options, &watch) == 0)
+		ask_databases(d, watch, &check);
+	else
+		report(d, "sql", "targets", DEGRADED, "processes cannot be looked for");
+	log_set_level(d->o->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	sql_free(check.sql);
+	watch_free(watch);
+	loop_free(check.loop);
+}
+
 static void check_daemon(struct doctor *d)
 {
 	char answer[CONTROL_MESSAGE_MAX];
@@ -358,6 +471,7 @@ static int run(const struct options *o)
 	check_directory(&d, "record", config->record.dir, false);
 	check_socket(&d, "journal", config->journal.enabled, config->journal.socket);
 	check_socket(&d, "syslog", config->syslog.enabled, config->syslog.socket);
+	check_sql(&d);
 	check_daemon(&d);
 	if (!o->json)
 		printf("\n%u ok, %u degraded, %u fail: %s\n", d.counts[WORKS], d.counts[DEGRADED],

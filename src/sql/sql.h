@@ -54,11 +54,14 @@ struct sql_evidence {
 	const char *target; /* "main" */
 	const char *type;   /* "mariadb" */
 	int32_t server_pid; /* 0: not known */
+	bool has_tid;	    /* the server says which thread a session runs on */
+	const char *grant;  /* the statement that lets the account see what it does not; "" */
 	const char *version; /* "" when not connected */
 	const char *account;
 	const struct sql_snapshot *current; /* NULL: no answer yet */
 	const struct sql_snapshot *worst;
 	const char *why; /* the last answer is missing; "": it is not */
+	bool is_told;	 /* there was a first answer, or it is known why not */
 	const char *missing; /* what would mend it, "" when not known */
 	uint64_t unanswered_ns; /* 0: the last question has been answered, or may still be */
 };

@@ -31,6 +31,7 @@ static uint64_t or_default(uint64_t value, uint64_t standard)
 static void set_why(struct sql_target *t, const char *why)
 {
 	text_copy(t->why, sizeof(t->why), why);
+	t->is_told = true;
 	if (!*why || strcmp(t->said, why) == 0)
 		return;
 	text_copy(t->said, sizeof(t->said), why);

@@ -55,6 +55,7 @@ struct sql_target {
 	bool connected;
 	struct sql_frame_server server;
 
+	bool is_told;	   /* `why` is more than that nothing has been tried */
 	char why[SQL_TARGET_WHY_SIZE]; /* there is no evidence; "" when there is */
 	char missing[SQL_ERROR_SIZE];
 	char said[SQL_TARGET_WHY_SIZE]; /* the last `why` that was logged */

@@ -16,7 +16,7 @@ static bool has_failed(struct fixture *f)
 	struct sql_evidence e;
 
 	sql_get_evidence(f->sql, 0, &e);
-	return e.why[0] && strcmp(e.why, "not connected yet") != 0;
+	return e.why[0] && e.is_told;
 }
 
 static bool is_silent(struct fixture *f)
