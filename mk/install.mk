@@ -7,6 +7,7 @@ MANDIR := $(PREFIX)/share/man
 COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
 # systemd looks below /usr and /usr/local alike.
 UNITDIR := $(PREFIX)/lib/systemd/system
+SYSUSERSDIR := $(PREFIX)/lib/sysusers.d
 
 CONFIG_GEN := $(B)/iostall-config-gen
 MAN_PAGES := $(addprefix $(B)/man/,iostall.1 iostalld.8 iostall.conf.5 iostall-record.5)
@@ -41,11 +42,13 @@ $(B)/completion/iostall: data/completion.sh $(B)/iostall $(CONFIG_GEN)
 
 install: $(B)/iostall $(INSTALL_FILES)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR) \
+		$(DESTDIR)$(SYSUSERSDIR) \
 		$(DESTDIR)$(SYSCONFDIR)/iostall/conf.d \
 		$(addprefix $(DESTDIR)$(MANDIR)/man,1 5 8)
 	install -m 755 $(B)/iostall $(DESTDIR)$(BINDIR)/
 	install -m 644 data/iostalld.service $(DESTDIR)$(UNITDIR)/
 	sed -i 's,^ExecStart=/usr/bin/,ExecStart=$(BINDIR)/,' $(DESTDIR)$(UNITDIR)/iostalld.service
+	install -m 644 data/iostall.sysusers $(DESTDIR)$(SYSUSERSDIR)/iostall.conf
 	install -m 644 $(B)/completion/iostall $(DESTDIR)$(COMPLETIONDIR)/
 	install -m 644 $(filter %.1,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man1/
 	install -m 644 $(filter %.5,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man5/
