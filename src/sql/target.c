@@ -272,7 +272,7 @@ void sql_target_begin_incident(struct sql_target *t)
 
 void sql_target_tick(struct sql_target *t, uint64_t now_ns, bool armed)
 {
-	uint64_t kill_ns = or_default(t->o->timing.kill_ns, 10 * NSEC_PER_SEC);
+	uint64_t kill_ns = or_default(t->o->timing.kill_ns, 30 * NSEC_PER_SEC);
 
 	if (!reap(t) && t->killed)
 		return;

@@ -23,7 +23,7 @@ struct sql_timing {
 	uint64_t late_ns;    /* an answer that takes longer is said not to come; 2 s */
 	uint64_t idle_ns;    /* between two questions while no incident is open; 60 s */
 	uint64_t retry_ns;   /* the same after an answer that was an error; 10 s */
-	uint64_t kill_ns;    /* a helper that is silent for so long is made anew; 10 s */
+	uint64_t kill_ns;    /* a helper that is silent for so long is made anew; 30 s */
 	uint64_t backoff_ns; /* before a helper that ended is started again, at first; 1 s */
 };
 
