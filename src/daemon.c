@@ -528,6 +528,8 @@ static void run(struct daemon *d)
 	check_record_dir(d);
 	watch_terminal(d);
 	notify_manager("READY=1");
+	/* Helpers are started before anything can be armed; afterwards it would be too late. */
+	sql_tick(d->sql, false);
 	if (d->o->now)
 		trigger_manually(d, d->config->incident.max_time_ns);
 	r = loop_run(d->loop);

@@ -436,6 +436,8 @@ struct session *session_free(struct session *s)
 {
 	if (!s)
 		return NULL;
+	if (s->o.sql)
+		sql_set_callback(s->o.sql, NULL, NULL);
 	loop_remove(s->detach_source);
 	loop_remove(s->ring_source);
 	loop_remove(s->cooldown_timer);

@@ -172,11 +172,23 @@ static void write_ending(struct session *s, const struct sql_evidence *e)
 		write_silence(s, e, "end");
 }
 
+/* The first answer is that of the opening: the next would be of a second later. */
+static void on_answer(void *userdata)
+{
+	struct session *s = userdata;
+
+	if (s->state == SESSION_TRACING || s->state == SESSION_DRAINING)
+		session_take_sql_lines(s, false);
+}
+
 void session_ask_sql(struct session *s)
 {
 	memset(s->sql, 0, sizeof(s->sql));
-	if (s->o.sql)
-		sql_begin_incident(s->o.sql);
+	if (!s->o.sql)
+		return;
+	/* Here, since at a reload there are two sessions for a while. */
+	sql_set_callback(s->o.sql, on_answer, s);
+	sql_begin_incident(s->o.sql);
 }
 
 void session_take_sql_lines(struct session *s, bool final)

@@ -183,6 +183,12 @@ void sql_ask_all(struct sql *sql)
 		sql_target_ask(sql->targets[i], now_ns);
 }
 
+void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata)
+{
+	sql->target_options.answered = answered;
+	sql->target_options.userdata = userdata;
+}
+
 void sql_begin_incident(struct sql *sql)
 {
 	sql->begin_ns = clock_mono_ns();

@@ -44,6 +44,9 @@ int sql_reload(struct sql *sql, const struct config *config);
 /* Once a second; NULL is accepted. `armed`: an incident is open, so nothing is started or allocated. */
 void sql_tick(struct sql *sql, bool armed);
 
+/* Called after each answer of a target; NULL: nobody is. */
+void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata);
+
 /* All targets are asked at once, and what was the worst is forgotten. */
 void sql_begin_incident(struct sql *sql);
 /* Those with no answer outstanding are asked. */

@@ -177,6 +177,12 @@ static void take_session(struct sql_target *t, struct sql_frame_session *f)
 	(void)sql_snapshot_add(t->building, f);
 }
 
+static void tell(const struct sql_target *t)
+{
+	if (t->o->answered)
+		t->o->answered(t->o->userdata);
+}
+
 static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -190,13 +196,16 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	text_copy(t->missing, sizeof(t->missing), f->missing);
 	set_why(t, f->error);
 	t->connected = !failed;
-	if (failed)
+	if (failed) {
+		tell(t);
 		return;
+	}
 	sql_snapshot_end(t->building, f, now_ns);
 	t->current = t->building;
 	t->building = last;
 	if (sql_snapshot_is_worse(t->current, t->worst))
 		*t->worst = *t->current;
+	tell(t);
 }
 
 /* False when it is none of the protocol. */

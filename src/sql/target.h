@@ -33,6 +33,9 @@ struct sql_target_options {
 	int procfs_fd;
 	const char *helper; /* the program; NULL: this one */
 	struct sql_timing timing;
+	/* After each answer, also when it is an error; NULL: nobody cares. */
+	void (*answered)(void *userdata);
+	void *userdata;
 };
 
 struct sql_target {

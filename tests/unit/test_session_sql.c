@@ -93,6 +93,7 @@ static int teardown_sql(void **state)
 {
 	struct fixture *f = *state;
 
+	f->session = session_free(f->session);
 	f->sql = sql_free(f->sql);
 	return teardown(state);
 }

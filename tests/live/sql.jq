@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# What a record says of one database at one moment. Output as in stalls.jq.
+#   $record        lines of the record
+#   --arg moment open|worst|end
+#   --argjson tid N     --argjson pid N   the thread of a statement and the server, or 0
+#   --arg text TEXT     the statement, without literals
+#   --arg secret TEXT   a literal: nowhere in the record's statements
+#   --arg error REGEX   why there is no answer; "": there is one
+
+def must($what; condition): if condition then empty else $what end;
+
+[$record[] | select(.type == "sql")] as $all
+| [$all[] | select(.moment == $moment)] as $lines
+| [$lines[] | select(.connection_id == null)] as $answers
+| [$lines[] | select(.connection_id and .tid == $tid)] as $mine
+| "# \($moment): \($answers | map("\(.active) active, \(.idle) idle, error \(.error | tojson), " +
+	"unanswered \(.unanswered_ns)") | join("; ")); tid \($tid): \($mine | map([.user, .command,
+	.state, .elapsed_ns, .text]) | tojson)",
+  must("not one line about the answer as a whole: \($lines | tojson)"; $answers | length == 1),
+  must("a literal: \($all | map(.text) | tojson)";
+	$all | all(.text // "" | contains($secret) | not)),
+  must("its moments are \($all | map(.moment) | unique | tojson)";
+	$all | all(.moment | IN("open", "worst", "end"))),
+  (if $error == "" then
+	must("not one session with the thread: \($lines | map([.tid, .tid_reason, .text]) | tojson)";
+		$mine | length == 1),
+	must("it is not that statement of root"; $mine | all(.text == $text and .pid == $pid and
+		.user == "root@localhost" and .elapsed_ns > 0 and (.state | length > 0) and
+		.tid_reason == null and .candidates == []))
+   else
+	must("the reason is \($answers | map(.error) | tojson)"; $answers | all((.error // "" |
+		test($error)) and .active == null)),
+	must("sessions, although there is no answer"; ($lines | length) == 1)
+   end)
