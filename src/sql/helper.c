@@ -46,8 +46,7 @@ struct helper {
 	char missing[SQL_ERROR_SIZE];
 };
 
-/* --- answers
- * -------------------------------------------------------------------------------------- */
+/* --- answers ----------------------------------------------------------------------- */
 
 static int send_frame(
 	int fd, struct sql_frame *frame, enum sql_frame_type type, uint64_t ask, size_t size)
@@ -114,8 +113,7 @@ void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idl
 	answer->idle = idle;
 }
 
-/* --- the session
- * ---------------------------------------------------------------------------------- */
+/* --- the session ------------------------------------------------------------------- */
 
 static void note_error(struct helper *h, const char *what, const struct text *message)
 {
@@ -231,8 +229,7 @@ static int answer_ask(struct helper *h, uint64_t ask)
 	return send_frame(h->fd, &end.frame, SQL_FRAME_END, ask, sizeof(end));
 }
 
-/* --- the daemon
- * ----------------------------------------------------------------------------------- */
+/* --- the daemon -------------------------------------------------------------------- */
 
 /* The length of the datagram, 0 at the end, or a negative errno. */
 static ssize_t receive(int fd, void *buf, size_t size)

@@ -1,68 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* MariaDB and MySQL, through libmariadb. */
-#include <errno.h>
-#include <mysql.h>
-#include <mysqld_error.h>
+#include "sql/mariadb.h"
+
 #include <errmsg.h>
-#include <stdbool.h>
+#include <errno.h>
+#include <mysqld_error.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/driver.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
 #define LIBRARY "libmariadb.so.3"
 #define PACKAGE "libmariadb3"
-
-#define FUNCTIONS(F)                                                                               \
-	F(mysql_init)                                                                              \
-	F(mysql_optionsv)                                                                          \
-	F(mysql_real_connect)                                                                      \
-	F(mysql_real_query)                                                                        \
-	F(mysql_store_result)                                                                      \
-	F(mysql_free_result)                                                                       \
-	F(mysql_fetch_row)                                                                         \
-	F(mysql_fetch_field_direct)                                                                \
-	F(mysql_num_fields)                                                                        \
-	F(mysql_get_server_info)                                                                   \
-	F(mysql_get_socket)                                                                        \
-	F(mysql_errno)                                                                             \
-	F(mysql_error)                                                                             \
-	F(mysql_close)
-
-struct functions {
-#define F(name) __typeof__(name) *name;
-	FUNCTIONS(F)
-#undef F
-};
-
-/* What this server calls what we want, "NULL" where it has none. */
-struct columns {
-	const char *tid;
-	const char *query_id;
-	const char *elapsed_ns;
-};
-
-struct sql_link {
-	struct functions lib;
-	const struct sql_frame_setup *setup;
-	MYSQL *mysql; /* NULL: no session */
-	bool thread_pool;
-	bool by_threads; /* performance_schema.threads, not PROCESSLIST */
-	char sessions_query[1536];
-	char counts_query[512];
-};
-
-/* What a session does that is none of its own statements; replication that waits does nothing. */
-#define ACTIVE                                                                                      \
-	"COMMAND NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID', 'Slave_IO') AND "    \
-	"NOT (COMMAND IN ('Slave_SQL', 'Slave_worker') AND (COALESCE(STATE, '') LIKE 'Waiting %%' " \
-	"OR STATE LIKE 'Slave has read all%%'))"
-#define ACTIVE_THREADS                                                                             \
-	"TYPE = 'FOREGROUND' AND PROCESSLIST_COMMAND NOT IN "                                      \
-	"('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID', 'Connect')"
 
 static int load(const struct sql_frame_setup *setup, struct sql_link **ret_link, struct text *error)
 {
@@ -75,7 +27,7 @@ static int load(const struct sql_frame_setup *setup, struct sql_link **ret_link,
 		return -ENOENT;
 #define F(name)                                                                                    \
 	link->lib.name = (__typeof__(link->lib.name))sql_library_find(library, #name, error);
-	FUNCTIONS(F)
+	MARIADB_FUNCTIONS(F)
 #undef F
 	if (error->len > 0)
 		return -ENOSYS;
@@ -89,10 +41,11 @@ static void disconnect(struct sql_link *link)
 	if (link->mysql)
 		link->lib.mysql_close(link->mysql);
 	link->mysql = NULL;
+	link->pending_since_ns = 0;
+	mariadb_forget_threads(link);
 }
 
-/* --- questions
- * ------------------------------------------------------------------------------------ */
+/* --- questions --------------------------------------------------------------------- */
 
 /* -ENOTCONN when the session did not survive it. */
 static int fail(struct sql_link *link, struct text *error)
@@ -105,16 +58,52 @@ static int fail(struct sql_link *link, struct text *error)
 	return -EIO;
 }
 
-/* ret_result may be NULL for a statement without one. */
-static int ask(struct sql_link *link, const char *query, MYSQL_RES **ret_result, struct text *error)
+/* Takes the answer that has come. */
+static int read_answer(struct sql_link *link, MYSQL_RES **ret_result, struct text *error)
+{
+	link->pending_since_ns = 0;
+	if (link->lib.mysql_read_query_result(link->mysql) != 0)
+		return fail(link, error);
+	*ret_result = link->lib.mysql_store_result(link->mysql);
+	return !*ret_result && link->lib.mysql_errno(link->mysql) != 0 ? fail(link, error) : 0;
+}
+
+int mariadb_finish(
+	struct sql_link *link, int timeout_ms, MYSQL_RES **ret_result, struct text *error)
+{
+	struct pollfd pfd = {
+		.fd = (int)link->lib.mysql_get_socket(link->mysql),
+		.events = POLLIN,
+	};
+	uint64_t silent_ns;
+
+	*ret_result = NULL;
+	if (link->pending_since_ns == 0)
+		return 0;
+	if (poll(&pfd, 1, timeout_ms) != 0)
+		return read_answer(link, ret_result, error);
+	silent_ns = clock_mono_ns() - link->pending_since_ns;
+	text_addf(
+		error, "the server has not answered for %.1f s", (double)silent_ns / NSEC_PER_SEC);
+	/* That a local server died its socket tells; what is behind a network may just be gone. */
+	if (link->setup->host[0] && silent_ns > SQL_NETWORK_TIMEOUT_S * NSEC_PER_SEC)
+		return -ENOTCONN;
+	return -ETIMEDOUT;
+}
+
+int mariadb_ask(struct sql_link *link, const char *query, int timeout_ms, MYSQL_RES **ret_result,
+	struct text *error)
 {
 	MYSQL_RES *result;
+	int r;
 
-	if (link->lib.mysql_real_query(link->mysql, query, strlen(query)) != 0)
+	if (link->lib.mysql_send_query(link->mysql, query, strlen(query)) != 0)
 		return fail(link, error);
-	result = link->lib.mysql_store_result(link->mysql);
-	if (!result && link->lib.mysql_errno(link->mysql) != 0)
-		return fail(link, error);
+	link->pending_since_ns = clock_mono_ns();
+	link->pending_threads = false;
+	r = mariadb_finish(link, timeout_ms, &result, error);
+	if (r < 0)
+		return r;
 	if (ret_result && !result)
 		return -EIO;
 	if (ret_result)
@@ -122,6 +111,14 @@ static int ask(struct sql_link *link, const char *query, MYSQL_RES **ret_result,
 	else if (result)
 		link->lib.mysql_free_result(result);
 	return 0;
+}
+
+/* Within the time that a login may take. */
+static int ask(struct sql_link *link, const char *query, MYSQL_RES **ret_result, struct text *error)
+{
+	if (link->pending_since_ns > 0)
+		return -ETIMEDOUT;
+	return mariadb_ask(link, query, SQL_CONNECT_TIMEOUT_S * 1000, ret_result, error);
 }
 
 /* The first cell of the answer; "" for NULL and for a question that this server does not
@@ -151,15 +148,14 @@ static void tell(struct sql_link *link, const char *statement)
 	ask(link, statement, NULL, &ignored);
 }
 
-/* --- login
- * ---------------------------------------------------------------------------------------- */
+/* --- login ------------------------------------------------------------------------- */
 
 static void set_options(struct sql_link *link)
 {
 	const struct sql_frame_setup *setup = link->setup;
 	const unsigned int timeout_s = SQL_CONNECT_TIMEOUT_S, no = 0;
 	const unsigned int protocol = setup->host[0] ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
-	struct functions *lib = &link->lib;
+	struct mariadb_functions *lib = &link->lib;
 
 	lib->mysql_optionsv(link->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &timeout_s);
 	lib->mysql_optionsv(link->mysql, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
@@ -176,8 +172,9 @@ static void set_options(struct sql_link *link)
 }
 
 /*
- * A local server that says nothing still has our session: a new one would be a second. That it died
- * its socket tells at once.
+ * How long an answer may take in the middle, where nobody else looks at the clock. A local server
+ * that says nothing still has our session, a new one would be a second; that it died its socket
+ * tells.
  */
 static void set_patience(struct sql_link *link)
 {
@@ -255,8 +252,7 @@ static int fail_connect(struct sql_link *link, struct text *error, struct text *
 	return -ECONNREFUSED;
 }
 
-/* --- what the server can say
- * ---------------------------------------------------------------------- */
+/* --- what the server can say ------------------------------------------------------- */
 
 static bool sees_others(struct sql_link *link)
 {
@@ -281,55 +277,37 @@ static bool sees_others(struct sql_link *link)
 	return sees;
 }
 
-static int probe_columns(struct sql_link *link, struct columns *ret_columns, struct text *error)
+/*
+ * Threads beside SHOW PROCESSLIST, which has no column for them but needs no table: that of
+ * PROCESSLIST is made in tmpdir, since it has a BLOB, and if tmpdir is on the disk that hangs it
+ * hangs, too.
+ */
+static int make_threads_query(struct sql_link *link, bool *ret_has_tid, struct text *error)
 {
-	struct columns c = { "NULL", "NULL", "TIME * 1000000000" };
+	const char *query_id = "NULL", *time_us = "NULL";
 	MYSQL_RES *result;
 	int r = ask(link, "SELECT * FROM information_schema.PROCESSLIST LIMIT 0", &result, error);
 
 	if (r < 0)
 		return r;
+	*ret_has_tid = false;
 	for (unsigned int i = 0; i < link->lib.mysql_num_fields(result); i++) {
 		const char *name = link->lib.mysql_fetch_field_direct(result, i)->name;
 
 		if (strcmp(name, "TID") == 0)
-			c.tid = "TID";
+			*ret_has_tid = true;
 		else if (strcmp(name, "QUERY_ID") == 0)
-			c.query_id = "QUERY_ID";
+			query_id = "QUERY_ID";
 		else if (strcmp(name, "TIME_MS") == 0)
-			c.elapsed_ns = "CAST(TIME_MS * 1000000 AS UNSIGNED)";
+			time_us = "CAST(TIME_MS * 1000 AS UNSIGNED)";
 	}
 	link->lib.mysql_free_result(result);
-	*ret_columns = c;
+	link->threads_query[0] = '\0';
+	if (*ret_has_tid)
+		snprintf(link->threads_query, sizeof(link->threads_query),
+			"SELECT ID, TID, %s, %s FROM information_schema.PROCESSLIST ORDER BY ID",
+			query_id, time_us);
 	return 0;
-}
-
-static void make_queries(struct sql_link *link, const struct columns *c)
-{
-	/* Characters; a byte of the text more than is shown may decide how it is read. */
-	unsigned int chars = link->setup->text_mode == SQL_TEXT_OFF ? 0 : SQL_REDACT_BYTES_MAX / 4;
-
-	if (link->by_threads) {
-		snprintf(link->sessions_query, sizeof(link->sessions_query),
-			"SELECT PROCESSLIST_ID, THREAD_OS_ID, NULL, PROCESSLIST_TIME * 1000000000, "
-			"PROCESSLIST_USER, PROCESSLIST_HOST, PROCESSLIST_DB, PROCESSLIST_COMMAND, "
-			"PROCESSLIST_STATE, LENGTH(PROCESSLIST_INFO), LEFT(PROCESSLIST_INFO, %u) "
-			"FROM performance_schema.threads WHERE PROCESSLIST_ID <> CONNECTION_ID() AND " ACTIVE_THREADS
-			" ORDER BY PROCESSLIST_TIME DESC LIMIT %d",
-			chars, SQL_SESSIONS_MAX);
-		snprintf(link->counts_query, sizeof(link->counts_query),
-			"SELECT SUM(PROCESSLIST_COMMAND = 'Sleep'), SUM(PROCESSLIST_ID <> "
-			"CONNECTION_ID() AND " ACTIVE_THREADS ") FROM performance_schema.threads");
-		return;
-	}
-	snprintf(link->sessions_query, sizeof(link->sessions_query),
-		"SELECT ID, %s, %s, %s, USER, HOST, DB, COMMAND, STATE, LENGTH(INFO), LEFT(INFO, %u) "
-		"FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() AND " ACTIVE
-		" ORDER BY 4 DESC LIMIT %d",
-		c->tid, c->query_id, c->elapsed_ns, chars, SQL_SESSIONS_MAX);
-	snprintf(link->counts_query, sizeof(link->counts_query),
-		"SELECT SUM(COMMAND = 'Sleep'), SUM(ID <> CONNECTION_ID() AND " ACTIVE ") "
-		"FROM information_schema.PROCESSLIST");
 }
 
 /* Whether MySQL's table of threads is there and may be read. */
@@ -362,10 +340,9 @@ static void say_missing(struct sql_frame_server *server, bool threads_denied)
 
 static int describe(struct sql_link *link, struct sql_frame_server *server, struct text *error)
 {
-	struct columns columns;
 	char cell[SQL_NAME_SIZE];
-	bool schema_on;
-	int r = probe_columns(link, &columns, error);
+	bool schema_on, has_tid;
+	int r = make_threads_query(link, &has_tid, error);
 
 	if (r < 0)
 		return r;
@@ -373,20 +350,17 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	schema_on = strcmp(cell, "1") == 0;
 	/* A server without the column, or one whose kind is said to be MySQL. */
 	link->by_threads =
-		schema_on && has_threads(link) &&
-		(link->setup->type == SQL_TYPE_MYSQL || strcmp(columns.tid, "NULL") == 0);
+		schema_on && (link->setup->type == SQL_TYPE_MYSQL || !has_tid) && has_threads(link);
 	ask_cell(link, "SELECT @@thread_handling", cell, sizeof(cell));
 	link->thread_pool = strcmp(cell, "pool-of-threads") == 0;
-	make_queries(link, &columns);
 	ask_cell(link, "SELECT CURRENT_USER()", server->account, sizeof(server->account));
 	sql_copy_cell(server->version, sizeof(server->version),
 		link->lib.mysql_get_server_info(link->mysql));
 	server->can_see_others = sees_others(link);
-	server->has_tid =
-		!link->thread_pool && (link->by_threads || strcmp(columns.tid, "NULL") != 0);
+	server->has_tid = !link->thread_pool && (link->by_threads || has_tid);
 	server->server_pid = sql_peer_pid((int)link->lib.mysql_get_socket(link->mysql));
-	say_missing(server, schema_on && !link->by_threads && strcmp(columns.tid, "NULL") == 0);
-	return 0;
+	say_missing(server, schema_on && !link->by_threads && !has_tid);
+	return link->pending_since_ns > 0 ? -ETIMEDOUT : 0;
 }
 
 static int connect_server(struct sql_link *link, const char *password,
@@ -416,112 +390,12 @@ static int connect_server(struct sql_link *link, const char *password,
 	return 0;
 }
 
-/* --- sessions
- * ------------------------------------------------------------------------------------- */
-
-/* The columns of sessions_query. */
-enum cell {
-	CELL_ID,
-	CELL_TID,
-	CELL_QUERY_ID,
-	CELL_ELAPSED_NS,
-	CELL_USER,
-	CELL_HOST,
-	CELL_DB,
-	CELL_COMMAND,
-	CELL_STATE,
-	CELL_TEXT_BYTES,
-	CELL_TEXT,
-};
-
-/* "10.0.0.1:4711" without the port. */
-static int host_len(const char *host)
-{
-	const char *colon = strrchr(host, ':');
-
-	if (!colon || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
-		return (int)strlen(host);
-	return (int)(colon - host);
-}
-
-static void say_why_no_tid(const struct sql_link *link, struct sql_frame_session *s)
-{
-	const char *why = "the server does not say";
-
-	if (s->tid > 0)
-		return;
-	if (link->thread_pool)
-		why = "thread pool";
-	else if (s->background)
-		why = "background thread";
-	text_copy(s->no_tid, sizeof(s->no_tid), why);
-}
-
-static void fill_session(const struct sql_link *link, MYSQL_ROW row, struct sql_frame_session *s)
-{
-	const char *user = row[CELL_USER] ? row[CELL_USER] : "";
-	const char *host = row[CELL_HOST] ? row[CELL_HOST] : "";
-
-	s->connection_id = sql_cell_u64(row[CELL_ID]);
-	s->query_id = sql_cell_u64(row[CELL_QUERY_ID]);
-	s->tid = (int32_t)sql_cell_u64(row[CELL_TID]);
-	s->elapsed_ns = sql_cell_u64(row[CELL_ELAPSED_NS]);
-	s->background = strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0;
-	snprintf(s->user, sizeof(s->user), "%s%s%.*s", user, host[0] ? "@" : "", host_len(host),
-		host);
-	sql_copy_cell(s->database, sizeof(s->database), row[CELL_DB]);
-	sql_copy_cell(s->command, sizeof(s->command), row[CELL_COMMAND]);
-	sql_copy_cell(s->state, sizeof(s->state), row[CELL_STATE]);
-	say_why_no_tid(link, s);
-}
-
-static int ask_counts(
-	struct sql_link *link, uint64_t *ret_idle, uint64_t *ret_active, struct text *error)
-{
-	MYSQL_RES *result;
-	MYSQL_ROW row;
-	int r = ask(link, link->counts_query, &result, error);
-
-	if (r < 0)
-		return r;
-	row = link->lib.mysql_fetch_row(result);
-	*ret_idle = row ? sql_cell_u64(row[0]) : 0;
-	*ret_active = row ? sql_cell_u64(row[1]) : 0;
-	link->lib.mysql_free_result(result);
-	return 0;
-}
-
-static int snapshot(struct sql_link *link, struct sql_answer *answer, struct text *error)
-{
-	uint64_t idle, active, sent = 0;
-	MYSQL_RES *result;
-	MYSQL_ROW row;
-	int r = ask(link, link->sessions_query, &result, error);
-
-	if (r < 0)
-		return r;
-	while ((row = link->lib.mysql_fetch_row(result))) {
-		struct sql_frame_session session = { 0 };
-
-		fill_session(link, row, &session);
-		if (!sql_answer_add(
-			    answer, &session, row[CELL_TEXT], sql_cell_u64(row[CELL_TEXT_BYTES])))
-			break;
-		sent++;
-	}
-	link->lib.mysql_free_result(result);
-	r = ask_counts(link, &idle, &active, error);
-	if (r == 0)
-		sql_answer_count(answer, active > sent ? active - sent : 0, idle);
-	return r;
-}
-
 const struct sql_driver sql_driver_mariadb = {
 	.name = "mariadb",
 	.dialect = SQL_DIALECT_MYSQL,
 	.load = load,
 	.connect = connect_server,
-	.snapshot = snapshot,
+	.snapshot = mariadb_snapshot,
 	.disconnect = disconnect,
 };
 
@@ -530,6 +404,6 @@ const struct sql_driver sql_driver_mysql = {
 	.dialect = SQL_DIALECT_MYSQL,
 	.load = load,
 	.connect = connect_server,
-	.snapshot = snapshot,
+	.snapshot = mariadb_snapshot,
 	.disconnect = disconnect,
 };

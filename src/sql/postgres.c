@@ -2,6 +2,7 @@
 /* PostgreSQL, through libpq. */
 #include <errno.h>
 #include <libpq-fe.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +10,13 @@
 
 #include "sql/driver.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 
 #define LIBRARY "libpq.so.5"
 #define PACKAGE "libpq5"
 #define STATEMENT "iostall_sessions"
+/* Below the two seconds after which the daemon takes a helper for late. */
+#define SESSIONS_TIMEOUT_MS 1500
 
 #define FUNCTIONS(F)                                                                               \
 	F(PQconnectdbParams)                                                                       \
@@ -22,7 +26,10 @@
 	F(PQsetNoticeProcessor)                                                                    \
 	F(PQexec)                                                                                  \
 	F(PQprepare)                                                                               \
-	F(PQexecPrepared)                                                                          \
+	F(PQsendQueryPrepared)                                                                     \
+	F(PQconsumeInput)                                                                          \
+	F(PQisBusy)                                                                                \
+	F(PQgetResult)                                                                             \
 	F(PQresultStatus)                                                                          \
 	F(PQresultErrorField)                                                                      \
 	F(PQntuples)                                                                               \
@@ -42,7 +49,8 @@ struct functions {
 struct sql_link {
 	struct functions lib;
 	const struct sql_frame_setup *setup;
-	PGconn *pg; /* NULL: no session */
+	PGconn *pg;		   /* NULL: no session */
+	uint64_t pending_since_ns; /* of the question without an answer; 0: none */
 };
 
 /* What is not idle; a process of the server that waits in its main loop is. Of what it may not see
@@ -76,6 +84,7 @@ static void disconnect(struct sql_link *link)
 	if (link->pg)
 		link->lib.PQfinish(link->pg);
 	link->pg = NULL;
+	link->pending_since_ns = 0;
 }
 
 static void ignore_notice(void *userdata, const char *message)
@@ -95,8 +104,7 @@ static void add_message(struct text *error, const char *message)
 	}
 }
 
-/* --- questions
- * ------------------------------------------------------------------------------------ */
+/* --- questions --------------------------------------------------------------------- */
 
 /* Takes the result. */
 static int check(struct sql_link *link, PGresult *result, PGresult **ret_result, struct text *error)
@@ -127,8 +135,7 @@ static const char *cell(struct sql_link *link, PGresult *result, int row, int co
 	return link->lib.PQgetvalue(result, row, column);
 }
 
-/* --- login
- * ---------------------------------------------------------------------------------------- */
+/* --- login ------------------------------------------------------------------------- */
 
 /* "/run/postgresql/.s.PGSQL.5433" is directory and port to libpq; a directory alone is also taken.
  */
@@ -295,10 +302,63 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	return prepare(link, has_leader, has_query_id, error);
 }
 
+/*
+ * Waits for the answer that is pending. A server that says nothing keeps our session, a new one
+ * would be a second: -ETIMEDOUT, and nothing else is asked before the answer has come.
+ */
+static int finish(
+	struct sql_link *link, uint64_t deadline_ns, PGresult **ret_result, struct text *error)
+{
+	struct pollfd pfd = { .fd = link->lib.PQsocket(link->pg), .events = POLLIN };
+	PGresult *result, *rest;
+
+	while (link->lib.PQisBusy(link->pg)) {
+		uint64_t now_ns = clock_mono_ns();
+		int left_ms =
+			now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) : 0;
+
+		if (poll(&pfd, 1, left_ms) == 0) {
+			text_addf(error, "the server has not answered for %.1f s",
+				(double)(now_ns - link->pending_since_ns) / NSEC_PER_SEC);
+			return -ETIMEDOUT;
+		}
+		if (!link->lib.PQconsumeInput(link->pg)) {
+			add_message(error, link->lib.PQerrorMessage(link->pg));
+			return -ENOTCONN;
+		}
+	}
+	link->pending_since_ns = 0;
+	result = link->lib.PQgetResult(link->pg);
+	while ((rest = link->lib.PQgetResult(link->pg)))
+		link->lib.PQclear(rest);
+	return check(link, result, ret_result, error);
+}
+
+/* An answer that is late is of no use any more, were it an error. */
+static int finish_last(struct sql_link *link, uint64_t deadline_ns, struct text *error)
+{
+	int r = link->pending_since_ns > 0 ? finish(link, deadline_ns, NULL, error) : 0;
+
+	if (r == -ENOTCONN || r == -ETIMEDOUT)
+		return r;
+	text_reset(error);
+	return 0;
+}
+
 static int ask_sessions(struct sql_link *link, PGresult **ret_result, struct text *error)
 {
-	return check(link, link->lib.PQexecPrepared(link->pg, STATEMENT, 0, NULL, NULL, NULL, 0),
-		ret_result, error);
+	uint64_t now_ns = clock_mono_ns(),
+		 deadline_ns = now_ns + SESSIONS_TIMEOUT_MS * NSEC_PER_MSEC;
+	int r = finish_last(link, deadline_ns, error);
+
+	if (r < 0)
+		return r;
+	if (!link->lib.PQsendQueryPrepared(link->pg, STATEMENT, 0, NULL, NULL, NULL, 0)) {
+		add_message(error, link->lib.PQerrorMessage(link->pg));
+		return link->lib.PQstatus(link->pg) == CONNECTION_OK ? -EIO : -ENOTCONN;
+	}
+	link->pending_since_ns = now_ns;
+	return finish(link, deadline_ns, ret_result, error);
 }
 
 static int connect_server(struct sql_link *link, const char *password,
@@ -319,13 +379,15 @@ static int connect_server(struct sql_link *link, const char *password,
 	 * one that hung.
 	 */
 	if ((r = set_session(link, error)) < 0 || (r = describe(link, ret_server, error)) < 0 ||
-		(r = ask_sessions(link, NULL, error)) < 0)
+		((r = ask_sessions(link, NULL, error)) < 0 && r != -ETIMEDOUT)) {
 		disconnect(link);
-	return r;
+		return r;
+	}
+	text_reset(error);
+	return 0;
 }
 
-/* --- sessions
- * ------------------------------------------------------------------------------------- */
+/* --- sessions ---------------------------------------------------------------------- */
 
 /* The columns of the prepared statement. */
 enum column {

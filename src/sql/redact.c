@@ -96,8 +96,7 @@ static size_t write_code(
 	return n;
 }
 
-/* --- lists
- * ---------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------- */
 
 static bool skip_text(const char **p, const char *end, const char *what)
 {
