@@ -183,9 +183,10 @@ static void check_processes(struct doctor *d)
 static void check_filesystems(struct doctor *d)
 {
 	_cleanup_free_ struct filesystems_table *table = malloc(sizeof(*table));
+	_cleanup_close_ int procfs_fd = open(d->o->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char buf[4096];
-	int r = table ? filesystems_read(d->o->procfs, &d->config->watch.filesystem, buf,
-				sizeof(buf), table)
+	int r = table ? filesystems_read(procfs_fd, &d->config->watch.filesystem, buf, sizeof(buf),
+				table)
 		      : -ENOMEM;
 
 	if (r < 0) {

@@ -205,6 +205,14 @@ static void format_cgroup(const struct watch_cgroup *c, struct text *t)
 	text_addf(t, " of %.1f MiB", (double)c->limit_bytes / (1 << 20));
 }
 
+static void format_limits(const struct watch_limits *l, struct text *t)
+{
+	for (uint32_t i = 0; i < l->filesystems_count && i < WATCH_LIMITS_FILESYSTEMS_MAX; i++)
+		format_filesystem(&l->filesystems[i], t);
+	for (uint32_t i = 0; i < l->cgroups_count && i < WATCH_LIMITS_CGROUPS_MAX; i++)
+		format_cgroup(&l->cgroups[i], t);
+}
+
 static void format_sample_sql(const struct watch_sql *sql, struct text *t)
 {
 	if (!sql->present)
@@ -237,10 +245,7 @@ static void format_sample(const struct record *r, uint64_t opened_mono_ns, struc
 	if (s->threads.blocked)
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
 	format_sample_sql(&s->sql, t);
-	for (uint32_t i = 0; i < s->filesystems_count && i < WATCH_SAMPLE_FILESYSTEMS_MAX; i++)
-		format_filesystem(&s->filesystems[i], t);
-	for (uint32_t i = 0; i < s->cgroups_count && i < WATCH_SAMPLE_CGROUPS_MAX; i++)
-		format_cgroup(&s->cgroups[i], t);
+	format_limits(&r->sample.limits, t);
 	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
 		if (!disk_is_idle(&s->disks[i]))
 			format_disk(&s->disks[i], t);

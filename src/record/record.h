@@ -101,6 +101,7 @@ struct record_open {
 struct record_sample {
 	bool before_trigger;
 	struct watch_sample sample;
+	struct watch_limits limits; /* empty in all before the trigger but the last */
 };
 
 /* A `stall` (finished) or `stuck` (not returned) operation. */

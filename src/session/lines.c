@@ -70,6 +70,8 @@ static void write_sample(struct session *s, const struct watch_sample *sample, b
 	r->mono_ns = sample->mono_ns;
 	r->sample.before_trigger = before_trigger;
 	r->sample.sample = *sample;
+	if (sample == watch_last(s->o.watch))
+		r->sample.limits = *watch_limits(s->o.watch);
 	s->incident.samples++;
 	session_write_line(s);
 }

@@ -301,7 +301,7 @@ void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size)
 			slot_free(&c->slots[i]);
 }
 
-void cgroups_fill_sample(const struct cgroups *c, struct watch_sample *sample)
+void cgroups_fill_limits(const struct cgroups *c, struct watch_limits *limits)
 {
 	uint32_t count = 0;
 
@@ -311,15 +311,15 @@ void cgroups_fill_sample(const struct cgroups *c, struct watch_sample *sample)
 
 		if (!c->slots[i].used || !c->slots[i].limited)
 			continue;
-		while (at > 0 && view->used_pct > sample->cgroups[at - 1].used_pct)
+		while (at > 0 && view->used_pct > limits->cgroups[at - 1].used_pct)
 			at--;
-		if (at == WATCH_SAMPLE_CGROUPS_MAX)
+		if (at == WATCH_LIMITS_CGROUPS_MAX)
 			continue;
-		if (count < WATCH_SAMPLE_CGROUPS_MAX)
+		if (count < WATCH_LIMITS_CGROUPS_MAX)
 			count++;
-		memmove(&sample->cgroups[at + 1], &sample->cgroups[at],
-			(count - at - 1) * sizeof(sample->cgroups[0]));
-		sample->cgroups[at] = *view;
+		memmove(&limits->cgroups[at + 1], &limits->cgroups[at],
+			(count - at - 1) * sizeof(limits->cgroups[0]));
+		limits->cgroups[at] = *view;
 	}
-	sample->cgroups_count = count;
+	limits->cgroups_count = count;
 }

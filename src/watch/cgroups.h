@@ -60,8 +60,8 @@ void cgroups_learn(struct cgroups *c, struct processes *processes);
 /* Reads all; buf is for one file at a time. */
 void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size);
 
-/* Those nearest to their limit into the sample. */
-void cgroups_fill_sample(const struct cgroups *c, struct watch_sample *sample);
+/* Those nearest to their limit. */
+void cgroups_fill_limits(const struct cgroups *c, struct watch_limits *limits);
 
 /* The path in /proc/PID/cgroup that counts memory: of v1 where that has it. 0 or -ENOENT. Pure. */
 int cgroups_parse_path(const char *buf, size_t len, struct cursor *ret_path, bool *ret_v1);

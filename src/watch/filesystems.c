@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "watch/lines.h"
 
 struct reading {
-	const char *procfs;
+	int procfs_fd;
 	const char *process; /* "1" or "self": whose mounts */
 	const struct config_list *patterns;
 	struct filesystems_table *table;
@@ -121,15 +120,17 @@ static void copy_end(char *dst, size_t size, const char *path)
 /* Another mount may lie over it: then the numbers would be those of another file system. */
 static int ask(const struct reading *r, const struct filesystems_mount *mount, struct statvfs *ret_st)
 {
-	char path[PATH_MAX];
+	char path[sizeof("self/root") + sizeof(mount->point)];
+	_cleanup_close_ int fd = -1;
 	struct statx stx;
 
-	snprintf(path, sizeof(path), "%s/%s/root%s", r->procfs, r->process, mount->point);
-	if (statx(AT_FDCWD, path, AT_NO_AUTOMOUNT, STATX_MNT_ID, &stx) < 0)
+	snprintf(path, sizeof(path), "%s/root%s", r->process, mount->point);
+	fd = openat(r->procfs_fd, path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &stx) < 0)
 		return -errno;
 	if ((stx.stx_mask & STATX_MNT_ID) && stx.stx_mnt_id != mount->id)
 		return -ESTALE;
-	return statvfs(path, ret_st) < 0 ? -errno : 0;
+	return fstatvfs(fd, ret_st) < 0 ? -errno : 0;
 }
 
 static void take_mount(void *arg, struct cursor line)
@@ -156,7 +157,7 @@ static void take_mount(void *arg, struct cursor line)
 	filesystems_set_usage(fs, &st);
 }
 
-int filesystems_read(const char *procfs, const struct config_list *patterns, char *buf, size_t size,
+int filesystems_read(int procfs_fd, const struct config_list *patterns, char *buf, size_t size,
 	struct filesystems_table *ret_table)
 {
 	/* A service has mounts of its own, in which /home is hidden. */
@@ -164,19 +165,19 @@ int filesystems_read(const char *procfs, const struct config_list *patterns, cha
 	int r = -ENOENT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(processes) && r < 0; i++) {
-		struct reading reading = { procfs, processes[i], patterns, ret_table };
+		struct reading reading = { procfs_fd, processes[i], patterns, ret_table };
 		_cleanup_close_ int fd = -1;
-		char path[PATH_MAX];
+		char path[32];
 
 		ret_table->count = ret_table->left_out = 0;
 		/* Without CAP_SYS_PTRACE the mounts can be read, but not looked at. */
-		snprintf(path, sizeof(path), "%s/%s/root/", procfs, processes[i]);
-		if (access(path, F_OK) < 0) {
+		snprintf(path, sizeof(path), "%s/root/", processes[i]);
+		if (faccessat(procfs_fd, path, F_OK, 0) < 0) {
 			r = -errno;
 			continue;
 		}
-		snprintf(path, sizeof(path), "%s/%s/mountinfo", procfs, processes[i]);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
+		snprintf(path, sizeof(path), "%s/mountinfo", processes[i]);
+		fd = openat(procfs_fd, path, O_RDONLY | O_CLOEXEC);
 		r = fd < 0 ? -errno : lines_read_fd(fd, buf, size, take_mount, &reading);
 	}
 	return r;

@@ -44,17 +44,20 @@ struct filesystems {
 	struct filesystems_slot slots[WATCH_FILESYSTEMS_MAX];
 };
 
-/* Asks at once. What was known before stays until the first answer. May allocate. 0 or a negative errno. */
-int filesystems_start(struct filesystems *f, const char *procfs,
-	const struct config_list *patterns, uint64_t now_ns);
+/*
+ * Asks at once. What was known before stays until the first answer. The descriptor stays the caller's. May
+ * allocate. 0 or a negative errno.
+ */
+int filesystems_start(struct filesystems *f, int procfs_fd, const struct config_list *patterns,
+	uint64_t now_ns);
 /* Does not wait for the thread, which may hang: it ends by itself. */
 void filesystems_stop(struct filesystems *f);
 
 /* Takes the answer if there is one, and asks again when it is time. */
 void filesystems_update(struct filesystems *f, uint64_t now_ns);
 
-/* The fullest into the sample. */
-void filesystems_fill_sample(const struct filesystems *f, struct watch_sample *sample);
+/* The fullest. */
+void filesystems_fill_limits(const struct filesystems *f, struct watch_limits *limits);
 
 /* A line of mountinfo, proc_pid_mountinfo(5). Paths as they are, without escapes. */
 struct filesystems_mount {
@@ -74,7 +77,7 @@ void filesystems_set_usage(struct watch_filesystem *fs, const struct statvfs *st
  * All of them as process 1 sees them, else as this one does. Waits for the file systems. buf is for
  * reading, lines that do not fit are passed over. 0 or a negative errno.
  */
-int filesystems_read(const char *procfs, const struct config_list *patterns, char *buf, size_t size,
+int filesystems_read(int procfs_fd, const struct config_list *patterns, char *buf, size_t size,
 	struct filesystems_table *ret_table);
 
 #endif

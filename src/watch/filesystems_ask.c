@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The hand-over between the thread that asks file systems and the loop, and what the loop keeps. */
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,14 +11,13 @@
 
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/text.h"
 #include "watch/filesystems.h"
 
-/* Locked with all memory, so no larger than it needs: two paths and fnmatch(3). */
+/* Locked with all memory, so no larger than it needs: a path and fnmatch(3). */
 #ifdef __SANITIZE_ADDRESS__
 #define STACK_BYTES (256 * 1024)
 #else
-#define STACK_BYTES (32 * 1024)
+#define STACK_BYTES (24 * 1024)
 #endif
 #define BUFFER_SIZE 4096
 
@@ -30,7 +29,7 @@ struct filesystems_asker {
 	bool answered; /* the table is the loop's, else the thread's */
 	struct config_list patterns;
 	struct filesystems_table table;
-	char procfs[PATH_MAX];
+	int procfs_fd;
 	char buf[BUFFER_SIZE];
 };
 
@@ -39,6 +38,7 @@ static void asker_unref(struct filesystems_asker *a)
 	if (__atomic_sub_fetch(&a->references, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	close_fd(a->wake_fd);
+	close_fd(a->procfs_fd);
 	free(a);
 }
 
@@ -55,7 +55,7 @@ static void *asker_run(void *arg)
 			break;
 		if (__atomic_load_n(&a->answered, __ATOMIC_ACQUIRE))
 			continue;
-		if (filesystems_read(a->procfs, &a->patterns, a->buf, sizeof(a->buf), &a->table) <
+		if (filesystems_read(a->procfs_fd, &a->patterns, a->buf, sizeof(a->buf), &a->table) <
 			0)
 			a->table.count = 0;
 		__atomic_store_n(&a->answered, true, __ATOMIC_RELEASE);
@@ -107,8 +107,8 @@ void filesystems_stop(struct filesystems *f)
 	asker_unref(a);
 }
 
-int filesystems_start(struct filesystems *f, const char *procfs,
-	const struct config_list *patterns, uint64_t now_ns)
+int filesystems_start(struct filesystems *f, int procfs_fd, const struct config_list *patterns,
+	uint64_t now_ns)
 {
 	struct filesystems_asker *a = calloc(1, sizeof(*a));
 	int r;
@@ -117,9 +117,9 @@ int filesystems_start(struct filesystems *f, const char *procfs,
 		return -ENOMEM;
 	a->references = 1;
 	a->patterns = *patterns;
-	text_copy(a->procfs, sizeof(a->procfs), procfs);
+	a->procfs_fd = fcntl(procfs_fd, F_DUPFD_CLOEXEC, 0);
 	a->wake_fd = eventfd(0, EFD_CLOEXEC);
-	r = a->wake_fd < 0 ? -errno : asker_start(a);
+	r = a->wake_fd < 0 || a->procfs_fd < 0 ? -errno : asker_start(a);
 	if (r < 0) {
 		asker_unref(a);
 		return r;
@@ -200,9 +200,9 @@ static double fullness(const struct watch_filesystem *fs)
 	return fs->inodes_pct > pct ? fs->inodes_pct : pct;
 }
 
-void filesystems_fill_sample(const struct filesystems *f, struct watch_sample *sample)
+void filesystems_fill_limits(const struct filesystems *f, struct watch_limits *limits)
 {
-	const struct watch_filesystem *top[WATCH_SAMPLE_FILESYSTEMS_MAX];
+	const struct watch_filesystem *top[WATCH_LIMITS_FILESYSTEMS_MAX];
 	uint32_t count = 0;
 
 	for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++) {
@@ -213,14 +213,14 @@ void filesystems_fill_sample(const struct filesystems *f, struct watch_sample *s
 			continue;
 		while (at > 0 && fullness(fs) > fullness(top[at - 1]))
 			at--;
-		if (at == WATCH_SAMPLE_FILESYSTEMS_MAX)
+		if (at == WATCH_LIMITS_FILESYSTEMS_MAX)
 			continue;
-		if (count < WATCH_SAMPLE_FILESYSTEMS_MAX)
+		if (count < WATCH_LIMITS_FILESYSTEMS_MAX)
 			count++;
 		memmove(top + at + 1, top + at, (count - at - 1) * sizeof(top[0]));
 		top[at] = fs;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		sample->filesystems[i] = *top[i];
-	sample->filesystems_count = count;
+		limits->filesystems[i] = *top[i];
+	limits->filesystems_count = count;
 }

@@ -13,13 +13,14 @@
 #define WATCH_DISK_NAME_SIZE 32
 /* What a rule's value is of, when it is no disk: a mount point, a cgroup; of a longer one the end. */
 #define WATCH_SUBJECT_SIZE 96
+#define WATCH_MOUNT_SIZE 64
 /* Whole disks that are judged; what a host has beyond is counted as left out. */
 #define WATCH_DISKS_MAX 256
 /* What a stored sample keeps: the devices with the most to say. */
 #define WATCH_SAMPLE_DISKS_MAX 8
-/* The fullest. */
-#define WATCH_SAMPLE_FILESYSTEMS_MAX 4
-#define WATCH_SAMPLE_CGROUPS_MAX 2
+/* The fullest, in struct watch_limits. */
+#define WATCH_LIMITS_FILESYSTEMS_MAX 4
+#define WATCH_LIMITS_CGROUPS_MAX 2
 
 struct watch_psi {
 	bool present;
@@ -59,7 +60,7 @@ struct watch_sql {
 };
 
 struct watch_filesystem {
-	char mount[WATCH_SUBJECT_SIZE]; /* where; of a longer path "..." and its end */
+	char mount[WATCH_MOUNT_SIZE]; /* where; of a longer path "..." and its end */
 	uint32_t major;
 	uint32_t minor;
 	double used_pct;     /* as df(1) has it; NAN: not known */
@@ -77,6 +78,17 @@ struct watch_cgroup {
 	double growth_pct;   /* of the limit, by which held grew in a minute; NAN: not known yet */
 };
 
+/*
+ * What is near its end, as of the newest sample. Beside it, because 60 of them in the history would be
+ * 50 KB of locked memory for what changes slowly.
+ */
+struct watch_limits {
+	uint32_t filesystems_count;
+	struct watch_filesystem filesystems[WATCH_LIMITS_FILESYSTEMS_MAX];
+	uint32_t cgroups_count;
+	struct watch_cgroup cgroups[WATCH_LIMITS_CGROUPS_MAX];
+};
+
 struct watch_sample {
 	uint64_t mono_ns;
 	uint64_t real_ns;
@@ -91,10 +103,6 @@ struct watch_sample {
 	struct watch_psi psi_cpu;
 	struct watch_threads threads;
 	struct watch_sql sql;
-	uint32_t filesystems_count;
-	struct watch_filesystem filesystems[WATCH_SAMPLE_FILESYSTEMS_MAX];
-	uint32_t cgroups_count;
-	struct watch_cgroup cgroups[WATCH_SAMPLE_CGROUPS_MAX];
 	uint32_t disks_count;
 	uint32_t disks_left_out; /* judged by the rules, but not kept here */
 	struct watch_disk disks[WATCH_SAMPLE_DISKS_MAX];

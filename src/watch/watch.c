@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +10,6 @@
 #include "util/cleanup.h"
 #include "util/file.h"
 #include "util/log.h"
-#include "util/text.h"
 #include "watch/cgroups.h"
 #include "watch/disks.h"
 #include "watch/filesystems.h"
@@ -58,7 +56,6 @@ struct watch {
 	struct watch_clock clock;
 	uint64_t interval_ns;
 	double ticks_per_sec;
-	char procfs[PATH_MAX];
 	int procfs_fd;
 	int sysfs_fd;
 	int stat_fd;
@@ -73,6 +70,7 @@ struct watch {
 	struct threads threads;
 	struct filesystems filesystems;
 	struct cgroups cgroups;
+	struct watch_limits limits;
 	struct watch_sql sql;
 	char buf[READ_BUFFER_SIZE];
 };
@@ -167,7 +165,7 @@ static void start_filesystems(struct watch *w, const struct watch_options *optio
 		memset(&w->filesystems, 0, sizeof(w->filesystems));
 		return;
 	}
-	r = filesystems_start(&w->filesystems, w->procfs, options->filesystem,
+	r = filesystems_start(&w->filesystems, w->procfs_fd, options->filesystem,
 		watch_clock_ns(&w->clock));
 	if (r < 0)
 		log_warning("watch: file systems cannot be asked: %s, ignoring", strerror(-r));
@@ -186,7 +184,6 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	if (!w)
 		return -ENOMEM;
 	w->clock = options->clock;
-	text_copy(w->procfs, sizeof(w->procfs), options->procfs ? options->procfs : "/proc");
 	w->interval_ns = options->interval_ns;
 	w->ticks_per_sec = (double)sysconf(_SC_CLK_TCK);
 	w->procfs_fd = w->sysfs_fd = w->stat_fd = w->diskstats_fd = -1;
@@ -404,11 +401,11 @@ int watch_take_sample(struct watch *w, bool armed)
 	processes_walk(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns);
-	filesystems_fill_sample(&w->filesystems, &s);
+	filesystems_fill_limits(&w->filesystems, &w->limits);
 	if (!armed)
 		cgroups_learn(&w->cgroups, &w->processes);
 	cgroups_update(&w->cgroups, now_ns, w->buf, sizeof(w->buf));
-	cgroups_fill_sample(&w->cgroups, &s);
+	cgroups_fill_limits(&w->cgroups, &w->limits);
 	s.sql = w->sql;
 	log_left_out(w);
 
@@ -427,6 +424,11 @@ void watch_set_sql(struct watch *w, const struct watch_sql *sql)
 const struct watch_sample *watch_last(const struct watch *w)
 {
 	return w->history.count ? &w->history.samples[w->history.newest] : NULL;
+}
+
+const struct watch_limits *watch_limits(const struct watch *w)
+{
+	return &w->limits;
 }
 
 unsigned int watch_history_count(const struct watch *w)

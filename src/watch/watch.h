@@ -73,6 +73,9 @@ void watch_set_sql(struct watch *watch, const struct watch_sql *sql);
 /* The newest sample; NULL before the first. Valid until the next is taken. */
 const struct watch_sample *watch_last(const struct watch *watch);
 
+/* What was near its end when the newest sample was taken. Valid until the next is. */
+const struct watch_limits *watch_limits(const struct watch *watch);
+
 /* The samples kept, the newest included; index 0 is the oldest. NULL beyond the count. */
 unsigned int watch_history_count(const struct watch *watch);
 const struct watch_sample *watch_history_get(const struct watch *watch, unsigned int i);

@@ -71,6 +71,12 @@ static void put_usage(struct tree *t, const char *path, uint64_t current, uint64
 	tree_put(t, name, "anon 1\nactive_file %llu\ninactive_file 0\n", (unsigned long long)file);
 }
 
+static const struct watch_limits *sample_limits(struct tree *t, struct watch *w)
+{
+	tree_sample(t, w, 1000);
+	return watch_limits(w);
+}
+
 static struct watch *watch_unit(struct tree *t)
 {
 	tree_list_add(&t->process, "mariadbd");
@@ -87,7 +93,7 @@ static void test_sample(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w = watch_unit(t);
-	const struct watch_sample *s = tree_sample(t, w, 1000);
+	const struct watch_limits *s = sample_limits(t, w);
 
 	/* The slice above it has no limit. */
 	assert_int_equal(s->cgroups_count, 1);
@@ -99,16 +105,16 @@ static void test_sample(void **state)
 	assert_true(isnan(s->cgroups[0].growth_pct));
 	/* Counted a moment later than the sum. */
 	put_usage(t, UNIT, 10, 11);
-	assert_int_equal(tree_sample(t, w, 1000)->cgroups[0].held_bytes, 0);
+	assert_int_equal(sample_limits(t, w)->cgroups[0].held_bytes, 0);
 	/* A limit that comes, is nearer, and goes. */
 	put_limit(t, "/system.slice", "1000");
 	put_usage(t, "/system.slice", 900, 0);
-	s = tree_sample(t, w, 1000);
+	s = sample_limits(t, w);
 	assert_int_equal(s->cgroups_count, 2);
 	assert_string_equal(s->cgroups[0].path, "/system.slice");
 	put_limit(t, "/system.slice", "max");
 	put_limit(t, UNIT, "max");
-	assert_int_equal(tree_sample(t, w, 1000)->cgroups_count, 0);
+	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
 	watch_free(w);
 }
 
@@ -116,7 +122,7 @@ static void test_v1(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w;
-	const struct watch_sample *s;
+	const struct watch_limits *s;
 
 	tree_list_add(&t->process, "mariadbd");
 	tree_put_thread(t, 10, 10, "mariadbd", 'S', 500, 9);
@@ -125,9 +131,9 @@ static void test_v1(void **state)
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.usage_in_bytes", "800\n");
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.stat", "total_active_file 300\n");
 	w = tree_watch(t);
-	assert_int_equal(tree_sample(t, w, 1000)->cgroups_count, 0);
+	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.limit_in_bytes", "1000\n");
-	s = tree_sample(t, w, 1000);
+	s = sample_limits(t, w);
 	assert_int_equal(s->cgroups_count, 1);
 	assert_float_equal((float)s->cgroups[0].used_pct, 50, 1e-3f);
 	watch_free(w);
@@ -152,7 +158,7 @@ static void test_no_cgroup(void **state)
 	}
 	w = tree_watch(t);
 	tree_sample(t, w, 1000);
-	assert_int_equal(tree_sample(t, w, 1000)->cgroups_count, 0);
+	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
 	watch_free(w);
 }
 
@@ -175,7 +181,7 @@ static void test_learning(void **state)
 	w = tree_watch(t);
 	t->now_ns += NSEC_PER_SEC;
 	assert_int_equal(watch_take_sample(w, true), 0);
-	assert_int_equal(watch_last(w)->cgroups_count, 0);
+	assert_int_equal(watch_limits(w)->cgroups_count, 0);
 	for (unsigned int i = 0; i < 5; i++) {
 		struct watch_left_out left_out;
 
@@ -183,11 +189,11 @@ static void test_learning(void **state)
 		watch_get_left_out(w, &left_out);
 		assert_int_equal(left_out.cgroups, i < 4 ? 0 : 4);
 	}
-	assert_int_equal(watch_last(w)->cgroups_count, WATCH_SAMPLE_CGROUPS_MAX);
+	assert_int_equal(watch_limits(w)->cgroups_count, WATCH_LIMITS_CGROUPS_MAX);
 	/* Another configuration begins anew. */
 	assert_int_equal(watch_reload(w, &(struct watch_options){ .interval_ns = NSEC_PER_SEC,
 					     .history_ns = 60 * NSEC_PER_SEC }), 0);
-	assert_int_equal(tree_sample(t, w, 1000)->cgroups_count, 0);
+	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
 	watch_free(w);
 }
 
@@ -205,10 +211,10 @@ static void test_long_path(void **state)
 	put_usage(t, path, 900, 0);
 	w = tree_watch(t);
 	tree_sample(t, w, 1000);
-	assert_int_equal(watch_last(w)->cgroups_count, 1);
-	assert_int_equal(strlen(watch_last(w)->cgroups[0].path), WATCH_SUBJECT_SIZE - 1);
-	assert_memory_equal(watch_last(w)->cgroups[0].path, "...000", 6);
-	assert_string_equal(watch_last(w)->cgroups[0].path + WATCH_SUBJECT_SIZE - 8, "7.scope");
+	assert_int_equal(watch_limits(w)->cgroups_count, 1);
+	assert_int_equal(strlen(watch_limits(w)->cgroups[0].path), WATCH_SUBJECT_SIZE - 1);
+	assert_memory_equal(watch_limits(w)->cgroups[0].path, "...000", 6);
+	assert_string_equal(watch_limits(w)->cgroups[0].path + WATCH_SUBJECT_SIZE - 8, "7.scope");
 	watch_free(w);
 }
 
@@ -216,19 +222,19 @@ static void test_growth(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w = watch_unit(t);
-	const struct watch_sample *s;
+	const struct watch_limits *s;
 
 	/* 5.12 MiB a second are 307.2 MiB a minute: 30 % of the limit. */
 	for (uint64_t i = 0; i < 150; i++) {
 		put_usage(t, UNIT, i * MIB * 512 / 100, 0);
-		s = tree_sample(t, w, 1000);
+		s = sample_limits(t, w);
 		if (i < 50)
 			assert_true(isnan(s->cgroups[0].growth_pct));
 		else
 			assert_float_equal((float)s->cgroups[0].growth_pct, 30, 1e-2f);
 	}
 	for (unsigned int i = 0; i < 80; i++)
-		s = tree_sample(t, w, 1000);
+		s = sample_limits(t, w);
 	assert_float_equal((float)s->cgroups[0].growth_pct, 0, 1e-2f);
 	watch_free(w);
 }

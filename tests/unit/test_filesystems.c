@@ -117,10 +117,11 @@ static void test_read(void **state)
 	struct watch_filesystem expected;
 	struct statvfs st;
 	char buf[4096];
+	_cleanup_close_ int procfs_fd = open(t->procfs, O_PATH | O_CLOEXEC);
 
-	assert_int_equal(filesystems_read(t->procfs, &all, buf, sizeof(buf), table), -ENOENT);
+	assert_int_equal(filesystems_read(procfs_fd, &all, buf, sizeof(buf), table), -ENOENT);
 	put_mounts(t);
-	assert_int_equal(filesystems_read(t->procfs, &all, buf, sizeof(buf), table), 0);
+	assert_int_equal(filesystems_read(procfs_fd, &all, buf, sizeof(buf), table), 0);
 	assert_int_equal(table->count, 1);
 	assert_int_equal(table->list[0].major, 8);
 	assert_int_equal(table->list[0].minor, 1);
@@ -129,7 +130,7 @@ static void test_read(void **state)
 	filesystems_set_usage(&expected, &st);
 	/* Others write to it, too. */
 	assert_true(fabs(table->list[0].used_pct - expected.used_pct) < 10);
-	assert_int_equal(filesystems_read(t->procfs, &none, buf, sizeof(buf), table), 0);
+	assert_int_equal(filesystems_read(procfs_fd, &none, buf, sizeof(buf), table), 0);
 	assert_int_equal(table->count, 0);
 }
 
@@ -182,19 +183,19 @@ static struct watch *watch_filesystems(struct tree *t)
 static void test_samples_have_it(void **state)
 {
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct watch_limits *s;
 	struct watch *w;
 
 	put_mounts(t);
 	w = watch_filesystems(t);
 	sample_until(t, w, is_there);
-	s = watch_last(w);
+	s = watch_limits(w);
 	assert_int_equal(s->filesystems_count, 1);
 	assert_string_equal(s->filesystems[0].mount, t->root);
 	/* Unmounted: gone within two periods. */
 	tree_put(t, "proc/1/mountinfo", "%s", "");
 	sample_until(t, w, is_gone);
-	assert_int_equal(watch_last(w)->filesystems_count, 0);
+	assert_int_equal(watch_limits(w)->filesystems_count, 0);
 	watch_free(w);
 }
 
@@ -203,7 +204,7 @@ static void test_thread_that_hangs(void **state)
 {
 	struct tree *t = *state;
 	char path[PATH_MAX + 32];
-	const struct watch_sample *s;
+	const struct watch_limits *s;
 	struct watch *w;
 	int fd;
 
@@ -214,7 +215,7 @@ static void test_thread_that_hangs(void **state)
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	sample_until(t, w, is_unknown);
-	s = watch_last(w);
+	s = watch_limits(w);
 	assert_int_equal(s->filesystems_count, 1);
 	assert_true(isnan(s->filesystems[0].used_pct) && isnan(s->filesystems[0].inodes_pct));
 	/* Neither does the end wait for it. */

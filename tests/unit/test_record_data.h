@@ -79,15 +79,17 @@ static inline void data_sample(struct record *r)
 		.iowait_pct = 23.5, .busy_pct = 40, .iowait_cpus = 0.47, .procs_running = 2,
 		.procs_blocked = 3, .psi_io = { true, 74, 48.25 }, .psi_memory = { true, 0, 0 },
 		.threads = { 200, 2, 2211, 2230, true }, .sql = { true, 31, 12.5, 29, 2.25 },
+		.disks_count = 1,
+		.disks = { { .name = "sdb", .major = 8, .minor = 16, .util_pct = 100,
+			.inflight = 12, .read_await_ms = 510.5, .queue = 12.25,
+			.read_bytes = 1048576, .no_completion_ns = 2 * NSEC_PER_SEC } },
+	};
+	r->sample.limits = (struct watch_limits){
 		.filesystems_count = 1,
 		.filesystems = { { "/var/lib/mysql", 8, 17, 98.5, 12.25, 300 << 20 } },
 		.cgroups_count = 1,
 		.cgroups = { { "/system.slice/mariadb.service", 1ULL << 30, 900 << 20, 800 << 20,
 			96.5, 1.25 } },
-		.disks_count = 1,
-		.disks = { { .name = "sdb", .major = 8, .minor = 16, .util_pct = 100,
-			.inflight = 12, .read_await_ms = 510.5, .queue = 12.25,
-			.read_bytes = 1048576, .no_completion_ns = 2 * NSEC_PER_SEC } },
 	};
 }
 
@@ -270,8 +272,8 @@ static inline void data_random(struct record *r, enum record_type type, unsigned
 		memset(&r->sample.sample.threads.complete, rand_r(seed) & 1, 1);
 		memset(&r->sample.sample.sql.present, rand_r(seed) & 1, 1);
 		r->sample.sample.disks_count %= WATCH_SAMPLE_DISKS_MAX + 1;
-		r->sample.sample.filesystems_count %= WATCH_SAMPLE_FILESYSTEMS_MAX + 1;
-		r->sample.sample.cgroups_count %= WATCH_SAMPLE_CGROUPS_MAX + 1;
+		r->sample.limits.filesystems_count %= WATCH_LIMITS_FILESYSTEMS_MAX + 1;
+		r->sample.limits.cgroups_count %= WATCH_LIMITS_CGROUPS_MAX + 1;
 		r->sample.sample.real_ns = r->real_ns;
 		r->sample.sample.mono_ns = r->mono_ns;
 		break;
