@@ -172,8 +172,11 @@ void verdict_say_waiting(const struct verdict_finding *v, struct text *t)
 {
 	const struct verdict_wait_facts *w = &v->f->waits[v->wait];
 
-	text_addf(t, "no device at its limit, threads wait for %s (%s), the longest is ",
-		verdict_wait_name(v->wait), w->waits_for);
+	/* Without a sample that is not known. */
+	if (v->f->samples > 0)
+		text_add(t, "no device at its limit, ");
+	text_addf(t, "threads wait for %s (%s), the longest is ", verdict_wait_name(v->wait),
+		w->waits_for);
 	add_who(t, &w->who);
 }
 

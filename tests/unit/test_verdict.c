@@ -85,6 +85,42 @@ static void test_the_disk_below_is_judged(void **state)
 	assert_int_equal(part(x, "culprit")->tid, 2225);
 }
 
+/* A loop device and the one below it: the upper one knows who asked, the lower one where it comes from. */
+static void test_of_a_loop_device_and_the_one_below(void **state)
+{
+	struct watch_disk loop = loaded_sdb;
+	struct record_device silent = { .dev_major = 7, .dev_name = "loop0", .final = true, .in_flight = 3 };
+	struct record_io_by by = { .by = "thread", .dev_major = 7, .dev_name = "loop0", .pid = 42, .tid = 43,
+		.comm = "reader", .bytes = MIB, .share_pct = 97 };
+	struct record_operation op = { .op = "read", .pid = 42, .tid = 44, .dev_major = 7,
+		.dev_name = "loop0", .dur_ns = 90 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	text_copy(loop.name, sizeof(loop.name), "loop0");
+	loop.major = 7;
+	loop.minor = 0;
+	scan(x);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loop, 10);
+	verdict_note_device(&x->f, &silent);
+	verdict_note_io_by(&x->f, &by);
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_string_equal(x->v.class_name, "saturated");
+	assert_string_equal(x->v.dev_name, "loop0");
+	assert_int_equal(part(x, "culprit")->tid, 43);
+	/* Both hang: it is the disk. */
+	silent.no_completion_ns = 9 * NSEC_PER_SEC;
+	verdict_note_device(&x->f, &silent);
+	silent.dev_major = 8;
+	silent.dev_minor = 16;
+	silent.no_completion_ns = 8 * NSEC_PER_SEC;
+	verdict_note_device(&x->f, &silent);
+	decide(x);
+	assert_string_equal(x->v.class_name, "hung");
+	assert_string_equal(x->v.dev_name, "sdb");
+}
+
 /* The statement */
 
 static bool find_scan(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
@@ -234,6 +270,7 @@ int main(void)
 		verdict_test(test_utilisation_alone_is_no_load),
 		verdict_test(test_the_calm_before_counts_for_nothing),
 		verdict_test(test_the_disk_below_is_judged),
+		verdict_test(test_of_a_loop_device_and_the_one_below),
 		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_what_goes_with_any_verdict),

@@ -254,6 +254,12 @@ static void test_waiting(void **state)
 		assert_verdict(x, "waiting", "measured", cases[i].sentence);
 		assert_string_equal(x->v.waits_for, cases[i].waits_for);
 	}
+	/* Of devices that nobody looked at nothing is said. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	operation(x, 2230, "mutex", 4200 * MS, false);
+	decide(x);
+	assert_verdict(x, "waiting", "measured", "threads wait for a kernel lock (mutex), the longest is "
+						  "mariadbd tid 2230; 1 thread waited up to 4.20 s");
 }
 
 int main(void)
