@@ -179,6 +179,24 @@ static void on_signal(void *userdata, uint64_t signal)
 	}
 }
 
+/* What databases last said is part of the sample. */
+static void note_databases(struct daemon *d)
+{
+	struct sql_activity activity;
+
+	if (!d->sql)
+		return;
+	sql_get_activity(d->sql, &d->config->watch.sql_state, &activity);
+	watch_set_sql(d->watch,
+		&(struct watch_sql){
+			.present = activity.present,
+			.active = activity.active,
+			.in_state = activity.in_state,
+			.longest_s = (double)activity.longest_ns / NSEC_PER_SEC,
+			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
+		});
+}
+
 static void on_sample(void *userdata, uint64_t expirations)
 {
 	struct daemon *d = userdata;
@@ -187,6 +205,7 @@ static void on_sample(void *userdata, uint64_t expirations)
 	(void)expirations;
 	if (d->reload_wanted && !session_is_busy(d))
 		reload(d);
+	note_databases(d);
 	r = watch_take_sample(d->watch, session_is_busy(d));
 	if (r < 0)
 		log_warning("no sample: %s", strerror(-r));
@@ -201,6 +220,9 @@ static void on_tick(void *userdata, uint64_t expirations)
 	(void)expirations;
 	sinks_tick(d->sinks, clock_mono_ns());
 	sql_tick(d->sql, session_is_busy(d));
+	/* A minute is too long to know whether it stays so. */
+	if (d->sql && rules_doubt_database(d->rules))
+		sql_ask_all(d->sql);
 }
 
 /* The reader of a pipe is gone: nobody watches any more. */

@@ -33,9 +33,9 @@ struct options_command {
 	unsigned int items_count; /* at most OPTIONS_ITEMS_MAX */
 	unsigned int args_min;
 	unsigned int args_max;
-	bool hidden; /* not for people: --help does not list it */
 	/* Returns an enum exit_code. */
 	int (*run)(const struct options *o);
+	bool hidden; /* not for people: --help does not list it */
 };
 
 /* Points into itself and into argv: never copied. */

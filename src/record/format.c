@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "record/fields.h"
+#include "record/format.h"
 #include "util/clock.h"
 
 /* So many frames say where a thread waits; the record has all of them. */
@@ -26,7 +27,7 @@ void record_add_printable(struct text *t, const char *s)
 	text_add_printable(t, s, strlen(s));
 }
 
-static void add_known(struct text *t, const char *before, const char *s)
+void format_add_known(struct text *t, const char *before, const char *s)
 {
 	if (*s == '\0')
 		return;
@@ -34,7 +35,7 @@ static void add_known(struct text *t, const char *before, const char *s)
 	record_add_printable(t, s);
 }
 
-static void add_or_unknown(struct text *t, const char *s)
+void format_add_or_unknown(struct text *t, const char *s)
 {
 	record_add_printable(t, *s ? s : "?");
 }
@@ -58,7 +59,7 @@ void record_add_duration(struct text *t, uint64_t duration_ns)
 		text_addf(t, "%" PRIu64 "h%02um", sec / 3600, (unsigned int)(sec / 60 % 60));
 }
 
-static void add_real(struct text *t, double value, const char *unit)
+void format_add_real(struct text *t, double value, const char *unit)
 {
 	if (isfinite(value))
 		text_addf(t, "%.4g%s", value, unit);
@@ -67,7 +68,7 @@ static void add_real(struct text *t, double value, const char *unit)
 }
 
 /* "  +12.345s  ": behind the open, or before it for the samples that led up to it. */
-static void add_time(struct text *t, const struct record *r, uint64_t opened_mono_ns)
+void format_add_time(struct text *t, const struct record *r, uint64_t opened_mono_ns)
 {
 	uint64_t mono_ns = record_line_mono_ns(r);
 	bool before = mono_ns < opened_mono_ns;
@@ -82,19 +83,19 @@ static void add_time(struct text *t, const struct record *r, uint64_t opened_mon
 
 void record_add_trigger(struct text *t, const struct record_trigger *trigger)
 {
-	add_or_unknown(t, trigger->rule);
+	format_add_or_unknown(t, trigger->rule);
 	if (isfinite(trigger->value) && strcmp(trigger->rule, "manual") != 0) {
 		char unit[2 + 4 * sizeof(trigger->unit)] = " ";
 		struct text u = { .buf = unit, .size = sizeof(unit), .len = 1 };
 
 		record_add_printable(&u, trigger->unit);
 		text_add(t, " ");
-		add_real(t, trigger->value, unit);
+		format_add_real(t, trigger->value, unit);
 		text_add(t, ", threshold ");
-		add_real(t, trigger->threshold, unit);
+		format_add_real(t, trigger->threshold, unit);
 	}
-	add_known(t, ", device ", trigger->device);
-	add_known(t, ", of ", trigger->subject);
+	format_add_known(t, ", device ", trigger->device);
+	format_add_known(t, ", of ", trigger->subject);
 	if (trigger->pid > 0)
 		text_addf(t, ", process %" PRId32 " thread %" PRId32, trigger->pid, trigger->tid);
 }
@@ -114,18 +115,18 @@ static void format_coverage(const struct record_open *open, uint32_t first, stru
 		if (coverage_is_same(&open->coverage[i], c))
 			return;
 	text_add(t, "  coverage  ");
-	add_or_unknown(t, c->path);
+	format_add_or_unknown(t, c->path);
 	for (uint32_t i = first + 1; i < open->coverage_count && i < RECORD_COVERAGE_MAX; i++)
 		if (coverage_is_same(&open->coverage[i], c))
-			add_known(t, ", ", open->coverage[i].path);
+			format_add_known(t, ", ", open->coverage[i].path);
 	if (*c->probe) {
-		add_known(t, ": ", c->probe);
-		add_known(t, " by ", c->backend);
+		format_add_known(t, ": ", c->probe);
+		format_add_known(t, " by ", c->backend);
 	} else {
 		text_add(t, ": not seen");
 	}
 	if (*c->reason) {
-		add_known(t, " (", c->reason);
+		format_add_known(t, " (", c->reason);
 		text_add(t, ")");
 	}
 	text_add(t, "\n");
@@ -138,11 +139,11 @@ static void format_open(const struct record *r, struct text *t)
 
 	clock_format_rfc3339(r->real_ns, ts, sizeof(ts));
 	text_add(t, "incident ");
-	add_or_unknown(t, r->incident);
+	format_add_or_unknown(t, r->incident);
 	text_addf(t, "\n  opened    %s on ", ts);
-	add_or_unknown(t, open->host);
-	add_known(t, ", kernel ", open->kernel);
-	add_known(t, ", iostall ", open->version);
+	format_add_or_unknown(t, open->host);
+	format_add_known(t, ", kernel ", open->kernel);
+	format_add_known(t, ", iostall ", open->version);
 	text_add(t, "\n  trigger   ");
 	record_add_trigger(t, &open->trigger);
 	text_add(t, "\n  armed     ");
@@ -156,100 +157,6 @@ static void format_open(const struct record *r, struct text *t)
 	text_add(t, " on\n");
 	for (uint32_t i = 0; i < open->coverage_count && i < RECORD_COVERAGE_MAX; i++)
 		format_coverage(open, i, t);
-}
-
-static void format_pressure(struct text *t, const char *name, const struct watch_psi *psi)
-{
-	if (!psi->present)
-		return;
-	text_addf(t, "  %s ", name);
-	add_real(t, psi->some_pct, "/");
-	add_real(t, psi->full_pct, "%");
-}
-
-static void format_disk(const struct watch_disk *d, struct text *t)
-{
-	add_known(t, "  | ", *d->name ? d->name : "?");
-	text_add(t, " util ");
-	add_real(t, d->util_pct, "%");
-	text_addf(t, " in-flight %" PRIu64 " r/w await ", d->inflight);
-	add_real(t, d->read_await_ms, "/");
-	add_real(t, d->write_await_ms, " ms");
-	if (d->no_completion_ns) {
-		text_add(t, " nothing finished for ");
-		record_add_duration(t, d->no_completion_ns);
-	}
-}
-
-/* So full that it may be why. */
-#define FULL_SHOWN_PCT 90
-
-static void format_filesystem(const struct watch_filesystem *fs, struct text *t)
-{
-	if (!(fs->used_pct >= FULL_SHOWN_PCT) && !(fs->inodes_pct >= FULL_SHOWN_PCT))
-		return;
-	add_known(t, "  | ", *fs->mount ? fs->mount : "?");
-	text_add(t, " full ");
-	add_real(t, fs->used_pct, "%");
-	text_addf(t, ", %.1f MiB free, inodes ", (double)fs->free_bytes / (1 << 20));
-	add_real(t, fs->inodes_pct, "%");
-}
-
-static void format_cgroup(const struct watch_cgroup *c, struct text *t)
-{
-	if (!(c->used_pct >= FULL_SHOWN_PCT))
-		return;
-	add_known(t, "  | ", *c->path ? c->path : "?");
-	text_add(t, " memory ");
-	add_real(t, c->used_pct, "%");
-	text_addf(t, " of %.1f MiB", (double)c->limit_bytes / (1 << 20));
-}
-
-static void format_limits(const struct watch_limits *l, struct text *t)
-{
-	for (uint32_t i = 0; i < l->filesystems_count && i < WATCH_LIMITS_FILESYSTEMS_MAX; i++)
-		format_filesystem(&l->filesystems[i], t);
-	for (uint32_t i = 0; i < l->cgroups_count && i < WATCH_LIMITS_CGROUPS_MAX; i++)
-		format_cgroup(&l->cgroups[i], t);
-}
-
-static void format_sample_sql(const struct watch_sql *sql, struct text *t)
-{
-	if (!sql->present)
-		return;
-	text_addf(t, "  sql %" PRIu32 " active, longest ", sql->active);
-	add_real(t, sql->longest_s, " s");
-	if (sql->unanswered_s > 0) {
-		text_add(t, ", no answer for ");
-		add_real(t, sql->unanswered_s, " s");
-	}
-}
-
-static bool disk_is_idle(const struct watch_disk *d)
-{
-	return d->inflight == 0 && !(d->util_pct > 0) && d->read_bytes == 0 && d->write_bytes == 0;
-}
-
-static void format_sample(const struct record *r, uint64_t opened_mono_ns, struct text *t)
-{
-	const struct watch_sample *s = &r->sample.sample;
-
-	add_time(t, r, opened_mono_ns);
-	text_add(t, "sample  iowait ");
-	add_real(t, s->iowait_pct, "%");
-	text_add(t, " busy ");
-	add_real(t, s->busy_pct, "%");
-	format_pressure(t, "psi io", &s->psi_io);
-	format_pressure(t, "memory", &s->psi_memory);
-	text_addf(t, "  blocked %" PRIu64, s->procs_blocked);
-	if (s->threads.blocked)
-		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
-	format_sample_sql(&s->sql, t);
-	format_limits(&r->sample.limits, t);
-	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
-		if (!disk_is_idle(&s->disks[i]))
-			format_disk(&s->disks[i], t);
-	text_add(t, "\n");
 }
 
 /* " < " between names, innermost first, without offsets. */
@@ -276,13 +183,13 @@ static void format_file(const struct record_operation *o, struct text *t)
 	text_add(t, "  ");
 	if (o->fd >= 0)
 		text_addf(t, "fd %" PRId32 " ", o->fd);
-	add_or_unknown(t, o->path);
+	format_add_or_unknown(t, o->path);
 	if (o->bytes)
 		text_addf(t, "  %" PRIu64 " bytes", o->bytes);
 	if (o->offset >= 0)
 		text_addf(t, " at %" PRId64, o->offset);
 	if (*o->dev_name)
-		add_known(t, "  ", o->dev_name);
+		format_add_known(t, "  ", o->dev_name);
 	else if (o->dev_major || o->dev_minor)
 		text_addf(t, "  %" PRIu32 ":%" PRIu32, o->dev_major, o->dev_minor);
 }
@@ -297,7 +204,7 @@ static void format_outcome(const struct record *r, struct text *t)
 			text_add(t, "  state ");
 			text_add_printable(t, &o->state, 1);
 		}
-		add_known(t, " in ", o->wchan);
+		format_add_known(t, " in ", o->wchan);
 	} else if (o->ret == RECORD_RET_UNKNOWN) {
 		/* Seen by its sleeps: nobody saw it return. */
 	} else if (error) {
@@ -307,8 +214,8 @@ static void format_outcome(const struct record *r, struct text *t)
 	} else if (o->bytes && (uint64_t)o->ret != o->bytes) {
 		text_addf(t, "  did %" PRId64, o->ret);
 	}
-	add_known(t, "  waits for ", o->waits_for);
-	add_known(t, "  ", o->unit);
+	format_add_known(t, "  waits for ", o->waits_for);
+	format_add_known(t, "  ", o->unit);
 }
 
 static void format_operation(const struct record *r, uint64_t opened_mono_ns, struct text *t)
@@ -321,11 +228,11 @@ static void format_operation(const struct record *r, uint64_t opened_mono_ns, st
 	if (o->before_arm)
 		text_add(&length, ">=");
 	record_add_duration(&length, o->dur_ns);
-	add_time(t, r, opened_mono_ns);
+	format_add_time(t, r, opened_mono_ns);
 	text_addf(t, "%-6s %10s  ", r->type == RECORD_STUCK ? "STUCK" : "stall", buf);
-	add_or_unknown(t, o->comm);
+	format_add_or_unknown(t, o->comm);
 	text_addf(t, "[%" PRId32 "/%" PRId32 "] ", o->pid, o->tid);
-	add_or_unknown(t, o->op);
+	format_add_or_unknown(t, o->op);
 	format_file(o, t);
 	format_outcome(r, t);
 	text_add(t, "\n");
@@ -384,17 +291,17 @@ static void add_oldest(struct text *t, const struct record_device *d)
 	record_add_duration(t, d->oldest_age_ns);
 	if (d->oldest_tid > 0) {
 		text_add(t, ", ");
-		add_or_unknown(t, d->oldest_comm);
+		format_add_or_unknown(t, d->oldest_comm);
 		text_addf(t, "[%" PRId32 "/%" PRId32 "]", d->oldest_pid, d->oldest_tid);
 	}
-	add_known(t, " ", d->oldest_path);
+	format_add_known(t, " ", d->oldest_path);
 }
 
 static void format_device(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
 	const struct record_device *d = &r->device;
 
-	add_time(t, r, opened_mono_ns);
+	format_add_time(t, r, opened_mono_ns);
 	text_add(t, d->final ? "disk    " : "NOTHING ENDS  ");
 	add_device(t, d->dev_name, d->dev_major, d->dev_minor);
 	if (d->no_completion_ns) {
@@ -416,13 +323,13 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 {
 	const struct record_io_by *b = &r->io_by;
 
-	add_time(t, r, opened_mono_ns);
+	format_add_time(t, r, opened_mono_ns);
 	text_add(t, "io by   ");
-	add_or_unknown(t, b->by);
+	format_add_or_unknown(t, b->by);
 	text_add(t, "  ");
 	add_device(t, b->dev_name, b->dev_major, b->dev_minor);
 	text_add(t, " ");
-	add_real(t, b->share_pct, "%");
+	format_add_real(t, b->share_pct, "%");
 	text_add(t, "  ");
 	if (*b->comm) {
 		record_add_printable(t, b->comm);
@@ -432,23 +339,23 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 		text_add(t, "]  ");
 	}
 	if (*b->path || b->inode) {
-		add_or_unknown(t, b->path);
+		format_add_or_unknown(t, b->path);
 		text_add(t, "  ");
 	}
 	if (b->cgroup_id && !*b->comm && !*b->unit)
 		text_addf(t, "cgroup %" PRIu64 "  ", b->cgroup_id);
 	add_moved(t, b->read_bytes, b->write_bytes);
 	text_addf(t, " in %" PRIu64 " requests", b->requests);
-	add_known(t, "  ", b->unit);
+	format_add_known(t, "  ", b->unit);
 	text_add(t, b->inferred ? "  inferred\n" : "\n");
 }
 
 static void format_kernel(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
-	add_time(t, r, opened_mono_ns);
+	format_add_time(t, r, opened_mono_ns);
 	text_add(t, "kernel  ");
-	add_or_unknown(t, r->kernel.level);
-	add_known(t, "  ", r->kernel.text);
+	format_add_or_unknown(t, r->kernel.level);
+	format_add_known(t, "  ", r->kernel.text);
 	text_add(t, "\n");
 }
 
@@ -460,15 +367,15 @@ static void add_sql_answer(struct text *t, const struct record_sql *q)
 			text_add(t, " for ");
 			record_add_duration(t, q->unanswered_ns);
 		}
-		add_known(t, "  ", q->error);
-		add_known(t, "; right would be: ", q->missing);
+		format_add_known(t, "  ", q->error);
+		format_add_known(t, "; right would be: ", q->missing);
 		return;
 	}
 	text_addf(t, "%" PRId64 " active, %" PRId64 " idle", q->active, q->idle);
 	if (q->left_out > 0)
 		text_addf(t, ", %" PRId64 " left out", q->left_out);
-	add_known(t, "  ", q->version);
-	add_known(t, " as ", q->account);
+	format_add_known(t, "  ", q->version);
+	format_add_known(t, " as ", q->account);
 }
 
 static void add_sql_thread(struct text *t, const struct record_sql *q)
@@ -478,7 +385,7 @@ static void add_sql_thread(struct text *t, const struct record_sql *q)
 		return;
 	}
 	text_add(t, "[no thread: ");
-	add_or_unknown(t, q->tid_reason);
+	format_add_or_unknown(t, q->tid_reason);
 	for (unsigned int i = 0; i < RECORD_CANDIDATES_MAX && q->candidates[i]; i++)
 		text_addf(t, "%s%" PRIu64, i ? " " : ", perhaps ", q->candidates[i]);
 	text_add(t, "]");
@@ -488,26 +395,26 @@ static void add_sql_session(struct text *t, const struct record_sql *q)
 {
 	record_add_duration(t, q->elapsed_ns);
 	text_add(t, "  ");
-	add_or_unknown(t, q->user);
-	add_known(t, "/", q->database);
+	format_add_or_unknown(t, q->user);
+	format_add_known(t, "/", q->database);
 	text_add(t, " ");
 	add_sql_thread(t, q);
 	if (q->background)
 		text_add(t, "  background");
-	add_known(t, "  ", q->command);
-	add_known(t, ", ", q->state);
-	add_known(t, "  ", q->text);
+	format_add_known(t, "  ", q->command);
+	format_add_known(t, ", ", q->state);
+	format_add_known(t, "  ", q->text);
 }
 
 static void format_sql(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
 	const struct record_sql *q = &r->sql;
 
-	add_time(t, r, opened_mono_ns);
+	format_add_time(t, r, opened_mono_ns);
 	text_add(t, "sql     ");
-	add_or_unknown(t, q->target);
+	format_add_or_unknown(t, q->target);
 	text_add(t, " ");
-	add_or_unknown(t, q->moment);
+	format_add_or_unknown(t, q->moment);
 	text_add(t, "  ");
 	if (q->connection_id)
 		add_sql_session(t, q);
@@ -521,20 +428,20 @@ static void format_verdict(const struct record *r, struct text *t)
 	const struct record_verdict *v = &r->verdict;
 
 	text_add(t, "verdict ");
-	add_or_unknown(t, v->class_name);
-	add_known(t, ", ", v->basis);
+	format_add_or_unknown(t, v->class_name);
+	format_add_known(t, ", ", v->basis);
 	text_add(t, "\n  ");
-	add_or_unknown(t, v->sentence);
+	format_add_or_unknown(t, v->sentence);
 	text_add(t, "\n");
 	for (uint32_t i = 0; i < v->parts_count && i < RECORD_PARTS_MAX; i++) {
 		const struct record_verdict_part *part = &v->parts[i];
 
 		text_add(t, "  ");
-		add_or_unknown(t, part->what);
+		format_add_or_unknown(t, part->what);
 		for (size_t len = strlen(part->what); len < 10; len++)
 			text_add(t, " ");
-		add_or_unknown(t, part->text);
-		add_known(t, "  ", part->basis);
+		format_add_or_unknown(t, part->text);
+		format_add_known(t, "  ", part->basis);
 		text_add(t, "\n");
 	}
 }
@@ -567,10 +474,10 @@ static void format_close(const struct record *r, struct text *t)
 	};
 
 	text_add(t, "incident ");
-	add_or_unknown(t, r->incident);
+	format_add_or_unknown(t, r->incident);
 	text_add(t, "\n  closed    after ");
 	record_add_duration(t, c->duration_ns);
-	add_known(t, ": ", c->reason);
+	format_add_known(t, ": ", c->reason);
 	text_addf(t, "\n  seen      %" PRIu64 " stalls, %" PRIu64 " stuck operations in %" PRIu64
 		" lines", c->stalls, c->stuck_threads, c->stuck_lines);
 	if (c->longest_ns) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The line of a record that says what was wrong, from what all others said. */
 #include "session/internal.h"
+#include "sql/sql.h"
 #include "verdict/verdict.h"
 
 void session_note_facts(struct session *s)
@@ -29,8 +30,38 @@ void session_note_facts(struct session *s)
 	}
 }
 
+/* A backend of PostgreSQL is a process: its load as a whole is that of its statement, too. */
+static bool find_statement(void *userdata, int32_t pid, int32_t tid,
+	struct verdict_statement *ret_statement)
+{
+	const struct session *s = userdata;
+	struct sql_session_view view;
+
+	if (!sql_find_thread(s->o.sql, tid ? tid : pid, &view))
+		return false;
+	text_copy(ret_statement->user, sizeof(ret_statement->user), view.user);
+	text_copy(ret_statement->database, sizeof(ret_statement->database), view.database);
+	text_copy(ret_statement->text, sizeof(ret_statement->text), view.text);
+	ret_statement->elapsed_ns = view.elapsed_ns;
+	return true;
+}
+
+static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
+{
+	const struct session *s = userdata;
+
+	return sql_count_others(s->o.sql, tid, ret_longest_ns);
+}
+
 void session_write_verdict(struct session *s)
 {
-	verdict_decide(&s->facts, NULL, &session_begin_line(s, RECORD_VERDICT)->verdict);
+	const struct verdict_sql sql = {
+		.userdata = s,
+		.find_statement = find_statement,
+		.count_others = count_others,
+	};
+
+	verdict_decide(&s->facts, s->o.sql ? &sql : NULL,
+		&session_begin_line(s, RECORD_VERDICT)->verdict);
 	session_write_line(s);
 }

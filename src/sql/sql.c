@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 
 /* The list of watched processes is made anew every 10 s, too. */
 #define DETECT_INTERVAL_NS (10 * NSEC_PER_SEC)
+/* Targets are asked each second when it matters; an answer is a little late now and then. */
+#define FRESH_NS (2 * NSEC_PER_SEC)
 /* Helpers that hang in the kernel although they were killed; more are left to init. */
 #define ORPHANS_MAX 16
 
@@ -231,18 +234,67 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 	};
 }
 
+static bool find_longer(const struct sql_snapshot *snapshot, int32_t tid, bool found,
+	struct sql_session_view *view)
+{
+	struct sql_session_view other;
+
+	if (!snapshot || !sql_snapshot_find_thread(snapshot, tid, &other))
+		return found;
+	if (!found || other.elapsed_ns > view->elapsed_ns)
+		*view = other;
+	return true;
+}
+
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view)
 {
-	for (unsigned int i = 0; i < sql->count; i++) {
-		const struct sql_snapshot *s = of_incident(sql, sql->targets[i]->current);
+	bool found = false;
 
-		if (s && sql_snapshot_find_thread(s, tid, ret_view))
-			return true;
+	for (unsigned int i = 0; i < sql->count && tid > 0; i++) {
+		const struct sql_target *t = sql->targets[i];
+
+		found = find_longer(of_incident(sql, t->current), tid, found, ret_view);
+		found = find_longer(of_incident(sql, t->worst), tid, found, ret_view);
 	}
+	return found;
+}
+
+uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
+{
+	uint64_t longest_ns = 0;
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < sql->count; i++) {
+		const struct sql_snapshot *s = of_incident(sql, sql->targets[i]->worst);
+
+		for (uint32_t row = 0; s && row < s->count; row++) {
+			const struct sql_row *r = &s->rows[row];
+
+			if (r->background || r->leader_pid || (tid && r->tid == tid))
+				continue;
+			count++;
+			if (r->elapsed_ns > longest_ns)
+				longest_ns = r->elapsed_ns;
+		}
+	}
+	*ret_longest_ns = longest_ns;
+	return count;
+}
+
+static bool is_in_state(const struct sql_snapshot *snapshot, uint32_t row,
+	const struct config_list *states)
+{
+	struct sql_session_view view;
+
+	sql_snapshot_view(snapshot, row, &view);
+	for (unsigned int i = 0; i < states->count && !view.background; i++)
+		if (fnmatch(states->items[i], view.state, 0) == 0)
+			return true;
 	return false;
 }
 
-void sql_get_activity(const struct sql *sql, struct sql_activity *ret_activity)
+void sql_get_activity(const struct sql *sql, const struct config_list *states,
+	struct sql_activity *ret_activity)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct sql_activity activity = { 0 };
@@ -253,12 +305,15 @@ void sql_get_activity(const struct sql *sql, struct sql_activity *ret_activity)
 
 		if (unanswered_ns > activity.unanswered_ns)
 			activity.unanswered_ns = unanswered_ns;
-		if (!t->current->asked_ns)
+		activity.present |= unanswered_ns > 0;
+		if (!t->current->asked_ns || now_ns - t->current->answered_ns > FRESH_NS)
 			continue;
 		activity.present = true;
 		activity.active += t->current->active;
 		if (t->current->longest_ns > activity.longest_ns)
 			activity.longest_ns = t->current->longest_ns;
+		for (uint32_t row = 0; row < t->current->count; row++)
+			activity.in_state += is_in_state(t->current, row, states);
 	}
 	*ret_activity = activity;
 }

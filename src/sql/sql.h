@@ -74,20 +74,31 @@ unsigned int sql_targets_count(const struct sql *sql);
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
 
 /*
- * The statement that the newest answers of this incident have for a thread; ret_view is valid until
- * the loop runs again. False: none of them does.
+ * The statement of a thread in the answers of this incident, the newest and the worst: the one that ran
+ * longer. ret_view is valid until the loop runs again. False: none of them has the thread.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
 
-/* All targets together, of their newest answers. */
+/*
+ * All targets together, of answers that are at most so old: two seconds, so that what is judged each
+ * second is what was true then. States are shell patterns.
+ */
 struct sql_activity {
-	bool present; /* a target has answered once */
+	bool present; /* there is such an answer, or one is missing */
 	uint32_t active;
+	uint32_t in_state;
 	uint64_t longest_ns;
 	uint64_t unanswered_ns;
 };
 
-void sql_get_activity(const struct sql *sql, struct sql_activity *ret_activity);
+void sql_get_activity(const struct sql *sql, const struct config_list *states,
+	struct sql_activity *ret_activity);
+
+/*
+ * Client statements of the worst moment of this incident but for that of one thread (0: all), and the
+ * longest of them.
+ */
+uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
 
 /* "connected to 10.11.6-MariaDB as iostall@localhost", or why not. */
 void sql_describe_target(const struct sql *sql, unsigned int index, struct text *out);

@@ -288,12 +288,11 @@ static void add_statement(struct text *t, const struct verdict_statement *s, boo
 
 static void add_victims(const struct verdict_finding *v, const struct verdict_sql *sql, struct text *t)
 {
-	if (sql && sql->summary.others > 0) {
-		text_add(t, "; ");
-		add_count(t, sql->summary.others, "other statement waited", "other statements waited");
-		text_add(t, " up to ");
-		record_add_duration(t, sql->summary.longest_ns);
-	} else if (v->victims > 0) {
+	uint64_t longest_ns = 0;
+	int32_t tid = v->culprit ? v->culprit->who.tid : 0;
+	uint32_t others = sql ? sql->count_others(sql->userdata, tid, &longest_ns) : 0;
+
+	if (v->victims > 0) {
 		text_add(t, "; ");
 		if (v->culprit)
 			add_count(t, v->victims, "other thread waited", "other threads waited");
@@ -301,6 +300,13 @@ static void add_victims(const struct verdict_finding *v, const struct verdict_sq
 			add_count(t, v->victims, "thread waited", "threads waited");
 		text_add(t, " up to ");
 		record_add_duration(t, v->victims_longest_ns);
+	}
+	/* Most of them sleep within the database, behind the threads above, which no probe sees. */
+	if (others > 0) {
+		text_add(t, "; ");
+		add_count(t, others, "other statement under way", "other statements under way");
+		text_add(t, " for up to ");
+		record_add_duration(t, longest_ns);
 	}
 }
 
@@ -495,7 +501,7 @@ static bool find_statement(const struct verdict_finding *v, const struct verdict
 {
 	const struct verdict_load *c = v->culprit;
 
-	return sql && sql->find_statement && c && !c->inferred &&
+	return sql && c && !c->inferred &&
 		sql->find_statement(sql->userdata, c->who.pid,
 			v->culprit_by == VERDICT_BY_THREAD ? c->who.tid : 0, ret_statement);
 }

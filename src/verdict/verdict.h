@@ -21,18 +21,13 @@ struct verdict_statement {
 	uint64_t elapsed_ns;
 };
 
-/* Statements that were waiting beside the culprit's. */
-struct verdict_statements_summary {
-	uint32_t others;
-	uint64_t longest_ns;
-};
-
 /* Where statements are asked for. */
 struct verdict_sql {
-	/* False: none is known of that thread. NULL: there is no database to ask. */
+	/* False: none is known of that thread; tid 0: of that process. */
 	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret);
+	/* Statements under way at the worst moment beside the culprit's (tid 0: there is none). */
+	uint32_t (*count_others)(void *userdata, int32_t tid, uint64_t *ret_longest_ns);
 	void *userdata;
-	struct verdict_statements_summary summary;
 };
 
 /* sql may be NULL. */

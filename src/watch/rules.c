@@ -378,6 +378,15 @@ unsigned int rules_holding(const struct rules *rules)
 	return count_active(rules, true);
 }
 
+bool rules_doubt_database(const struct rules *rules)
+{
+	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
+		if (rule_kinds[rule].scope == RULES_SCOPE_database &&
+			rules->states[rule][0].over_samples > 0)
+			return true;
+	return false;
+}
+
 bool rules_first_active(const struct rules *rules, const struct watch *watch,
 	struct rules_firing *ret_firing)
 {

@@ -72,6 +72,9 @@ unsigned int rules_active(const struct rules *rules);
 /* Of them those that keep an incident open; 0: it is over. */
 unsigned int rules_holding(const struct rules *rules);
 
+/* Whether a rule over databases is over its threshold, be it not yet for long enough. */
+bool rules_doubt_database(const struct rules *rules);
+
 /*
  * One of them as if it fired now, for what outlasts an incident and its cooldown, and for what fired
  * when none could be opened; false: none is. What fires once is passed over when it has been settled.

@@ -384,7 +384,9 @@ static void test_fires_once(void **state)
 	struct rules_firing firing;
 
 	rig_enable(&rig, CONFIG_RULE_sql_active);
+	assert_false(rules_doubt_database(rig.rules));
 	assert_int_equal(sql_step(&rig, &many) + sql_step(&rig, &many), 0);
+	assert_true(rules_doubt_database(rig.rules));
 	assert_int_equal(sql_step(&rig, &many), 1);
 	assert_int_equal(rig.firings[0].scope, RULES_SCOPE_database);
 	assert_string_equal(rig.firings[0].unit, "statements");

@@ -162,14 +162,16 @@ static void test_answer(void **state)
 static void test_worst(void **state)
 {
 	struct fixture f;
+	static const struct config_list states = { .count = 1, .items = { "Sending?d*" } };
 	struct sql_activity activity;
 
 	(void)state;
 	setup_with(&f, "sql.good");
 	run_until(&f, has_worst);
-	sql_get_activity(f.sql, &activity);
+	sql_get_activity(f.sql, &states, &activity);
 	assert_true(activity.present);
 	assert_int_equal(activity.active, 3);
+	assert_int_equal(activity.in_state, 3);
 	assert_int_equal(activity.longest_ns, 3 * NSEC_PER_SEC);
 	/* What came before an incident is none of its evidence. */
 	sql_begin_incident(f.sql);

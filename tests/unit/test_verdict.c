@@ -133,21 +133,30 @@ static bool find_scan(void *userdata, int32_t pid, int32_t tid, struct verdict_s
 	return true;
 }
 
+static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
+{
+	(void)userdata;
+	assert_true(tid == 2225 || tid == 0);
+	*ret_longest_ns = 12 * NSEC_PER_SEC;
+	return 14;
+}
+
 static void test_a_statement_stays_out_of_the_logs_of_others(void **state)
 {
 	const struct verdict_sql sql = { .find_statement = find_scan,
-		.summary = { .others = 14, .longest_ns = 12 * NSEC_PER_SEC } };
+		.count_others = count_others };
 	struct fixture *x = *state;
 
 	scan(x);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
 		"queue 64): 92 % of 204.0 MiB read by mariadbd tid 2225, big/t.ibd, app@localhost "
-		"\"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s; 14 other statements waited up to "
-		"12.00 s");
+		"\"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s; 2 other threads waited up "
+		"to 12.00 s; 14 other statements under way for up to 12.00 s");
 	assert_string_equal(x->v.message, "device sdb saturated (util 100 %, r_await 300 ms, queue 64): "
 		"92 % of 204.0 MiB read by mariadbd tid 2225, big/t.ibd, app@localhost, a statement running "
-		"31.00 s; 14 other statements waited up to 12.00 s");
+		"31.00 s; 2 other threads waited up to 12.00 s; 14 other statements under way for up to "
+		"12.00 s");
 	assert_string_equal(part(x, "statement")->text,
 		"app@localhost \"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s");
 }
@@ -165,7 +174,8 @@ static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_
 /* A device that is slow by itself is no statement's doing. */
 static void test_only_the_load_is_a_statement(void **state)
 {
-	const struct verdict_sql sql = { .find_statement = find_never };
+	const struct verdict_sql sql = { .find_statement = find_never,
+		.count_others = count_others };
 	struct fixture *x = *state;
 
 	samples(x, &slow_sdb, 5);

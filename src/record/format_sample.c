@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A `sample` line for people. */
+#include <inttypes.h>
+
+#include "record/format.h"
+
+static void format_pressure(struct text *t, const char *name, const struct watch_psi *psi)
+{
+	if (!psi->present)
+		return;
+	text_addf(t, "  %s ", name);
+	format_add_real(t, psi->some_pct, "/");
+	format_add_real(t, psi->full_pct, "%");
+}
+
+static void format_disk(const struct watch_disk *d, struct text *t)
+{
+	format_add_known(t, "  | ", *d->name ? d->name : "?");
+	text_add(t, " util ");
+	format_add_real(t, d->util_pct, "%");
+	text_addf(t, " in-flight %" PRIu64 " r/w await ", d->inflight);
+	format_add_real(t, d->read_await_ms, "/");
+	format_add_real(t, d->write_await_ms, " ms");
+	if (d->no_completion_ns) {
+		text_add(t, " nothing finished for ");
+		record_add_duration(t, d->no_completion_ns);
+	}
+}
+
+/* So full that it may be why. */
+#define FULL_SHOWN_PCT 90
+
+static void format_filesystem(const struct watch_filesystem *fs, struct text *t)
+{
+	if (!(fs->used_pct >= FULL_SHOWN_PCT) && !(fs->inodes_pct >= FULL_SHOWN_PCT))
+		return;
+	format_add_known(t, "  | ", *fs->mount ? fs->mount : "?");
+	text_add(t, " full ");
+	format_add_real(t, fs->used_pct, "%");
+	text_addf(t, ", %.1f MiB free, inodes ", (double)fs->free_bytes / (1 << 20));
+	format_add_real(t, fs->inodes_pct, "%");
+}
+
+static void format_cgroup(const struct watch_cgroup *c, struct text *t)
+{
+	if (!(c->used_pct >= FULL_SHOWN_PCT))
+		return;
+	format_add_known(t, "  | ", *c->path ? c->path : "?");
+	text_add(t, " memory ");
+	format_add_real(t, c->used_pct, "%");
+	text_addf(t, " of %.1f MiB", (double)c->limit_bytes / (1 << 20));
+}
+
+static void format_limits(const struct watch_limits *l, struct text *t)
+{
+	for (uint32_t i = 0; i < l->filesystems_count && i < WATCH_LIMITS_FILESYSTEMS_MAX; i++)
+		format_filesystem(&l->filesystems[i], t);
+	for (uint32_t i = 0; i < l->cgroups_count && i < WATCH_LIMITS_CGROUPS_MAX; i++)
+		format_cgroup(&l->cgroups[i], t);
+}
+
+static void format_sample_sql(const struct watch_sql *sql, struct text *t)
+{
+	if (!sql->present)
+		return;
+	text_addf(t, "  sql %" PRIu32 " active, longest ", sql->active);
+	format_add_real(t, sql->longest_s, " s");
+	if (sql->unanswered_s > 0) {
+		text_add(t, ", no answer for ");
+		format_add_real(t, sql->unanswered_s, " s");
+	}
+}
+
+static bool disk_is_idle(const struct watch_disk *d)
+{
+	return d->inflight == 0 && !(d->util_pct > 0) && d->read_bytes == 0 && d->write_bytes == 0;
+}
+
+void format_sample(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	const struct watch_sample *s = &r->sample.sample;
+
+	format_add_time(t, r, opened_mono_ns);
+	text_add(t, "sample  iowait ");
+	format_add_real(t, s->iowait_pct, "%");
+	text_add(t, " busy ");
+	format_add_real(t, s->busy_pct, "%");
+	format_pressure(t, "psi io", &s->psi_io);
+	format_pressure(t, "memory", &s->psi_memory);
+	text_addf(t, "  blocked %" PRIu64, s->procs_blocked);
+	if (s->threads.blocked)
+		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
+	format_sample_sql(&s->sql, t);
+	format_limits(&r->sample.limits, t);
+	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
+		if (!disk_is_idle(&s->disks[i]))
+			format_disk(&s->disks[i], t);
+	text_add(t, "\n");
+}
