@@ -104,6 +104,13 @@ struct config {
 	} watch;
 	struct config_rule rules[CONFIG_RULE_COUNT];
 	struct {
+		char connect[128]; /* "unix:/path" or "ADDRESS:PORT"; empty: none */
+		bool greeting;	   /* the server speaks first */
+		char command[256]; /* a program; empty: none */
+		uint64_t interval_ns; /* 5s */
+		uint64_t timeout_ns;  /* 2s; at most interval */
+	} health;
+	struct {
 		enum config_backend backend;
 		uint64_t min_stall_ns; /* 100ms; 1ms to 60s */
 		struct config_list process; /* same forms as watch.process; empty: every process */

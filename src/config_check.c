@@ -17,6 +17,7 @@ static const struct relation relations[] = {
 #include "watch/rules.def"
 #undef RULE
 	{ "watch", "interval", "watch", "history", true },
+	{ "health", "timeout", "health", "interval", false },
 	/* Otherwise an incident would end before anything could be called a stall. */
 	{ "trace", "min_stall", "incident", "max_time", false },
 	{ "incident", "clear_time", "incident", "max_time", false },

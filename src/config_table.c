@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "util/address.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/parse.h"
@@ -96,6 +97,15 @@ static const char *check_mount_pattern(const char *item)
 	return item[0] == '/' || item[0] == '*' ? NULL : "is not a pattern of absolute paths";
 }
 
+static const char *check_address(const char *item)
+{
+	struct sockaddr_storage address;
+	socklen_t size;
+
+	return address_parse(item, &address, &size) < 0 ?
+		"is neither unix:/PATH nor a numeric ADDRESS:PORT" : NULL;
+}
+
 static const char *check_device(const char *item)
 {
 	const char *colon = strchr(item, ':');
@@ -170,6 +180,24 @@ const struct config_setting config_settings[] = {
 	  .help = "After it ended, the rule does not fire again for this long." },
 #include "watch/rules.def"
 #undef RULE
+
+	{ "health", "connect", CONFIG_TYPE_TEXT, TEXT_FIELD(health.connect),
+	  .check_item = check_address, .standard = "", .example = "unix:/run/mysqld/mysqld.sock",
+	  .help = "A socket to connect to: unix:/PATH, or a numeric ADDRESS:PORT, for which the "
+		  "service needs the drop-in that iostalld(8) shows." },
+	{ "health", "greeting", CONFIG_TYPE_BOOL, FIELD(health.greeting), .standard = "no",
+	  .help = "Whether the server must also say something after that, as MariaDB and MySQL do "
+		  "by themselves: the kernel takes a connection for a server that hangs." },
+	{ "health", "command", CONFIG_TYPE_PATH, TEXT_FIELD(health.command),
+	  .standard = "", .example = "/usr/local/lib/check-database",
+	  .help = "A program instead, which goes before connect. It is started ahead and kept; for "
+		  "each check it reads a line \"check\" from its standard input and answers with a "
+		  "line \"ok\". It has no capabilities." },
+	{ "health", "interval", CONFIG_TYPE_DURATION, FIELD(health.interval_ns),
+	  .min = SEC(1), .max = HOUR(1), .standard = "5s", .help = "Time between two checks." },
+	{ "health", "timeout", CONFIG_TYPE_DURATION, FIELD(health.timeout_ns),
+	  .min = MSEC(10), .max = SEC(60), .standard = "2s",
+	  .help = "A check without an answer for this long has failed. Never over interval." },
 
 	{ "trace", "backend", CONFIG_TYPE_CHOICE, FIELD(trace.backend), .choices = backends,
 	  .standard = "auto",
@@ -289,6 +317,7 @@ const struct config_section config_sections[] = {
 	{ "rule." #name, "rule", "Value (" #scope ", " unit_ "): " help_ "." },
 #include "watch/rules.def"
 #undef RULE
+	{ "health", NULL, "A check of your own, which the rule health judges." },
 	{ "trace", NULL, "What is recorded once the probes are armed." },
 #define PROBE(name, help_) { "probe." #name, "probe", "Sees " help_ "." },
 #include "probes/probes.def"

@@ -17,6 +17,7 @@
 #include "cli/exit.h"
 #include "control.h"
 #include "enrich/enrich.h"
+#include "health.h"
 #include "loop.h"
 #include "probes/set.h"
 #include "session/session.h"
@@ -48,6 +49,7 @@ struct daemon {
 	struct rules *rules;
 	struct enrich *enrich;
 	struct sql *sql;
+	struct health *health; /* NULL: none is configured */
 	struct session *session;
 	struct control *control;
 	struct pump *log_pump; /* before a standard error that is a file */
@@ -120,6 +122,7 @@ static int take_over(struct daemon *d, struct config *config)
 		log_warning("not every database will be asked: %s", strerror(-r));
 	rules_reload(d->rules, config->rules);
 	enrich_reload_users(d->enrich);
+	health_replace(&d->health, d->loop, d->config, config);
 	loop_set_timer(d->sample_timer, config->watch.interval_ns, config->watch.interval_ns);
 	log_what_needs_restart(d->config, config);
 	free(d->config);
@@ -206,6 +209,7 @@ static void on_sample(void *userdata, uint64_t expirations)
 	if (d->reload_wanted && !session_is_busy(d))
 		reload(d);
 	note_databases(d);
+	health_tell(d->health, d->watch, session_is_busy(d));
 	r = watch_take_sample(d->watch, session_is_busy(d));
 	if (r < 0)
 		log_warning("no sample: %s", strerror(-r));
@@ -502,6 +506,7 @@ static int start(struct daemon *d)
 	if (code == EXIT_CODE_OK) {
 		start_sql(d);
 		code = start_session(d);
+		health_replace(&d->health, d->loop, NULL, d->config);
 	}
 	return code;
 }
@@ -586,6 +591,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 		lock_memory();
 		run(&d);
 	}
+	health_free(d.health);
 	control_free(d.control);
 	session_free(d.session);
 	sql_free(d.sql);

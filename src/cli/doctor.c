@@ -17,6 +17,8 @@
 #include "control.h"
 #include "loop.h"
 #include "enrich/symbols.h"
+#include "health.h"
+#include "loop.h"
 #include "probes/set.h"
 #include "snapshot/thread.h"
 #include "sql/sql.h"
@@ -207,6 +209,44 @@ static void check_filesystems(struct doctor *d)
 	if (table->left_out)
 		report(d, "trigger", "filesystem", DEGRADED, "%u more are beyond the table",
 			table->left_out);
+}
+
+struct health_check {
+	struct loop *loop;
+	int result;
+};
+
+static void on_health(void *userdata, int result)
+{
+	struct health_check *check = userdata;
+
+	check->result = result;
+	loop_stop(check->loop);
+}
+
+/* One check, as the daemon does it; it ends with health.timeout. */
+static void check_health(struct doctor *d)
+{
+	struct health_check check = { .result = -ENOMEM };
+	struct health *health = NULL;
+	int r = loop_new(&check.loop);
+
+	if (r == 0)
+		r = health_new(check.loop, d->config, &health);
+	if (r == 0 && health) {
+		health_set_callback(health, on_health, &check);
+		loop_run(check.loop);
+		r = check.result;
+	}
+	if (r == 0 && !health)
+		report(d, "trigger", "health", WORKS, "health.connect and health.command name none");
+	else if (r == 0)
+		report(d, "trigger", "health", WORKS, "%s answers", health_target(health));
+	else
+		report(d, "trigger", "health", DEGRADED, "%s: %s", health_target(health),
+			health_describe(r));
+	health_free(health);
+	loop_free(check.loop);
 }
 
 static void check_probe(struct doctor *d, const struct probe *probe, bool enabled)
@@ -466,6 +506,7 @@ static int run(const struct options *o)
 	check_rules(&d);
 	check_processes(&d);
 	check_filesystems(&d);
+	check_health(&d);
 	can_arm = check_probes(&d);
 	check_snapshot(&d);
 	can_record = check_directory(&d, "spool", config->record.spool_dir, true);

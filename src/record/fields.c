@@ -116,6 +116,13 @@ static const struct field cgroup_fields[] = {
 	END,
 };
 
+static const struct field health_fields[] = {
+	FIELD(REAL, struct watch_health, failing_s, "failing_s"),
+	FIELD(REAL, struct watch_health, answer_ms, "answer_ms"),
+	END,
+};
+_Static_assert(offsetof(struct watch_health, present) == 0, "FIELD_OPTIONAL looks there");
+
 static const struct field sample_sql_fields[] = {
 	FIELD(U32, struct watch_sql, active, "active"),
 	FIELD(REAL, struct watch_sql, longest_s, "longest_s"),
@@ -160,6 +167,7 @@ static const struct field sample_fields[] = {
 		"file_systems", filesystem_fields),
 	ARRAY(struct record, sample.limits.cgroups, sample.limits.cgroups_count, "cgroups",
 		cgroup_fields),
+	OBJECT(OPTIONAL, struct record, sample.sample.health, "health", health_fields),
 	OBJECT(OPTIONAL, struct record, sample.sample.sql, "sql", sample_sql_fields),
 	END,
 };

@@ -71,6 +71,14 @@ static void format_sample_sql(const struct watch_sql *sql, struct text *t)
 	}
 }
 
+static void format_health(const struct watch_health *health, struct text *t)
+{
+	if (!health->present || !(health->failing_s > 0))
+		return;
+	text_add(t, "  health no answer for ");
+	format_add_real(t, health->failing_s, " s");
+}
+
 static bool disk_is_idle(const struct watch_disk *d)
 {
 	return d->inflight == 0 && !(d->util_pct > 0) && d->read_bytes == 0 && d->write_bytes == 0;
@@ -90,6 +98,7 @@ void format_sample(const struct record *r, uint64_t opened_mono_ns, struct text 
 	text_addf(t, "  blocked %" PRIu64, s->procs_blocked);
 	if (s->threads.blocked)
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
+	format_health(&s->health, t);
 	format_sample_sql(&s->sql, t);
 	format_limits(&r->sample.limits, t);
 	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)

@@ -17,6 +17,7 @@ struct subject {
 	const struct watch_disk *disk;
 	const struct watch_filesystem *filesystem;
 	const struct watch_cgroup *cgroup;
+	const char *service;
 };
 
 /* A rule over one subject. */
@@ -45,6 +46,7 @@ static const struct scope_kind {
 	[RULES_SCOPE_process] = { 1, false, true },
 	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false },
 	[RULES_SCOPE_cgroup] = { WATCH_CGROUPS_MAX, true, false },
+	[RULES_SCOPE_service] = { 1, true, true },
 	[RULES_SCOPE_database] = { 1, true, true },
 };
 
@@ -123,6 +125,12 @@ static bool value_memory_growth(const struct subject *s, double *ret_value)
 {
 	*ret_value = s->cgroup->growth_pct;
 	return true;
+}
+
+static bool value_health(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->health.failing_s;
+	return s->sample->health.present;
 }
 
 static bool value_sql_longest(const struct subject *s, double *ret_value)
@@ -252,6 +260,9 @@ static bool subject_get(const struct watch *watch, const struct watch_sample *sa
 	case RULES_SCOPE_cgroup:
 		ret_subject->cgroup = watch_cgroup_in_slot(watch, slot, ret_serial);
 		return ret_subject->cgroup != NULL;
+	case RULES_SCOPE_service:
+		ret_subject->service = watch_health_target(watch);
+		return sample->health.present;
 	default:
 		return true;
 	}
@@ -277,6 +288,8 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 		text_copy(firing->subject, sizeof(firing->subject), subject->filesystem->mount);
 	if (subject->cgroup)
 		text_copy(firing->subject, sizeof(firing->subject), subject->cgroup->path);
+	if (subject->service)
+		text_copy(firing->subject, sizeof(firing->subject), subject->service);
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;

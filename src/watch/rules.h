@@ -26,6 +26,7 @@ enum rules_scope {
 	/* These two do not keep an incident open either: no other one would end before its time. */
 	RULES_SCOPE_filesystem,
 	RULES_SCOPE_cgroup,
+	RULES_SCOPE_service,
 	RULES_SCOPE_database,
 };
 

@@ -59,6 +59,13 @@ struct watch_sql {
 	double unanswered_s; /* how long a question has been open; 0: none is */
 };
 
+/* The user's own check, see health.h; filled from outside, see watch_set_health(). */
+struct watch_health {
+	bool present;	  /* else there is none */
+	double failing_s; /* no answer since then; 0: the last check was good; NAN: none was so far */
+	double answer_ms; /* how long the last good one took */
+};
+
 struct watch_filesystem {
 	char mount[WATCH_MOUNT_SIZE]; /* where; of a longer path "..." and its end */
 	uint32_t major;
@@ -103,6 +110,7 @@ struct watch_sample {
 	struct watch_psi psi_cpu;
 	struct watch_threads threads;
 	struct watch_sql sql;
+	struct watch_health health;
 	uint32_t disks_count;
 	uint32_t disks_left_out; /* judged by the rules, but not kept here */
 	struct watch_disk disks[WATCH_SAMPLE_DISKS_MAX];

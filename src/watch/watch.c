@@ -10,6 +10,7 @@
 #include "util/cleanup.h"
 #include "util/file.h"
 #include "util/log.h"
+#include "util/text.h"
 #include "watch/cgroups.h"
 #include "watch/disks.h"
 #include "watch/filesystems.h"
@@ -72,6 +73,8 @@ struct watch {
 	struct cgroups cgroups;
 	struct watch_limits limits;
 	struct watch_sql sql;
+	struct watch_health health;
+	char health_target[WATCH_SUBJECT_SIZE];
 	char buf[READ_BUFFER_SIZE];
 };
 
@@ -407,6 +410,7 @@ int watch_take_sample(struct watch *w, bool armed)
 	cgroups_update(&w->cgroups, now_ns, w->buf, sizeof(w->buf));
 	cgroups_fill_limits(&w->cgroups, &w->limits);
 	s.sql = w->sql;
+	s.health = w->health;
 	log_left_out(w);
 
 	h->newest = (h->newest + 1) % h->size;
@@ -419,6 +423,17 @@ int watch_take_sample(struct watch *w, bool armed)
 void watch_set_sql(struct watch *w, const struct watch_sql *sql)
 {
 	w->sql = *sql;
+}
+
+void watch_set_health(struct watch *w, const struct watch_health *health, const char *target)
+{
+	w->health = *health;
+	text_copy(w->health_target, sizeof(w->health_target), target);
+}
+
+const char *watch_health_target(const struct watch *w)
+{
+	return w->health_target;
 }
 
 const struct watch_sample *watch_last(const struct watch *w)

@@ -70,6 +70,12 @@ int watch_take_sample(struct watch *watch, bool armed);
 /* What the next samples say of the databases, until it is said anew; nothing before the first time. */
 void watch_set_sql(struct watch *watch, const struct watch_sql *sql);
 
+/* What the next sample says of the check of [health]. The target is copied. */
+void watch_set_health(
+	struct watch *watch, const struct watch_health *health, const char *target);
+/* "": there is none. */
+const char *watch_health_target(const struct watch *watch);
+
 /* The newest sample; NULL before the first. Valid until the next is taken. */
 const struct watch_sample *watch_last(const struct watch *watch);
 

@@ -45,7 +45,7 @@ live_init()
 		--set incident.max_time=10m)
 	# What the host does beside the test fires nothing; a later --set enables a rule again.
 	for rule in iowait iowait_cpus utilisation await hung psi_io_full psi_io_some blocked \
-		space inodes memory memory_growth sql_longest sql_active sql_state sql_unanswered; do
+		space inodes memory memory_growth health sql_longest sql_active sql_state sql_unanswered; do
 		LIVE_SET+=(--set "rule.$rule.enabled=no")
 	done
 	live_choose_probes

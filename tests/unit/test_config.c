@@ -92,11 +92,11 @@ static const struct error_case text_errors[] = {
 #undef PROBE
 	},
 	{ "[zzzzzzzz]\n",
-	  "x.conf:1: [zzzzzzzz] is not a known section; right would be [watch], [rule.NAME], "
+	  "x.conf:1: [zzzzzzzz] is not a known section; right would be [watch], [rule.NAME], [health], "
 	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [sql], "
 	  "[sql.NAME], [control]" },
 	{ "[]\n",
-	  "x.conf:1: [] is not a known section; right would be [watch], [rule.NAME], "
+	  "x.conf:1: [] is not a known section; right would be [watch], [rule.NAME], [health], "
 	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [sql], "
 	  "[sql.NAME], [control]" },
 	{ "[watch\n",

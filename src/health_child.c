@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "health_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+
+static const char question[] = "check\n";
+
+/* Between fork and exec: only what is safe there. It may run for years, as the daemon does. */
+__attribute__((noreturn)) static void become(const char *program, int fd, pid_t parent)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+	sigset_t empty;
+	int oom_fd;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(127);
+	sigemptyset(&empty);
+	sigprocmask(SIG_SETMASK, &empty, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	/* The daemon's own place among those that are killed last. */
+	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (oom_fd >= 0 && write(oom_fd, "0", 1) < 0)
+		oom_fd = -1;
+	/* Root would get all of them back by exec. */
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		syscall(SYS_capset, &header, none) < 0 || dup2(fd, STDIN_FILENO) < 0 ||
+		dup2(fd, STDOUT_FILENO) < 0)
+		_exit(127);
+	execl(program, program, (char *)NULL);
+	_exit(127);
+}
+
+int health_child_start(struct health_child *child, const char *program)
+{
+	pid_t parent = getpid(), pid;
+	int fds[2];
+
+	if (access(program, X_OK) < 0)
+		return -errno;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0)
+		become(program, fds[1], parent);
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return -errno;
+	}
+	*child = (struct health_child){ .pid = pid, .fd = fds[0] };
+	return 0;
+}
+
+void health_child_kill(struct health_child *child)
+{
+	child->fd = close_fd(child->fd);
+	child->owes = false;
+	if (child->pid > 0)
+		kill(child->pid, SIGKILL);
+}
+
+bool health_child_is_gone(struct health_child *child)
+{
+	if (child->pid > 0 && waitpid(child->pid, NULL, WNOHANG) == 0)
+		return false;
+	*child = HEALTH_CHILD_NONE;
+	return true;
+}
+
+int health_child_ask(struct health_child *child)
+{
+	ssize_t n;
+
+	if (child->fd < 0)
+		return -EPIPE;
+	n = send(child->fd, question, strlen(question), MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0)
+		return -errno;
+	child->owes = true;
+	return 0;
+}
+
+/* A line that is too long is no "ok", and neither is what stands behind its beginning. */
+static bool take_line(struct health_child *child, bool *ret_ok)
+{
+	char *newline = memchr(child->answer, '\n', child->len);
+	size_t len;
+
+	if (!newline && child->len < sizeof(child->answer))
+		return false;
+	len = newline ? (size_t)(newline - child->answer) : child->len;
+	*ret_ok = newline && len == 2 && memcmp(child->answer, "ok", 2) == 0;
+	len += newline ? 1 : 0;
+	child->len -= len;
+	memmove(child->answer, child->answer + len, child->len);
+	child->owes = false;
+	return true;
+}
+
+int health_child_read(struct health_child *child, bool *ret_ok)
+{
+	ssize_t n;
+
+	if (child->fd < 0)
+		return -EPIPE;
+	if (take_line(child, ret_ok))
+		return 1;
+	n = recv(child->fd, child->answer + child->len, sizeof(child->answer) - child->len,
+		MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return -EPIPE;
+	child->len += (size_t)n;
+	return take_line(child, ret_ok) ? 1 : 0;
+}
