@@ -332,29 +332,36 @@ void verdict_note_device(struct verdict_facts *f, const struct record_device *de
 	d->device_time = device->device;
 }
 
-void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
+/* The lines of a kind come with the most bytes first: true for that one. */
+static bool note_load(struct verdict_load *load, const struct record_io_by *by)
 {
-	static const char *const names[VERDICT_BY_COUNT] = {
-		[VERDICT_BY_PROCESS] = "process",
-		[VERDICT_BY_THREAD] = "thread",
-		[VERDICT_BY_FILE] = "file",
-	};
-	int i = find_device(f, by->dev_major, by->dev_minor);
-	struct verdict_load *load = NULL;
-
-	for (unsigned int kind = 0; i >= 0 && kind < VERDICT_BY_COUNT; kind++)
-		if (strcmp(by->by, names[kind]) == 0)
-			load = &f->devices[i].load[kind];
-	/* The lines of a kind come with the most bytes first. */
-	if (!load || load->count++ > 0)
-		return;
+	if (load->count++ > 0)
+		return false;
 	set_who(&load->who, by->pid, by->tid, by->comm);
-	if (load == &f->devices[i].load[VERDICT_BY_FILE])
-		set_path(f->devices[i].file, by->path);
 	load->requests = by->requests;
 	load->bytes = by->bytes;
 	load->share_pct = by->share_pct;
 	load->inferred = by->inferred;
+	return true;
+}
+
+void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
+{
+	int i = find_device(f, by->dev_major, by->dev_minor);
+	struct verdict_load *load;
+
+	if (i < 0)
+		return;
+	load = f->devices[i].load;
+	if (strcmp(by->by, "process") == 0) {
+		note_load(&load[VERDICT_BY_PROCESS], by);
+		if (!by->inferred)
+			note_load(&load[VERDICT_BY_PROGRAM], by);
+	} else if (strcmp(by->by, "thread") == 0) {
+		note_load(&load[VERDICT_BY_THREAD], by);
+	} else if (strcmp(by->by, "file") == 0 && note_load(&load[VERDICT_BY_FILE], by)) {
+		set_path(f->devices[i].file, by->path);
+	}
 }
 
 void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *line)

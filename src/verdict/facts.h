@@ -33,6 +33,7 @@ enum verdict_wait {
 
 enum verdict_by {
 	VERDICT_BY_PROCESS,
+	VERDICT_BY_PROGRAM, /* the first process that is not the kernel's */
 	VERDICT_BY_THREAD,
 	VERDICT_BY_FILE,
 	VERDICT_BY_COUNT,

@@ -233,6 +233,7 @@ static void add_culprit(const struct verdict_finding *v, struct text *t)
 {
 	const struct verdict_device *d = v->device;
 	const struct verdict_load *c = v->culprit;
+	uint32_t others;
 
 	add_pct(t, c->share_pct);
 	text_add(t, " of ");
@@ -241,10 +242,11 @@ static void add_culprit(const struct verdict_finding *v, struct text *t)
 	add_who(t, &c->who);
 	if (c->inferred)
 		text_add(t, " (of the kernel, on whose behalf is not known)");
-	if (c->share_pct < 50 && c->count > 1) {
+	others = v->culprit_by == VERDICT_BY_PROGRAM ? d->load[VERDICT_BY_PROCESS].count : c->count;
+	if (!v->culprit_is_most && others > 1) {
 		text_add(t, " together with ");
 		/* A record has the first ten. */
-		add_count(t, c->count - 1, "other", c->count >= 10 ? "others or more" : "others");
+		add_count(t, others - 1, "other", others >= 10 ? "others or more" : "others");
 	}
 	if (*v->file) {
 		text_add(t, ", ");
@@ -294,7 +296,7 @@ static void add_victims(const struct verdict_finding *v, const struct verdict_sq
 
 	if (v->victims > 0) {
 		text_add(t, "; ");
-		if (v->culprit)
+		if (v->culprit_is_most)
 			add_count(t, v->victims, "other thread waited", "other threads waited");
 		else
 			add_count(t, v->victims, "thread waited", "threads waited");
@@ -394,7 +396,7 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	add_culprit(v, &t);
 	set_who(part, &v->culprit->who);
 	/* That of the process is its first thread's: the process itself is what is meant. */
-	if (v->culprit_by == VERDICT_BY_PROCESS)
+	if (v->culprit_by != VERDICT_BY_THREAD)
 		part->tid = 0;
 	text_copy(part->path, sizeof(part->path), v->file);
 	part->share_pct = v->culprit->share_pct;

@@ -71,23 +71,45 @@ static void find_rule(const struct verdict_facts *f, struct verdict_finding *v)
 	}
 }
 
+static bool has_most(const struct verdict_load *load)
+{
+	return load->count > 0 && load->share_pct >= MOST_PCT;
+}
+
+/*
+ * Whoever has most of the bytes, a thread rather than its process. Of a load that many share the first program
+ * is named: a journal or a worker of the kernel with more than that works for them.
+ */
 static void find_culprit(struct verdict_finding *v)
 {
+	static const struct {
+		enum verdict_by by;
+		bool with_most;
+	} order[] = {
+		{ VERDICT_BY_THREAD, true },
+		{ VERDICT_BY_PROCESS, true },
+		{ VERDICT_BY_PROGRAM, false },
+		{ VERDICT_BY_PROCESS, false },
+		{ VERDICT_BY_THREAD, false },
+	};
 	const struct verdict_load *load = v->device->load;
 
-	if (load[VERDICT_BY_FILE].count > 0 && load[VERDICT_BY_FILE].share_pct >= MOST_PCT)
+	if (has_most(&load[VERDICT_BY_FILE]))
 		v->file = v->device->file;
-	v->culprit_by = VERDICT_BY_PROCESS;
-	if (load[VERDICT_BY_THREAD].count > 0 && (load[VERDICT_BY_THREAD].share_pct >= MOST_PCT ||
-							 load[VERDICT_BY_PROCESS].count == 0))
-		v->culprit_by = VERDICT_BY_THREAD;
-	if (load[v->culprit_by].count > 0)
-		v->culprit = &load[v->culprit_by];
+	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
+		const struct verdict_load *candidate = &load[order[i].by];
+
+		if (candidate->count == 0 || (order[i].with_most && !has_most(candidate)))
+			continue;
+		v->culprit = candidate;
+		v->culprit_by = order[i].by;
+		v->culprit_is_most = has_most(candidate);
+	}
 }
 
 static bool is_victim(const struct verdict_finding *v, const struct verdict_thread *t)
 {
-	const struct verdict_who *culprit = v->culprit ? &v->culprit->who : NULL;
+	const struct verdict_who *culprit = v->culprit_is_most ? &v->culprit->who : NULL;
 
 	if (t->tid == 0 || t->kernel)
 		return false;

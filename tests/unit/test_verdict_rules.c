@@ -139,6 +139,27 @@ static void test_saturated_by_many(void **state)
 	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
 		"queue 64): 31 % of 204.0 MiB read by postgres pid 4711 together with 2 others");
 	assert_int_equal(part(x, "culprit")->tid, 0);
+	/* They are all victims of one another. */
+	operation(x, 2211, "device", NSEC_PER_SEC, true);
+	operation(x, 2212, "device", NSEC_PER_SEC, true);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, "together with 2 others; 2 threads waited up to 1.00 s"));
+}
+
+/* The journal has the most, but it works for those who come after it. */
+static void test_saturated_by_commits(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 77, 0, "jbd2/sdb-8", 40, true);
+	load(x, "process", 4711, 0, "postgres", 31, false);
+	load(x, "process", 4712, 0, "postgres", 29, false);
+	load(x, "thread", 77, 77, "jbd2/sdb-8", 40, true);
+	decide(x);
+	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
+		"queue 64): 31 % of 204.0 MiB read by postgres pid 4711 together with 2 others");
 }
 
 /* What the kernel writes back is somebody's, but whose it does not say. */
@@ -273,6 +294,7 @@ int main(void)
 		verdict_test(test_slower_than_before),
 		verdict_test(test_saturated),
 		verdict_test(test_saturated_by_many),
+		verdict_test(test_saturated_by_commits),
 		verdict_test(test_saturated_by_write_back),
 		verdict_test(test_throttled),
 		verdict_test(test_throttled_requests),
