@@ -26,6 +26,6 @@ const struct options_command command_sql_helper = {
 	.arguments = "[TARGET]",
 	.summary = "serve one database target for the daemon",
 	.args_max = 1,
-	.hidden = true,
 	.run = run,
+	.hidden = true,
 };

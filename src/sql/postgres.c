@@ -93,14 +93,14 @@ static void ignore_notice(void *userdata, const char *message)
 	(void)message;
 }
 
-/* libpq's messages have lines; ours is one. */
+/* libpq's messages have lines, the second with a tab before it; ours is one. */
 static void add_message(struct text *error, const char *message)
 {
 	for (size_t i = 0; message[i]; i++) {
-		if (message[i] != '\n')
-			text_add_bytes(error, &message[i], 1);
-		else if (message[i + 1])
+		if (message[i] == '\n' && message[i + 1])
 			text_add(error, "; ");
+		else if (message[i] != '\n' && message[i] != '\t')
+			text_add_bytes(error, &message[i], 1);
 	}
 }
 

@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 	printf("{\"type\":\"started\",\"pid\":%d}\n", pid);
 	if (send(fd, &setup, sizeof(setup), MSG_NOSIGNAL) < 0)
 		perror("sqlask: setup");
-	while (fgets(line, sizeof(line), stdin)) {
+	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
 		if (sscanf(line, "ask %d", &ms) == 1) {
 			ask.ask++;
 			if (send(fd, &ask, sizeof(ask), MSG_NOSIGNAL) < 0)

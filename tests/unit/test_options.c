@@ -27,8 +27,9 @@ static int run_nothing(const struct options *o)
 
 static const struct options_command commands[] = {
 	{ "watch", NULL, "watch in the foreground", watch_items, ARRAY_SIZE(watch_items), 0, 0,
-		run_nothing },
-	{ "show", "ID", "show one incident", NULL, 0, 1, 1, run_nothing },
+		run_nothing, false },
+	{ "show", "ID", "show one incident", NULL, 0, 1, 1, run_nothing, false },
+	{ "not-for-people", NULL, "hidden", NULL, 0, 0, 0, run_nothing, true },
 };
 
 /* getopt_long() reorders argv: each call gets its own. */
@@ -195,7 +196,7 @@ static void test_usage(void **state)
 
 	(void)state;
 	options_print_usage(f, &commands[0]);
-	options_print_commands(f, commands, 2);
+	options_print_commands(f, commands, 3);
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(
 		strncmp(text, "Usage: iostall watch [OPTION...]\n\nwatch in the foreground\n", 57),
@@ -204,6 +205,7 @@ static void test_usage(void **state)
 	assert_non_null(strstr(text, "\n  --count N                leave after N"));
 	assert_non_null(strstr(text, "\n  --set SECTION.KEY=VALUE  set one setting"));
 	assert_non_null(strstr(text, "\n  show   show one incident\n"));
+	assert_null(strstr(text, "not-for-people"));
 }
 
 int main(void)
