@@ -301,8 +301,8 @@ const struct config_setting config_settings[] = {
 		  "account by its user of the system (unix_socket, peer)." },
 	{ CONFIG_SQL_ANY, "option_file", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(option_file),
 	  .standard = "", .example = "/etc/iostall/main.cnf",
-	  .help = "File in the form of my.cnf or of a service file of libpq, instead of the "
-		  "settings above." },
+	  .help = "File with settings of the client library: sections [client] and [iostall] of a "
+		  "my.cnf, [iostall] of a service file of libpq. Read as run_as." },
 	{ CONFIG_SQL_ANY, "run_as", CONFIG_TYPE_TEXT, SQL_TEXT_FIELD(run_as),
 	  .check_item = check_user, .standard = "iostall", .example = "iostall",
 	  .help = "User of the system that the helper process becomes." },

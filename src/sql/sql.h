@@ -74,8 +74,9 @@ unsigned int sql_targets_count(const struct sql *sql);
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
 
 /*
- * The statement of a thread in the answers of this incident, the newest and the worst: the one that ran
- * longer. ret_view is valid until the loop runs again. False: none of them has the thread.
+ * The statement of a thread in the newest answers of this incident or in the worst ones, whichever
+ * has been running longer: the one at the end may have come after the freeze. ret_view is valid until
+ * the loop runs again. False: the thread is in none of them.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
 

@@ -4,7 +4,7 @@
 #   $record        lines of the record
 #   --arg moment open|worst|end
 #   --argjson tid N     --argjson pid N   the thread of a statement and the server, or 0
-#   --arg text TEXT     the statement, without literals
+#   --arg user NAME     whose it is      --arg text TEXT   the statement, without literals
 #   --arg secret TEXT   a literal: nowhere in the record's statements
 #   --arg error REGEX   why there is no answer; "": there is one
 
@@ -25,8 +25,8 @@ def must($what; condition): if condition then empty else $what end;
   (if $error == "" then
 	must("not one session with the thread: \($lines | map([.tid, .tid_reason, .text]) | tojson)";
 		$mine | length == 1),
-	must("it is not that statement of root"; $mine | all(.text == $text and .pid == $pid and
-		.user == "root@localhost" and .elapsed_ns > 0 and (.state | length > 0) and
+	must("it is not that statement of \($user): \($mine | tojson)"; $mine | all(.text == $text and
+		.pid == $pid and .user == $user and .elapsed_ns > 0 and (.state | length > 0) and
 		.tid_reason == null and .candidates == []))
    else
 	must("the reason is \($answers | map(.error) | tojson)"; $answers | all((.error // "" |
