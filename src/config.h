@@ -86,6 +86,7 @@ struct config_sql {
 	bool enabled;
 	enum config_sql_text text;
 	uint64_t text_bytes; /* 1024; 0 to 4095 */
+	uint64_t interval_ns; /* 60s; 1s to 10m */
 	unsigned int targets_count;
 	struct config_sql_target targets[CONFIG_SQL_TARGETS_MAX];
 };

@@ -279,6 +279,10 @@ const struct config_setting config_settings[] = {
 	{ "sql", "text_bytes", CONFIG_TYPE_COUNT, FIELD(sql.text_bytes),
 	  .min = 0, .max = 4095, .standard = "1024",
 	  .help = "A statement is cut at this many bytes." },
+	{ "sql", "interval", CONFIG_TYPE_DURATION, FIELD(sql.interval_ns),
+	  .min = SEC(1), .max = SEC(600), .standard = "60s", .example = "60s",
+	  .help = "Time between two questions while no incident is open; then they are asked "
+		  "each second. A question costs a database half a millisecond." },
 	{ CONFIG_SQL_ANY, "enabled", CONFIG_TYPE_BOOL, SQL_FIELD(enabled), .standard = "yes",
 	  .help = "Whether this one is asked." },
 	{ CONFIG_SQL_ANY, "type", CONFIG_TYPE_CHOICE, SQL_FIELD(type), .choices = sql_types,

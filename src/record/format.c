@@ -406,7 +406,7 @@ static void add_sql_session(struct text *t, const struct record_sql *q)
 	format_add_known(t, "  ", q->text);
 }
 
-static void format_sql(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+static void format_sql_line(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
 	const struct record_sql *q = &r->sql;
 
@@ -514,7 +514,7 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 		format_kernel(r, opened_mono_ns, out);
 		break;
 	case RECORD_SQL:
-		format_sql(r, opened_mono_ns, out);
+		format_sql_line(r, opened_mono_ns, out);
 		break;
 	case RECORD_VERDICT:
 		format_verdict(r, out);

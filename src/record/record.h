@@ -28,7 +28,7 @@
 /* A line of the kernel's log; it ends them at 1 KB (LOG_LINE_MAX). */
 #define RECORD_MESSAGE_SIZE 1024
 /* The most that sql.text_bytes allows, and the terminating NUL. */
-#define RECORD_STATEMENT_SIZE 4096
+#define RECORD_SQL_TEXT_SIZE 4096
 /* Threads that a session without one may be running on. */
 #define RECORD_CANDIDATES_MAX 4
 #define RECORD_PARTS_MAX 8
@@ -233,7 +233,7 @@ struct record_sql {
 	char command[RECORD_NAME_SIZE];
 	char state[RECORD_NAME_SIZE];
 	uint64_t elapsed_ns;
-	char text[RECORD_STATEMENT_SIZE];
+	char text[RECORD_SQL_TEXT_SIZE];
 	uint64_t text_bytes; /* of the whole statement */
 	int32_t pid;
 	int32_t tid; /* 0: see tid_reason */

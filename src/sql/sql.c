@@ -299,7 +299,7 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	uint64_t now_ns = clock_mono_ns();
 	struct sql_activity activity = { 0 };
 
-	for (unsigned int i = 0; i < sql->count; i++) {
+	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
 		const struct sql_target *t = sql->targets[i];
 		uint64_t unanswered_ns = sql_target_unanswered_ns(t, now_ns);
 
@@ -355,7 +355,8 @@ int sql_reload(struct sql *sql, const struct config *config)
 {
 	const struct config_sql *old = &sql->config;
 	bool all_anew = !config->sql.enabled || old->text != config->sql.text ||
-			old->text_bytes != config->sql.text_bytes;
+			old->text_bytes != config->sql.text_bytes ||
+			old->interval_ns != config->sql.interval_ns;
 
 	for (unsigned int i = sql->count; i > 0; i--)
 		if (all_anew || !is_kept(sql->targets[i - 1], config))

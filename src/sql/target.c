@@ -192,7 +192,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	t->asked_ns = 0;
 	t->backoff_ns = 0;
 	t->next_ns = now_ns + (failed ? or_default(t->o->timing.retry_ns, 10 * NSEC_PER_SEC)
-				      : or_default(t->o->timing.idle_ns, 60 * NSEC_PER_SEC));
+				      : or_default(t->o->timing.idle_ns, t->interval_ns));
 	text_copy(t->missing, sizeof(t->missing), f->missing);
 	set_why(t, f->error);
 	t->connected = !failed;
@@ -347,6 +347,7 @@ int sql_target_new(const struct sql_target_options *options, const struct config
 		sql_target_free(t);
 		return -ENOMEM;
 	}
+	t->interval_ns = all->interval_ns;
 	fill_setup(t, all);
 	*ret_target = t;
 	return 0;

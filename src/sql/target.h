@@ -21,7 +21,7 @@
 /* Zero in each: as the daemon does it. */
 struct sql_timing {
 	uint64_t late_ns;    /* an answer that takes longer is said not to come; 2 s */
-	uint64_t idle_ns;    /* between two questions while no incident is open; 60 s */
+	uint64_t idle_ns;    /* between two questions while no incident is open; sql.interval */
 	uint64_t retry_ns;   /* the same after an answer that was an error; 10 s */
 	uint64_t kill_ns;    /* a helper that is silent for so long is made anew; 30 s */
 	uint64_t backoff_ns; /* before a helper that ended is started again, at first; 1 s */
@@ -44,6 +44,7 @@ struct sql_target {
 	const char *name; /* in config.section */
 	bool detected;
 	struct sql_frame_setup setup;
+	uint64_t interval_ns;
 
 	pid_t pid; /* 0: no helper */
 	int fd;

@@ -162,7 +162,7 @@ static void test_answer(void **state)
 static void test_worst(void **state)
 {
 	struct fixture f;
-	static const struct config_list states = { .count = 1, .items = { "Sending?d*" } };
+	static const struct config_list states = { .count = 1, .items = { "Sending?data" } };
 	struct sql_activity activity;
 
 	(void)state;
