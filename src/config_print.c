@@ -177,6 +177,7 @@ static void print_man_keys(FILE *f, const struct config_section *section)
 static void print_man_member(FILE *f, const struct config_section *section)
 {
 	const char *comma = "Defaults: ";
+	bool empty = false;
 
 	fprintf(f, ".It Bq Ic %s\n", section->name);
 	print_roff(f, section->help);
@@ -185,10 +186,13 @@ static void print_man_member(FILE *f, const struct config_section *section)
 
 		if (strcmp(s->section, section->name) != 0)
 			continue;
+		empty = empty || !*s->standard;
+		if (!*s->standard)
+			continue;
 		fprintf(f, "%s%s %s", comma, s->key, s->standard);
 		comma = ", ";
 	}
-	fputs(".\n", f);
+	fputs(empty ? "; others are empty.\n" : ".\n", f);
 }
 
 static void print_man_group(FILE *f, const struct config_section *section)

@@ -84,7 +84,7 @@ int mariadb_finish(
 		return read_answer(link, ret_result, error);
 	silent_ns = clock_mono_ns() - link->pending_since_ns;
 	text_addf(
-		error, "the server has not answered for %.1f s", (double)silent_ns / NSEC_PER_SEC);
+		error, SQL_ERROR_SILENT " for %.1f s", (double)silent_ns / NSEC_PER_SEC);
 	/* That a local server died its socket tells; what is behind a network may just be gone. */
 	if (link->setup->host[0] && silent_ns > SQL_NETWORK_TIMEOUT_S * NSEC_PER_SEC)
 		return -ENOTCONN;

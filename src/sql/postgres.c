@@ -318,7 +318,7 @@ static int finish(
 			now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) : 0;
 
 		if (poll(&pfd, 1, left_ms) == 0) {
-			text_addf(error, "the server has not answered for %.1f s",
+			text_addf(error, SQL_ERROR_SILENT " for %.1f s",
 				(double)(now_ns - link->pending_since_ns) / NSEC_PER_SEC);
 			return -ETIMEDOUT;
 		}

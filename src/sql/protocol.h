@@ -16,6 +16,8 @@
 #define SQL_PATH_SIZE 256
 /* The most that sql.text_bytes allows, and the terminating NUL. */
 #define SQL_TEXT_SIZE 4096
+/* Such an error of an answer begins so: the session is kept, but the server is silent. */
+#define SQL_ERROR_SILENT "the server has not answered"
 /* Active sessions of a target in one answer; those beyond are counted. */
 #define SQL_SESSIONS_MAX 256
 

@@ -46,7 +46,7 @@ static void end_helper(struct sql_target *t)
 	t->source = loop_remove(t->source);
 	t->fd = close_fd(t->fd);
 	t->connected = false;
-	t->asked_ns = 0;
+	t->asked_ns = t->silent_since_ns = 0;
 	if (t->pid > 0 && !t->killed) {
 		kill(t->pid, SIGKILL);
 		t->killed = true;
@@ -187,6 +187,8 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 {
 	uint64_t now_ns = clock_mono_ns();
 	bool failed = f->error[0] != '\0';
+	bool silent = strncmp(f->error, SQL_ERROR_SILENT, strlen(SQL_ERROR_SILENT)) == 0;
+	uint64_t asked_ns = t->asked_ns;
 	struct sql_snapshot *last = t->current;
 
 	t->asked_ns = 0;
@@ -194,7 +196,12 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	t->next_ns = now_ns + (failed ? or_default(t->o->timing.retry_ns, 10 * NSEC_PER_SEC)
 				      : or_default(t->o->timing.idle_ns, t->interval_ns));
 	text_copy(t->missing, sizeof(t->missing), f->missing);
-	set_why(t, f->error);
+	/* For how long is said beside it: the text would be another one each second. */
+	if (!silent)
+		t->silent_since_ns = 0;
+	else if (!t->silent_since_ns)
+		t->silent_since_ns = asked_ns;
+	set_why(t, silent ? SQL_ERROR_SILENT : f->error);
 	t->connected = !failed;
 	if (failed) {
 		tell(t);
@@ -269,6 +276,8 @@ uint64_t sql_target_unanswered_ns(const struct sql_target *t, uint64_t now_ns)
 {
 	uint64_t late_ns = or_default(t->o->timing.late_ns, 2 * NSEC_PER_SEC);
 
+	if (t->silent_since_ns)
+		return now_ns - t->silent_since_ns;
 	if (!t->asked_ns || now_ns < t->asked_ns + late_ns)
 		return 0;
 	return now_ns - t->asked_ns;

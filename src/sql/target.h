@@ -55,6 +55,7 @@ struct sql_target {
 
 	uint64_t ask; /* the number of the last question */
 	uint64_t asked_ns; /* 0: nothing is outstanding */
+	uint64_t silent_since_ns; /* when the first was asked that the server left open; 0: none */
 	uint64_t next_ns;  /* of the next question while idle */
 	bool connected;
 	struct sql_frame_server server;
@@ -88,7 +89,7 @@ void sql_target_ask(struct sql_target *target, uint64_t now_ns);
 /* What was the worst is forgotten. */
 void sql_target_begin_incident(struct sql_target *target);
 
-/* How long an answer has been late; 0: it is not. */
+/* How long helper or server have been silent; 0: they are not, or not for long enough. */
 uint64_t sql_target_unanswered_ns(const struct sql_target *target, uint64_t now_ns);
 
 #endif

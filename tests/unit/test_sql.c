@@ -295,6 +295,24 @@ static void test_hang(void **state)
 	teardown(&f);
 }
 
+/* The helper answers, the server does not: its silence adds up over the questions. */
+static bool is_silent_for_long(struct fixture *f)
+{
+	return evidence(f).unanswered_ns > 100 * MS;
+}
+
+static void test_silent_server(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.silent");
+	run_until(&f, has_answer);
+	run_until(&f, is_silent_for_long);
+	assert_string_equal(evidence(&f).why, SQL_ERROR_SILENT);
+	teardown(&f);
+}
+
 static void test_reload(void **state)
 {
 	struct fixture f;
@@ -532,6 +550,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_hang),
+		cmocka_unit_test(test_silent_server),
 		cmocka_unit_test(test_reload),
 		cmocka_unit_test(test_no_helper),
 		cmocka_unit_test(test_detection),

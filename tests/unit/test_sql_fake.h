@@ -97,6 +97,11 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		fake_answer(ask);
 	} else if (strcmp(mode, "refused") == 0) {
 		fake_end(ask, "Access denied for user 'iostall'@'localhost'");
+	} else if (strcmp(mode, "silent") == 0) {
+		if (nth == 1)
+			fake_answer(ask);
+		else
+			fake_end(ask, SQL_ERROR_SILENT " for 1.7 s");
 	} else if (strcmp(mode, "garbage") == 0) {
 		fake_send(garbage, sizeof(garbage));
 	} else if (strcmp(mode, "other") == 0) {
