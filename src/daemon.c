@@ -581,6 +581,8 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 		log_warning("not run as root: much of what is needed will be refused");
 	/* One heap for all threads: another would be locked, too. */
 	mallopt(M_ARENA_MAX, 1);
+	/* Fixed, or it grows with what libbpf frees, and the holes that leaves in the heap are locked, too. */
+	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 	/* BPF maps are charged to it before 5.11; where it is refused it is not needed. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	/* `watch | head`: a reader that is gone costs lines, not the recording. */

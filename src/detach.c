@@ -14,7 +14,7 @@
 #include "probes/set.h"
 #include "util/clock.h"
 
-#define STACK_SIZE (128 * 1024)
+#define STACK_SIZE (64 * 1024)
 
 struct detacher {
 	pthread_t thread;

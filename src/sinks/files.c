@@ -13,7 +13,11 @@
 #include "util/cleanup.h"
 
 /* All of it is locked in memory; the deepest frames hold two paths. */
-#define THREAD_STACK_BYTES (128 * 1024)
+#ifdef __SANITIZE_ADDRESS__
+#define THREAD_STACK_BYTES (256 * 1024)
+#else
+#define THREAD_STACK_BYTES (48 * 1024)
+#endif
 
 gid_t files_find_group(void)
 {
