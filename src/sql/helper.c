@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -348,11 +349,22 @@ static int serve(struct helper *h)
 	return 0;
 }
 
+/* Ctrl-C and systemd mean the daemon, which still asks at the end; we end with its socket. */
+static void ignore_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+}
+
 int sql_helper_main(int fd)
 {
 	struct helper h = { .fd = fd, .password_fd = -1 };
-	int r = receive_setup(&h);
+	int r;
 
+	ignore_signals();
+	r = receive_setup(&h);
 	if (r < 0) {
 		log_error("sql-helper: the daemon's setup: %s", strerror(-r));
 		return r;

@@ -129,6 +129,9 @@ static void take_number(struct lexer *l)
 
 		if (!is_word(l->s[i]) && l->s[i] != '.' && !exponent)
 			break;
+		/* Never swallows what could begin a string. */
+		if (l->s[i] == '$' && !l->mysql)
+			break;
 		i++;
 	}
 	take(l, i, LEXER_LITERAL);
@@ -193,9 +196,9 @@ static bool take_version(struct lexer *l)
 
 static bool take_any_comment(struct lexer *l)
 {
-	/* In MySQL "--" without a blank behind it is twice a minus. */
-	bool dashes = starts(l, l->pos, "--") && (!l->mysql || l->pos + 2 >= l->len ||
-							 (unsigned char)at(l, l->pos + 2) <= ' ');
+	unsigned char behind = (unsigned char)at(l, l->pos + 2);
+	/* In MySQL "--" without a blank or control character behind it is twice a minus. */
+	bool dashes = starts(l, l->pos, "--") && (!l->mysql || behind <= ' ' || behind == 0x7f);
 
 	if (dashes || (l->mysql && at(l, l->pos) == '#')) {
 		take(l, line_end(l, l->pos), LEXER_COMMENT);
@@ -206,6 +209,16 @@ static bool take_any_comment(struct lexer *l)
 		return false;
 	}
 	return true;
+}
+
+/* PostgreSQL's $1, which no $ may follow that belongs to it. */
+static void take_parameter(struct lexer *l)
+{
+	size_t end = l->pos + 1;
+
+	while (is_digit(at(l, end)))
+		end++;
+	take(l, end, LEXER_CODE);
 }
 
 /* $tag$ or $$: the string that it begins; false: it is something else. */
@@ -267,6 +280,8 @@ static void take_next(struct lexer *l)
 		take_number(l);
 	} else if (c == '$' && take_dollar(l)) {
 		return;
+	} else if (c == '$' && !l->mysql) {
+		take_parameter(l);
 	} else if (is_word(c)) {
 		take_word(l);
 	} else {

@@ -288,9 +288,13 @@ static int make_threads_query(struct sql_link *link, bool *ret_has_tid, struct t
 	MYSQL_RES *result;
 	int r = ask(link, "SELECT * FROM information_schema.PROCESSLIST LIMIT 0", &result, error);
 
-	if (r < 0)
-		return r;
 	*ret_has_tid = false;
+	link->threads_query[0] = '\0';
+	/* A server without this table has no threads to tell. */
+	if (r == -EIO)
+		text_reset(error);
+	if (r < 0)
+		return r == -EIO ? 0 : r;
 	for (unsigned int i = 0; i < link->lib.mysql_num_fields(result); i++) {
 		const char *name = link->lib.mysql_fetch_field_direct(result, i)->name;
 
@@ -302,7 +306,6 @@ static int make_threads_query(struct sql_link *link, bool *ret_has_tid, struct t
 			time_us = "CAST(TIME_MS * 1000 AS UNSIGNED)";
 	}
 	link->lib.mysql_free_result(result);
-	link->threads_query[0] = '\0';
 	if (*ret_has_tid)
 		snprintf(link->threads_query, sizeof(link->threads_query),
 			"SELECT ID, TID, %s, %s FROM information_schema.PROCESSLIST ORDER BY ID",
