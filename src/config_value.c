@@ -385,15 +385,15 @@ static int parse_text_value(
 	const char *problem = *value && s->check_item ? s->check_item(value) : NULL;
 	size_t len = strlen(value);
 
-	if (problem)
-		return fail_kind(s, ret_reason, problem + strlen("is "));
-	if (len == 0 && *s->standard)
-		return fail_kind(s, ret_reason, "nothing");
 	if (len >= s->size) {
 		text_addf(ret_reason, "has %zu bytes; right would be at most %zu", len,
 			s->size - 1);
 		return -EINVAL;
 	}
+	if (problem)
+		return fail_kind(s, ret_reason, problem + strlen("is "));
+	if (len == 0 && *s->standard)
+		return fail_kind(s, ret_reason, "nothing");
 	memset(field, 0, s->size);
 	memcpy(field, value, len);
 	return 0;

@@ -257,20 +257,6 @@ static void on_closed(void *userdata, const char *incident, const struct record_
 		loop_stop(d->loop);
 }
 
-/* "sql.main": "connected to ...". Cut, so that all targets fit into one answer. */
-static void add_sql_status(const struct sql *sql, unsigned int index, struct text *answer)
-{
-	char name[CONFIG_SQL_SECTION_SIZE], buf[200];
-	struct text state = TEXT_ON(buf);
-	struct sql_evidence evidence;
-
-	text_reset(&state);
-	sql_get_evidence(sql, index, &evidence);
-	snprintf(name, sizeof(name), CONFIG_SQL_SECTION "%s", evidence.target);
-	sql_describe_target(sql, index, &state);
-	text_json_string(answer, name, state.buf);
-}
-
 static void answer_status(struct daemon *d, struct text *answer)
 {
 	char buf[256];
@@ -292,8 +278,7 @@ static void answer_status(struct daemon *d, struct text *answer)
 	text_json_u64(answer, "watched_processes", processes);
 	text_json_u64(answer, "rules_active", rules_active(d->rules));
 	text_json_u64(answer, "log_dropped", log_dropped_lines());
-	for (unsigned int i = 0; i < sql_targets_count(d->sql); i++)
-		add_sql_status(d->sql, i, answer);
+	sql_add_status(d->sql, answer);
 	text_json_close(answer, '}');
 }
 

@@ -337,6 +337,18 @@ void sql_describe_target(const struct sql *sql, unsigned int index, struct text 
 	text_add_printable(out, e.account, strlen(e.account));
 }
 
+void sql_add_status(const struct sql *sql, struct text *answer)
+{
+	char buf[200];
+	struct text state = TEXT_ON(buf);
+
+	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
+		text_reset(&state);
+		sql_describe_target(sql, i, &state);
+		text_json_string(answer, sql->targets[i]->config.section, buf);
+	}
+}
+
 /* Making and freeing */
 
 static bool is_kept(const struct sql_target *t, const struct config *config)

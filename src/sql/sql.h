@@ -101,6 +101,9 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
  */
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
 
+/* Members of an open JSON object: "sql.main": "connected to ...", cut to 200 bytes each. */
+void sql_add_status(const struct sql *sql, struct text *answer);
+
 /* "connected to 10.11.6-MariaDB as iostall@localhost", or why not. */
 void sql_describe_target(const struct sql *sql, unsigned int index, struct text *out);
 

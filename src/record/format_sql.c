@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* An `sql` line for people. */
+#include <inttypes.h>
+
+#include "record/format.h"
+
+static void add_answer(struct text *t, const struct record_sql *q)
+{
+	if (*q->error || q->unanswered_ns) {
+		text_add(t, "NO ANSWER");
+		if (q->unanswered_ns) {
+			text_add(t, " for ");
+			record_add_duration(t, q->unanswered_ns);
+		}
+		format_add_known(t, "  ", q->error);
+		format_add_known(t, "; right would be: ", q->missing);
+		return;
+	}
+	text_addf(t, "%" PRId64 " active, %" PRId64 " idle", q->active, q->idle);
+	if (q->left_out > 0)
+		text_addf(t, ", %" PRId64 " left out", q->left_out);
+	format_add_known(t, "  ", q->version);
+	format_add_known(t, " as ", q->account);
+}
+
+static void add_thread(struct text *t, const struct record_sql *q)
+{
+	if (q->tid > 0) {
+		text_addf(t, "[%" PRId32 "/%" PRId32 "]", q->pid, q->tid);
+		return;
+	}
+	text_add(t, "[no thread: ");
+	format_add_or_unknown(t, q->tid_reason);
+	for (unsigned int i = 0; i < RECORD_CANDIDATES_MAX && q->candidates[i]; i++)
+		text_addf(t, "%s%" PRIu64, i ? " " : ", perhaps ", q->candidates[i]);
+	text_add(t, "]");
+}
+
+static void add_session(struct text *t, const struct record_sql *q)
+{
+	record_add_duration(t, q->elapsed_ns);
+	text_add(t, "  ");
+	format_add_or_unknown(t, q->user);
+	format_add_known(t, "/", q->database);
+	text_add(t, " ");
+	add_thread(t, q);
+	if (q->background)
+		text_add(t, "  background");
+	format_add_known(t, "  ", q->command);
+	format_add_known(t, ", ", q->state);
+	format_add_known(t, "  ", q->text);
+}
+
+void format_sql_line(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	const struct record_sql *q = &r->sql;
+
+	format_add_time(t, r, opened_mono_ns);
+	text_add(t, "sql     ");
+	format_add_or_unknown(t, q->target);
+	text_add(t, " ");
+	format_add_or_unknown(t, q->moment);
+	text_add(t, "  ");
+	if (q->connection_id)
+		add_session(t, q);
+	else
+		add_answer(t, q);
+	text_add(t, "\n");
+}
