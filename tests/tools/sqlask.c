@@ -93,7 +93,7 @@ static pid_t start(const char *iostall, int *ret_fd)
 	int fds[2];
 	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) < 0 || (pid = fork()) < 0) {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0 || (pid = fork()) < 0) {
 		perror("sqlask");
 		exit(1);
 	}
