@@ -252,6 +252,8 @@ static void on_begin(void *userdata, uint64_t expirations)
 	struct health *h = userdata;
 
 	(void)expirations;
+	if (h->checking && clock_mono_ns() - h->began_ns < h->timeout_ns)
+		return;
 	/* When timeout is interval, both timers are due. */
 	finish_check(h, -ETIMEDOUT);
 	h->checking = true;
