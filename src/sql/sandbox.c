@@ -51,6 +51,14 @@ static const int denied_calls[] = {
 	SYS_fork,
 	SYS_vfork,
 #endif
+#ifdef SYS_unlink
+	SYS_unlink,
+	SYS_rename,
+	SYS_renameat,
+	SYS_link,
+	SYS_symlink,
+	SYS_mknod,
+#endif
 	SYS_kill,
 	SYS_tkill,
 	SYS_pidfd_open,
