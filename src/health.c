@@ -250,15 +250,16 @@ static void revive_child(struct health *h, uint64_t now_ns)
 static void on_begin(void *userdata, uint64_t expirations)
 {
 	struct health *h = userdata;
+	uint64_t now_ns = clock_mono_ns();
 
 	(void)expirations;
-	if (h->checking && clock_mono_ns() - h->began_ns < h->timeout_ns)
+	/* When timeout is interval, both timers are due at once. */
+	if (h->checking && now_ns - h->began_ns < h->timeout_ns)
 		return;
-	/* When timeout is interval, both timers are due. */
 	finish_check(h, -ETIMEDOUT);
 	h->checking = true;
 	h->asked = false;
-	h->began_ns = clock_mono_ns();
+	h->began_ns = now_ns;
 	loop_set_timer(h->limit_timer, h->timeout_ns, 0);
 	if (!h->is_command)
 		try_connect(h);

@@ -30,10 +30,9 @@ __attribute__((noreturn)) static void become(const char *program, int fd, pid_t 
 	sigemptyset(&empty);
 	sigprocmask(SIG_SETMASK, &empty, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	/* The daemon's own place among those that are killed last. */
+	/* Not among those that are killed last, as the daemon is; if it cannot be, it stays. */
 	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-	if (oom_fd >= 0 && write(oom_fd, "0", 1) < 0)
-		oom_fd = -1;
+	(void)(write(oom_fd, "0", 1) < 0);
 	/* Root would get all of them back by exec. */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 		syscall(SYS_capset, &header, none) < 0 || dup2(fd, STDIN_FILENO) < 0 ||
