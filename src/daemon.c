@@ -47,9 +47,9 @@ struct daemon {
 	struct sinks *sinks;
 	struct watch *watch;
 	struct rules *rules;
-	struct enrich *enrich;
 	struct sql *sql;
 	struct health *health; /* NULL: none is configured */
+	struct enrich *enrich;
 	struct session *session;
 	struct control *control;
 	struct pump *log_pump; /* before a standard error that is a file */
@@ -480,6 +480,8 @@ static int start(struct daemon *d)
 	if (code == EXIT_CODE_OK)
 		code = start_watch(d);
 	if (code == EXIT_CODE_OK)
+		health_replace(&d->health, d->loop, NULL, d->config);
+	if (code == EXIT_CODE_OK)
 		code = start_sinks(d);
 	if (code == EXIT_CODE_OK && d->o->capture) {
 		d->capture_fd = open(d->o->capture, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -491,7 +493,6 @@ static int start(struct daemon *d)
 	if (code == EXIT_CODE_OK) {
 		start_sql(d);
 		code = start_session(d);
-		health_replace(&d->health, d->loop, NULL, d->config);
 	}
 	return code;
 }
