@@ -87,6 +87,8 @@ __attribute__((noreturn)) static void become_helper(const char *program, int fd,
 	sigset_t none;
 	int null_fd;
 
+	/* Ctrl-C at the terminal of `watch` ends the incident, which still has a last question. */
+	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	null_fd = open("/dev/null", O_RDWR);

@@ -137,6 +137,8 @@ static void test_answer(void **state)
 	assert_int_equal(e.current->idle, 7);
 	assert_int_equal(e.current->active, 3);
 	assert_int_equal(e.current->longest_ns, 3 * NSEC_PER_SEC);
+	/* A signal of the terminal is none of its business. */
+	assert_int_equal(getsid(e.server_pid), e.server_pid);
 	assert_true(sql_find_thread(f.sql, e.server_pid, &view));
 	assert_int_equal(view.connection_id, 17);
 	assert_int_equal(view.query_id, 1017);
