@@ -274,6 +274,9 @@ static void note_thread(struct verdict_facts *f, const struct record_operation *
 
 static void note_device_wait(struct verdict_device *d, enum verdict_wait wait, uint64_t ns, bool finished)
 {
+	/* On a file of the device, but for something else. */
+	if (wait != VERDICT_WAIT_device && wait != VERDICT_WAIT_journal && wait != VERDICT_WAIT_none)
+		return;
 	if (finished) {
 		d->operations++;
 		d->finished_ns += ns;

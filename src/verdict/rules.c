@@ -60,9 +60,15 @@ static bool is_frozen(const struct verdict_facts *f, enum verdict_wait *ret_wait
 	return f->waits[VERDICT_WAIT_frozen].longest_ns >= FROZEN_NS;
 }
 
-bool verdict_is_frozen_below(const struct verdict_facts *f)
+bool verdict_is_stacked(const struct verdict_device *d)
 {
-	return f->waits[VERDICT_WAIT_frozen].kernel_longest_ns >= FROZEN_NS;
+	return strncmp(d->name, "loop", 4) == 0 || strncmp(d->name, "dm-", 3) == 0 ||
+		strncmp(d->name, "md", 2) == 0;
+}
+
+bool verdict_is_frozen_below(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	return d && verdict_is_stacked(d) && f->waits[VERDICT_WAIT_frozen].kernel_longest_ns >= FROZEN_NS;
 }
 
 static bool is_slower_than_before(const struct verdict_device *d, double requests, double bytes)

@@ -61,6 +61,9 @@ void verdict_say(const struct verdict_finding *v, const struct verdict_sql *sql,
 /* Requests that a device finished in a second while it was busy, and bytes that it moved. */
 void verdict_device_rates(const struct verdict_device *d, double *ret_requests, double *ret_bytes);
 /* A thread of the file system below a hung device waits for its thaw. */
-bool verdict_is_frozen_below(const struct verdict_facts *f);
+bool verdict_is_frozen_below(const struct verdict_facts *f, const struct verdict_device *d);
+
+/* A device whose requests are those of another one. */
+bool verdict_is_stacked(const struct verdict_device *d);
 
 #endif

@@ -97,9 +97,9 @@ void verdict_say_hung(const struct verdict_finding *v, struct text *t)
 	text_add(t, " in flight, none finished for ");
 	record_add_duration(t, d->silent_ns);
 	text_add(t, ")");
-	if (!verdict_is_frozen_below(v->f))
+	if (!verdict_is_frozen_below(v->f, v->device))
 		return;
-	text_add(t, ", a file system below it is frozen: ");
+	text_add(t, ", perhaps since a file system below it is frozen: ");
 	add_who(t, &v->f->waits[VERDICT_WAIT_frozen].kernel);
 	text_add(t, " waits for it");
 }
@@ -376,7 +376,7 @@ static void add_cause_part(const struct verdict_finding *v, struct record_verdic
 	struct record_verdict_part *part;
 	struct text t;
 
-	if (strcmp(v->rule->class_name, "hung") != 0 || !verdict_is_frozen_below(v->f))
+	if (strcmp(v->rule->class_name, "hung") != 0 || !verdict_is_frozen_below(v->f, v->device))
 		return;
 	part = add_part(r, "cause", VERDICT_INFERRED, &t);
 	text_add(&t, "the kernel's ");
@@ -404,12 +404,15 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	part->requests = v->culprit->requests;
 }
 
-static void add_statement_part(const struct verdict_statement *s, struct record_verdict *r)
+/* The load is that of the whole incident: of a later statement it may be in part only. */
+static void add_statement_part(const struct verdict_finding *v, const struct verdict_statement *s,
+	struct record_verdict *r)
 {
+	bool measured = s->started_ns <= v->f->trigger_ns;
 	struct record_verdict_part *part;
 	struct text t;
 
-	part = add_part(r, "statement", VERDICT_MEASURED, &t);
+	part = add_part(r, "statement", measured ? VERDICT_MEASURED : VERDICT_INFERRED, &t);
 	add_statement(&t, s, true);
 	part->longest_ns = s->elapsed_ns;
 }
@@ -532,7 +535,7 @@ void verdict_say(const struct verdict_finding *v, const struct verdict_sql *sql,
 	if (v->culprit)
 		add_culprit_part(v, ret_verdict);
 	if (known)
-		add_statement_part(&statement, ret_verdict);
+		add_statement_part(v, &statement, ret_verdict);
 	add_victims_part(v, ret_verdict);
 	add_memory_part(v->f, ret_verdict);
 	add_kernel_part(v->f, ret_verdict);

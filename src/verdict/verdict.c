@@ -10,13 +10,6 @@
 /* Whoever has at least half is named alone. */
 #define MOST_PCT 50
 
-/* A device whose requests are those of another one. */
-static bool is_stacked(const struct verdict_device *d)
-{
-	return strncmp(d->name, "loop", 4) == 0 || strncmp(d->name, "dm-", 3) == 0 ||
-		strncmp(d->name, "md", 2) == 0;
-}
-
 static bool load_is_known(const struct verdict_device *d)
 {
 	return d->load[VERDICT_BY_THREAD].count > 0 || d->load[VERDICT_BY_PROCESS].count > 0;
@@ -33,7 +26,7 @@ static bool is_better(const struct verdict_device *a, const struct verdict_devic
 		{ a->has_totals, b->has_totals },
 		{ blames && load_is_known(a), blames && load_is_known(b) },
 		{ blames ? verdict_waited_ns(a) : 0, blames ? verdict_waited_ns(b) : 0 },
-		{ !is_stacked(a), !is_stacked(b) },
+		{ !verdict_is_stacked(a), !verdict_is_stacked(b) },
 		{ a->silent_ns, b->silent_ns },
 		{ verdict_waited_ns(a), verdict_waited_ns(b) },
 		{ a->busy.ns, b->busy.ns },

@@ -19,6 +19,7 @@ struct verdict_statement {
 	char database[RECORD_NAME_SIZE];
 	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: not to be recorded */
 	uint64_t elapsed_ns;
+	uint64_t started_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Where statements are asked for. */

@@ -22,19 +22,48 @@ static void test_hung(void **state)
 
 static void test_hung_by_a_frozen_file_system_below(void **state)
 {
-	const struct record_device silent = { .dev_major = 8, .dev_minor = 16, .dev_name = "sdb",
+	struct record_device silent = { .dev_major = 7, .dev_name = "loop0",
 		.in_flight = 1, .no_completion_ns = 2 * NSEC_PER_SEC, .oldest_age_ns = 2 * NSEC_PER_SEC };
 	struct fixture *x = *state;
 
 	verdict_note_device(&x->f, &silent);
 	kernel_thread(x, "frozen file system", 2100 * MS);
 	decide(x);
-	assert_verdict(x, "hung", "measured", "device sdb hung (1 request in flight, none finished for "
-		"2.00 s), a file system below it is frozen: kworker/u8:2 pid 77 waits for it");
+	assert_verdict(x, "hung", "measured", "device loop0 hung (1 request in flight, none finished for "
+		"2.00 s), perhaps since a file system below it is frozen: kworker/u8:2 pid 77 waits for it");
 	assert_string_equal(part(x, "cause")->basis, "inferred");
 	assert_int_equal(part(x, "cause")->pid, 77);
 	/* A kernel thread is no victim. */
 	assert_null(part(x, "victims"));
+
+	/* There is none below a disk: another one is frozen. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	silent.dev_major = 8;
+	text_copy(silent.dev_name, sizeof(silent.dev_name), "sdb");
+	verdict_note_device(&x->f, &silent);
+	kernel_thread(x, "frozen file system", 2100 * MS);
+	decide(x);
+	assert_verdict(x, "hung", "measured",
+		"device sdb hung (1 request in flight, none finished for 2.00 s)");
+	assert_null(part(x, "cause"));
+}
+
+/* A busy device is not at its limit because somebody waits for something else on a file of it. */
+static void test_waits_for_something_else_blame_nobody(void **state)
+{
+	struct watch_disk busy = loaded_sdb;
+	struct fixture *x = *state;
+
+	busy.read_await_ms = 0.1;
+	busy.write_await_ms = 0;
+	busy.queue = 1;
+	samples(x, &busy, 5);
+	totals(x, 50000, 2000 * MIB, MS);
+	load(x, "thread", 2211, 2225, "mariadbd", 98, false);
+	operation(x, 2230, "cgroup throttling", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_string_not_equal(x->v.class_name, "saturated");
+	assert_null(part(x, "culprit"));
 }
 
 /* A pause in a long overload is no hang. */
@@ -288,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_hung),
 		verdict_test(test_hung_by_a_frozen_file_system_below),
+		verdict_test(test_waits_for_something_else_blame_nobody),
 		verdict_test(test_a_pause_is_no_hang),
 		verdict_test(test_frozen),
 		verdict_test(test_slow),
