@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,9 +194,9 @@ static void note_databases(struct daemon *d)
 	watch_set_sql(d->watch,
 		&(struct watch_sql){
 			.present = activity.present,
-			.active = activity.active,
-			.in_state = activity.in_state,
-			.longest_s = (double)activity.longest_ns / NSEC_PER_SEC,
+			.active = activity.fresh ? (int32_t)activity.active : -1,
+			.in_state = activity.fresh ? (int32_t)activity.in_state : -1,
+			.longest_s = activity.fresh ? (double)activity.longest_ns / NSEC_PER_SEC : NAN,
 			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
 		});
 }

@@ -124,9 +124,9 @@ static const struct field health_fields[] = {
 _Static_assert(offsetof(struct watch_health, present) == 0, "FIELD_OPTIONAL looks there");
 
 static const struct field sample_sql_fields[] = {
-	FIELD(U32, struct watch_sql, active, "active"),
+	FIELD(FD, struct watch_sql, active, "active"),
 	FIELD(REAL, struct watch_sql, longest_s, "longest_s"),
-	FIELD(U32, struct watch_sql, in_state, "in_state"),
+	FIELD(FD, struct watch_sql, in_state, "in_state"),
 	FIELD(REAL, struct watch_sql, unanswered_s, "unanswered_s"),
 	END,
 };

@@ -21,7 +21,7 @@ enum field_kind {
 	FIELD_U64_KNOWN, /* 0 is null */
 	FIELD_I64_KNOWN, /* INT64_MIN is null */
 	FIELD_PID,	/* int32_t; null unless over 0 */
-	FIELD_FD,	/* int32_t; null when negative, also a system call */
+	FIELD_FD,	/* int32_t; null when negative, also a system call or a count */
 	FIELD_OFFSET,	/* int64_t; null when negative */
 	FIELD_REAL,	/* double with two decimals; not-a-number is null */
 	FIELD_MS,	/* uint64_t nanoseconds as milliseconds with three decimals */

@@ -63,10 +63,13 @@ static void format_sample_sql(const struct watch_sql *sql, struct text *t)
 {
 	if (!sql->present)
 		return;
-	text_addf(t, "  sql %" PRIu32 " active, longest ", sql->active);
-	format_add_real(t, sql->longest_s, " s");
+	text_add(t, "  sql");
+	if (sql->active >= 0) {
+		text_addf(t, " %" PRId32 " active, longest ", sql->active);
+		format_add_real(t, sql->longest_s, " s");
+	}
 	if (sql->unanswered_s > 0) {
-		text_add(t, ", no answer for ");
+		text_add(t, " no answer for ");
 		format_add_real(t, sql->unanswered_s, " s");
 	}
 }

@@ -130,7 +130,7 @@ static void write_moment(struct session *s, const struct sql_evidence *e,
 	const struct sql_snapshot *snapshot, const char *moment)
 {
 	uint32_t count = snapshot->count < SESSIONS_MAX ? snapshot->count : SESSIONS_MAX;
-	uint64_t candidates[RECORD_CANDIDATES_MAX];
+	uint64_t candidates[RECORD_CANDIDATES_MAX] = { 0 };
 	struct order order[SQL_SESSIONS_MAX];
 
 	for (uint32_t i = 0; i < snapshot->count; i++)
@@ -140,7 +140,9 @@ static void write_moment(struct session *s, const struct sql_evidence *e,
 			.index = (uint16_t)i,
 		};
 	sort_in_place(order, snapshot->count, sizeof(order[0]), compare_order);
-	find_candidates(s, e, candidates);
+	/* Who hung at the worst moment is not known any more when its lines are written. */
+	if (snapshot == e->current)
+		find_candidates(s, e, candidates);
 	write_answer(s, e, snapshot, moment, snapshot->count - count);
 	for (uint32_t i = 0; i < count; i++)
 		write_session(s, e, snapshot, order[i].index, moment, candidates);

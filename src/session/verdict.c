@@ -43,6 +43,7 @@ static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	text_copy(ret_statement->database, sizeof(ret_statement->database), view.database);
 	text_copy(ret_statement->text, sizeof(ret_statement->text), view.text);
 	ret_statement->elapsed_ns = view.elapsed_ns;
+	ret_statement->started_ns = view.started_ns;
 	return true;
 }
 

@@ -53,6 +53,7 @@ struct sql_session_view {
 	uint64_t connection_id;
 	uint64_t query_id;
 	uint64_t elapsed_ns;
+	uint64_t started_ns; /* of the statement, CLOCK_MONOTONIC */
 	int32_t tid; /* 0: see no_tid */
 	int32_t leader_pid;
 	uint32_t text_bytes; /* of the whole statement */

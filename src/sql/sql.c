@@ -20,6 +20,8 @@
 #define DETECT_INTERVAL_NS (10 * NSEC_PER_SEC)
 /* Targets are asked each second when it matters; an answer is a little late now and then. */
 #define FRESH_NS (2 * NSEC_PER_SEC)
+/* An older one says nothing any more of a database that is asked each second. */
+#define KNOWN_NS (10 * NSEC_PER_SEC)
 /* Helpers that hang in the kernel although they were killed; more are left to init. */
 #define ORPHANS_MAX 16
 
@@ -234,29 +236,30 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 	};
 }
 
-static bool find_longer(const struct sql_snapshot *snapshot, int32_t tid, bool found,
-	struct sql_session_view *view)
+/* What began after the worst moment, like the first statement of a calm, is not what led to it. */
+static bool find_in_target(const struct sql *sql, const struct sql_target *t, int32_t tid,
+	struct sql_session_view *ret_view)
 {
-	struct sql_session_view other;
+	const struct sql_snapshot *worst = of_incident(sql, t->worst);
+	const struct sql_snapshot *current = of_incident(sql, t->current);
+	struct sql_session_view view;
 
-	if (!snapshot || !sql_snapshot_find_thread(snapshot, tid, &other))
-		return found;
-	if (!found || other.elapsed_ns > view->elapsed_ns)
-		*view = other;
-	return true;
+	if (!worst)
+		return false;
+	if (current && sql_snapshot_find_thread(current, tid, &view) &&
+		view.started_ns <= worst->answered_ns) {
+		*ret_view = view;
+		return true;
+	}
+	return sql_snapshot_find_thread(worst, tid, ret_view);
 }
 
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view)
 {
-	bool found = false;
-
-	for (unsigned int i = 0; i < sql->count && tid > 0; i++) {
-		const struct sql_target *t = sql->targets[i];
-
-		found = find_longer(of_incident(sql, t->current), tid, found, ret_view);
-		found = find_longer(of_incident(sql, t->worst), tid, found, ret_view);
-	}
-	return found;
+	for (unsigned int i = 0; i < sql->count && tid > 0; i++)
+		if (find_in_target(sql, sql->targets[i], tid, ret_view))
+			return true;
+	return false;
 }
 
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
@@ -301,14 +304,18 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 
 	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
 		const struct sql_target *t = sql->targets[i];
-		uint64_t unanswered_ns = sql_target_unanswered_ns(t, now_ns);
+		/* A login that takes its time says nothing about what is asked in a session. */
+		uint64_t unanswered_ns = t->connected || t->silent_since_ns
+			? sql_target_unanswered_ns(t, now_ns)
+			: 0;
 
 		if (unanswered_ns > activity.unanswered_ns)
 			activity.unanswered_ns = unanswered_ns;
-		activity.present |= unanswered_ns > 0;
+		activity.present |= unanswered_ns > 0 ||
+			(t->current->asked_ns && now_ns - t->current->answered_ns <= KNOWN_NS);
 		if (!t->current->asked_ns || now_ns - t->current->answered_ns > FRESH_NS)
 			continue;
-		activity.present = true;
+		activity.fresh = true;
 		activity.active += t->current->active;
 		if (t->current->longest_ns > activity.longest_ns)
 			activity.longest_ns = t->current->longest_ns;

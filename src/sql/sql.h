@@ -74,22 +74,19 @@ unsigned int sql_targets_count(const struct sql *sql);
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
 
 /*
- * The statement of a thread in the newest answers of this incident or in the worst ones, whichever
- * has been running longer: the one at the end may have come after the freeze. ret_view is valid until
- * the loop runs again. False: the thread is in none of them.
+ * The statement that a thread ran at the worst moment of this incident, by the newest answer that has it.
+ * ret_view is valid until the loop runs again. False: it ran none then.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
 
-/*
- * All targets together, of answers that are at most so old: two seconds, so that what is judged each
- * second is what was true then. States are shell patterns.
- */
+/* All targets together. States are shell patterns. */
 struct sql_activity {
-	bool present; /* there is such an answer, or one is missing */
+	bool present; /* a target has answered within 10 s, or does not any more */
+	bool fresh;   /* an answer is at most 2 s old; else nothing but unanswered_ns is known */
 	uint32_t active;
 	uint32_t in_state;
 	uint64_t longest_ns;
-	uint64_t unanswered_ns;
+	uint64_t unanswered_ns; /* of targets that had a session */
 };
 
 void sql_get_activity(const struct sql *sql, const struct config_list *states,

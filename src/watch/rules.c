@@ -2,6 +2,7 @@
 #include "watch/rules.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,28 +134,36 @@ static bool value_health(const struct subject *s, double *ret_value)
 	return s->sample->health.present;
 }
 
+/* Between two answers nothing is known; without a database nothing is the matter with it. */
+static double value_of_answer(const struct watch_sql *sql, double value)
+{
+	if (!sql->present)
+		return 0;
+	return sql->active >= 0 ? value : NAN;
+}
+
 static bool value_sql_longest(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->sql.longest_s;
-	return s->sample->sql.present;
+	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.longest_s);
+	return true;
 }
 
 static bool value_sql_active(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->sql.active;
-	return s->sample->sql.present;
+	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.active);
+	return true;
 }
 
 static bool value_sql_state(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->sql.in_state;
-	return s->sample->sql.present;
+	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.in_state);
+	return true;
 }
 
 static bool value_sql_unanswered(const struct subject *s, double *ret_value)
 {
 	*ret_value = s->sample->sql.unanswered_s;
-	return s->sample->sql.present;
+	return true;
 }
 
 static const struct rule_kind {
@@ -395,7 +404,7 @@ bool rules_doubt_database(const struct rules *rules)
 {
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
 		if (rule_kinds[rule].scope == RULES_SCOPE_database &&
-			rules->states[rule][0].over_samples > 0)
+			(rules->states[rule][0].over_samples > 0 || rules->states[rule][0].active))
 			return true;
 	return false;
 }

@@ -73,7 +73,7 @@ unsigned int rules_active(const struct rules *rules);
 /* Of them those that keep an incident open; 0: it is over. */
 unsigned int rules_holding(const struct rules *rules);
 
-/* Whether a rule over databases is over its threshold, be it not yet for long enough. */
+/* Whether a rule over databases is over its threshold, be it not yet for long enough, or not clear yet. */
 bool rules_doubt_database(const struct rules *rules);
 
 /*

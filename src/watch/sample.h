@@ -52,10 +52,10 @@ struct watch_threads {
 
 /* What the sessions with the databases last said; filled from outside, see watch_set_sql(). */
 struct watch_sql {
-	bool present;	     /* else no database is asked */
-	uint32_t active;     /* statements running now */
+	bool present;	     /* else there is nothing to say of now */
+	int32_t active;	     /* statements running now; -1: not known, nor is what follows */
 	double longest_s;    /* the one that has run longest */
-	uint32_t in_state;   /* statements in one of the states of watch.sql_state */
+	int32_t in_state;    /* statements in one of the states of watch.sql_state */
 	double unanswered_s; /* how long a question has been open; 0: none is */
 };
 

@@ -48,7 +48,7 @@ static void test_text_for_people(void **state)
 		       "  coverage  fsync: not seen (no probe for it is enabled)\n");
 	data_sample(r);
 	assert_text(r, "   -3.000s  sample  iowait 23.5% busy 40%  psi io 74/48.25%  memory 0/0%  "
-		       "blocked 3, 2 of the watched threads  health no answer for 5.5 s  sql 31 active, longest 12.5 s, "
+		       "blocked 3, 2 of the watched threads  health no answer for 5.5 s  sql 31 active, longest 12.5 s "
 		       "no answer for 2.25 s  | /var/lib/mysql full 98.5%, 300.0 MiB free, "
 		       "inodes 12.25%  | /system.slice/mariadb.service memory 96.5% of "
 		       "1024.0 MiB  | sdb util 100% in-flight 12 "

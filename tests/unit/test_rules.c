@@ -379,7 +379,8 @@ static size_t sql_step(struct rig *rig, const struct watch_sql *sql)
 /* What lasts for hours fires once, until it was clear; until it is in a record it is told of. */
 static void test_fires_once(void **state)
 {
-	struct watch_sql many = { .present = true, .active = 101 }, few = { .present = true };
+	struct watch_sql many = { .present = true, .active = 101 };
+	struct watch_sql few = { .present = true }, stale = { .present = true, .active = -1 };
 	struct rig rig = rig_new(*state);
 	struct rules_firing firing;
 
@@ -402,6 +403,10 @@ static void test_fires_once(void **state)
 		assert_int_equal(sql_step(&rig, &many), 0);
 	assert_int_equal(rules_active(rig.rules), 1);
 	assert_int_equal(rules_holding(rig.rules), 1);
+	/* Nor is it clear because an answer is late. */
+	assert_int_equal(sql_step(&rig, &stale), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	assert_true(rules_doubt_database(rig.rules));
 
 	assert_int_equal(sql_step(&rig, &few), 0);
 	assert_int_equal(rules_active(rig.rules), 0);
