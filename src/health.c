@@ -39,6 +39,7 @@ struct health {
 	int fd; /* of the connection */
 	bool connected;
 	struct health_child child;
+	int child_error; /* why there is none */
 	uint64_t revive_ns;
 	health_callback callback;
 	void *userdata;
@@ -190,21 +191,22 @@ static void on_retry(void *userdata, uint64_t expirations)
 
 /* A program */
 
-static void lose_child(struct health *h)
+static void lose_child(struct health *h, int error)
 {
 	h->source = loop_remove(h->source);
 	health_child_kill(&h->child);
+	h->child_error = error;
 	h->revive_ns = clock_mono_ns() + h->interval_ns;
-	finish_check(h, -EPIPE);
+	finish_check(h, error);
 }
 
+/* Why one has just ended that is still to be asked, on_child() will read. */
 static void ask_child(struct health *h)
 {
-	int r = health_child_ask(&h->child);
-
-	h->asked = r == 0;
-	if (r == -EPIPE)
-		finish_check(h, r);
+	if (h->child.fd < 0)
+		finish_check(h, h->child_error);
+	else
+		h->asked = health_child_ask(&h->child) == 0;
 }
 
 static void on_child(void *userdata, uint64_t events)
@@ -221,7 +223,7 @@ static void on_child(void *userdata, uint64_t events)
 			ask_child(h); /* that was the answer to an older question */
 	}
 	if (r < 0)
-		lose_child(h);
+		lose_child(h, r);
 }
 
 static void start_child(struct health *h)
@@ -232,6 +234,7 @@ static void start_child(struct health *h)
 		r = loop_add_fd(h->loop, h->child.fd, EPOLLIN, on_child, h, &h->source);
 	if (r < 0) {
 		health_child_kill(&h->child);
+		h->child_error = r;
 		log_warning("health: %s cannot be started: %s", h->target, strerror(-r));
 	}
 }

@@ -16,6 +16,18 @@
 
 static const char question[] = "check\n";
 
+/* Instead of an answer, when there is no program to give one: this, the errno, a newline. */
+#define NOT_STARTED '\0'
+#define NOT_STARTED_LEN 3
+
+__attribute__((noreturn)) static void give_up(int fd)
+{
+	const char why[NOT_STARTED_LEN] = { NOT_STARTED, (char)errno, '\n' };
+
+	(void)(send(fd, why, sizeof(why), MSG_NOSIGNAL) < 0);
+	_exit(127);
+}
+
 /* Between fork and exec: only what is safe there. It may run for years, as the daemon does. */
 __attribute__((noreturn)) static void become(const char *program, int fd, pid_t parent)
 {
@@ -37,9 +49,9 @@ __attribute__((noreturn)) static void become(const char *program, int fd, pid_t 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 		syscall(SYS_capset, &header, none) < 0 || dup2(fd, STDIN_FILENO) < 0 ||
 		dup2(fd, STDOUT_FILENO) < 0)
-		_exit(127);
+		give_up(fd);
 	execl(program, program, (char *)NULL);
-	_exit(127);
+	give_up(fd);
 }
 
 int health_child_start(struct health_child *child, const char *program)
@@ -47,8 +59,7 @@ int health_child_start(struct health_child *child, const char *program)
 	pid_t parent = getpid(), pid;
 	int fds[2];
 
-	if (access(program, X_OK) < 0)
-		return -errno;
+	/* The program is looked at by the child alone: its disk may be the one that hangs. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
 		return -errno;
 	pid = fork();
@@ -124,5 +135,8 @@ int health_child_read(struct health_child *child, bool *ret_ok)
 	if (n <= 0)
 		return -EPIPE;
 	child->len += (size_t)n;
+	if (child->len == NOT_STARTED_LEN && child->answer[0] == NOT_STARTED &&
+		child->answer[1] > 0)
+		return -child->answer[1];
 	return take_line(child, ret_ok) ? 1 : 0;
 }

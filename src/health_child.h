@@ -23,7 +23,10 @@ struct health_child {
 
 #define HEALTH_CHILD_NONE ((struct health_child){ .fd = -1 })
 
-/* Forks. It has no capability, no signal blocked, and ends with this process. 0 or a negative errno. */
+/*
+ * Forks. It has no capability, no signal blocked, and ends with this process. 0 or a negative
+ * errno; that the program cannot be executed is read from it.
+ */
 int health_child_start(struct health_child *child, const char *program);
 /* Ends it; pid stays until it is reaped. */
 void health_child_kill(struct health_child *child);
@@ -33,7 +36,10 @@ bool health_child_is_gone(struct health_child *child);
 /* 0 or a negative errno: -EAGAIN when it has not read the questions before. */
 int health_child_ask(struct health_child *child);
 
-/* 1 with its answer taken: *ret_ok tells whether it is "ok"; 0: none yet; -EPIPE: it has ended. */
+/*
+ * 1 with its answer taken: *ret_ok tells whether it is "ok"; 0: none yet; -EPIPE: it has ended;
+ * another negative errno: it could not be executed.
+ */
 int health_child_read(struct health_child *child, bool *ret_ok);
 
 #endif

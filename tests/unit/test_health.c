@@ -394,12 +394,36 @@ static void test_program_that_ends(void **state)
 	run(*state, steps);
 }
 
+static bool is_not_there(struct rig *r, int result)
+{
+	(void)r;
+	assert_int_equal(result, -ENOENT);
+	return true;
+}
+
+static bool may_not_be_executed(struct rig *r, int result)
+{
+	(void)r;
+	assert_int_equal(result, -EACCES);
+	return true;
+}
+
 static void test_program_that_is_missing(void **state)
 {
-	static const step steps[] = { has_ended, has_ended, NULL };
+	static const step steps[] = { is_not_there, is_not_there, is_not_there, NULL };
 	struct rig *r = *state;
 
 	snprintf(r->config.health.command, sizeof(r->config.health.command), "/nonexistent");
+	run(r, steps);
+}
+
+static void test_program_that_is_none(void **state)
+{
+	static const step steps[] = { may_not_be_executed, may_not_be_executed, NULL };
+	struct rig *r = *state;
+
+	put_program(r, "echo ok");
+	assert_int_equal(chmod(r->config.health.command, 0644), 0);
 	run(r, steps);
 }
 
@@ -465,6 +489,7 @@ int main(void)
 		health_test(test_late_answer),
 		health_test(test_program_that_ends),
 		health_test(test_program_that_is_missing),
+		health_test(test_program_that_is_none),
 		health_test(test_none),
 		cmocka_unit_test(test_addresses),
 	};
