@@ -192,7 +192,7 @@ const struct config_setting config_settings[] = {
 	  .standard = "", .example = "/usr/local/lib/check-database",
 	  .help = "A program instead, which goes before connect. It is started ahead and kept; for "
 		  "each check it reads a line \"check\" from its standard input and answers with a "
-		  "line \"ok\". It has no capabilities." },
+		  "line \"ok\". One that says more is ended. It has no capabilities." },
 	{ "health", "interval", CONFIG_TYPE_DURATION, FIELD(health.interval_ns),
 	  .min = SEC(1), .max = HOUR(1), .standard = "5s", .help = "Time between two checks." },
 	{ "health", "timeout", CONFIG_TYPE_DURATION, FIELD(health.timeout_ns),

@@ -67,6 +67,8 @@ const char *health_describe(int result)
 	switch (-result) {
 	case EPROTO:
 		return "the answer is not ok";
+	case EBADMSG:
+		return "the program says more than a line for each check";
 	case EPIPE:
 		return "the program has ended";
 	case ETIMEDOUT:
@@ -216,7 +218,15 @@ static void on_child(void *userdata, uint64_t events)
 	int r;
 
 	(void)events;
-	while ((r = health_child_read(&h->child, &ok)) > 0) {
+	/* One that talks unasked is ended, so that none keeps the loop here. */
+	for (;;) {
+		bool owed = h->child.owes;
+
+		r = health_child_read(&h->child, &ok);
+		if (r > 0 && !owed)
+			r = -EBADMSG;
+		if (r <= 0)
+			break;
 		if (h->checking && h->asked)
 			finish_check(h, ok ? 0 : -EPROTO);
 		else if (h->checking)

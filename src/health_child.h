@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define HEALTH_ANSWER_SIZE 128
+/* A line of an error message fits. */
+#define HEALTH_ANSWER_SIZE 1024
 
 struct health_child {
 	pid_t pid; /* 0: none */

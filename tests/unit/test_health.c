@@ -394,6 +394,45 @@ static void test_program_that_ends(void **state)
 	run(*state, steps);
 }
 
+static bool talks_too_much(struct rig *r, int result)
+{
+	(void)r;
+	/* What is said before the next question passes for its answer when it is read after it. */
+	assert_true(result == 0 || result == -EBADMSG);
+	return result == -EBADMSG;
+}
+
+static bool is_well_or_ended(struct rig *r, int result)
+{
+	(void)r;
+	assert_true(result == 0 || result == -EBADMSG);
+	return result == 0;
+}
+
+/* The loop goes on, and it is started again. */
+static void test_program_that_talks(void **state)
+{
+	static const step steps[] = { is_well, talks_too_much, is_well_or_ended, NULL };
+
+	put_program(*state, "read -r l; exec yes ok");
+	run(*state, steps);
+}
+
+static bool is_no_or_ended(struct rig *r, int result)
+{
+	(void)r;
+	assert_true(result == -EPROTO || result == -EBADMSG);
+	return result == -EBADMSG;
+}
+
+static void test_program_without_an_end_of_line(void **state)
+{
+	static const step steps[] = { is_no, is_no_or_ended, NULL };
+
+	put_program(*state, "read -r l; exec cat /dev/zero");
+	run(*state, steps);
+}
+
 static bool is_not_there(struct rig *r, int result)
 {
 	(void)r;
@@ -488,6 +527,8 @@ int main(void)
 		health_test(test_other_answers),
 		health_test(test_late_answer),
 		health_test(test_program_that_ends),
+		health_test(test_program_that_talks),
+		health_test(test_program_without_an_end_of_line),
 		health_test(test_program_that_is_missing),
 		health_test(test_program_that_is_none),
 		health_test(test_none),
