@@ -41,6 +41,7 @@ struct health {
 	struct health_child child;
 	int child_error; /* why there is none */
 	uint64_t revive_ns;
+	uint32_t serial; /* counts the checks of other configurations before it */
 	health_callback callback;
 	void *userdata;
 
@@ -363,7 +364,10 @@ void health_get(const struct health *h, uint64_t now_ns, struct watch_health *re
 	uint64_t since_ns = 0;
 
 	*ret_health = (struct watch_health){ .present = h != NULL, .failing_s = NAN };
-	if (!h || !h->was_well)
+	if (h)
+		ret_health->serial = h->serial;
+	/* That nothing asks it says nothing of the service. */
+	if (!h || !h->was_well || (h->is_command && h->child.fd < 0))
 		return;
 	if (h->failing_since_ns)
 		since_ns = h->failing_since_ns;
@@ -389,6 +393,7 @@ void health_tell(struct health *h, struct watch *watch, bool incident_open)
 void health_replace(struct health **health, struct loop *loop, const struct config *before,
 	const struct config *config)
 {
+	uint32_t serial = *health ? (*health)->serial + 1 : 0;
 	int r;
 
 	if (before && memcmp(&before->health, &config->health, sizeof(config->health)) == 0)
@@ -397,6 +402,8 @@ void health_replace(struct health **health, struct loop *loop, const struct conf
 	r = health_new(loop, config, health);
 	if (r < 0)
 		log_warning("health is not checked: %s", strerror(-r));
+	else if (*health)
+		(*health)->serial = serial;
 }
 
 const char *health_target(const struct health *h)

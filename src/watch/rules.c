@@ -41,14 +41,15 @@ static const struct scope_kind {
 	unsigned int slots;
 	bool fires_once;
 	bool holds; /* an incident is not over while it is active */
+	bool lapses; /* when its value is not known any more, it is not active */
 } scope_kinds[] = {
-	[RULES_SCOPE_host] = { 1, false, true },
-	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true },
-	[RULES_SCOPE_process] = { 1, false, true },
-	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false },
-	[RULES_SCOPE_cgroup] = { WATCH_CGROUPS_MAX, true, false },
-	[RULES_SCOPE_service] = { 1, true, true },
-	[RULES_SCOPE_database] = { 1, true, true },
+	[RULES_SCOPE_host] = { 1, false, true, false },
+	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true, false },
+	[RULES_SCOPE_process] = { 1, false, true, false },
+	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false, false },
+	[RULES_SCOPE_cgroup] = { WATCH_CGROUPS_MAX, true, false, false },
+	[RULES_SCOPE_service] = { 1, true, true, true },
+	[RULES_SCOPE_database] = { 1, true, true, false },
 };
 
 /* The value of a rule. False when it must not fire, whatever the value; NAN: not known. */
@@ -271,6 +272,7 @@ static bool subject_get(const struct watch *watch, const struct watch_sample *sa
 		return ret_subject->cgroup != NULL;
 	case RULES_SCOPE_service:
 		ret_subject->service = watch_health_target(watch);
+		*ret_serial = sample->health.serial;
 		return sample->health.present;
 	default:
 		return true;
@@ -329,7 +331,7 @@ static void rule_judge(struct rules *rules, struct judgement *j, enum config_rul
 	if (state->cooling && j->now_ns - state->fired_ns >= config->cooldown_ns)
 		state->cooling = false;
 	/* A clear threshold of 0 is reached, as nothing is under it. Nothing is true of NAN. */
-	if (state->active && (value < config->clear || value <= 0))
+	if (value < config->clear || value <= 0 || (scope_of(rule)->lapses && isnan(value)))
 		state->active = false;
 	if (!state_is_ready(state, config, scope_of(rule)->fires_once) || j->count == j->max)
 		return;

@@ -61,8 +61,9 @@ void rules_reload(struct rules *rules, const struct config_rule config[static CO
 /*
  * Judges the newest sample; call it once for each. A rule fires when its value was over `set` in
  * `hold` samples in a row, for each subject on its own, and unless its scope fires once, again after
- * each cooldown while it stays over. A value that is not known (NAN) changes nothing. Returns how many
- * fired; those beyond max fire at the next sample.
+ * each cooldown while it stays over. A value that is not known (NAN) changes nothing, but for a
+ * service: what cannot be asked is not active. Returns how many fired; those beyond max fire at the
+ * next sample.
  */
 size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t now_ns,
 	struct rules_firing *ret_firings, size_t max);

@@ -62,8 +62,10 @@ struct watch_sql {
 /* The user's own check, see health.h; filled from outside, see watch_set_health(). */
 struct watch_health {
 	bool present;	  /* else there is none */
-	double failing_s; /* no answer since then; 0: the last check was good; NAN: none was so far */
+	/* No answer since then; 0: the last check was good; NAN: none so far, or nothing asks. */
+	double failing_s;
 	double answer_ms; /* how long the last good one took */
+	uint32_t serial;  /* another one when another check took its place */
 };
 
 struct watch_filesystem {

@@ -38,13 +38,14 @@ struct rig {
 	unsigned int clients_count;
 	const step *steps;
 	bool guarded;
+	bool incident_open;
 };
 
 static void on_result(void *userdata, int result)
 {
 	struct rig *r = userdata;
 
-	health_tell(r->health, r->watch, false);
+	health_tell(r->health, r->watch, r->incident_open);
 	health_get(r->health, clock_mono_ns() + 3 * NSEC_PER_SEC, &r->said);
 	if ((*r->steps)(r, result) && !*++r->steps)
 		loop_stop(r->loop);
@@ -378,6 +379,41 @@ static bool has_ended(struct rig *r, int result)
 	return true;
 }
 
+static bool is_not_known(struct rig *r, int result)
+{
+	assert_int_equal(result, -EPIPE);
+	assert_true(r->said.present && isnan(r->said.failing_s));
+	return true;
+}
+
+/* It is not started again, and its end says nothing of the service. */
+static void test_program_that_ends_in_an_incident(void **state)
+{
+	static const step steps[] = { is_well, is_not_known, is_not_known, NULL };
+	struct rig *r = *state;
+
+	r->incident_open = true;
+	put_program(r, "read -r l; echo ok");
+	run(r, steps);
+}
+
+static void test_another_configuration(void **state)
+{
+	struct rig *r = *state;
+	struct config other = r->config;
+
+	health_replace(&r->health, r->loop, NULL, &r->config);
+	health_get(r->health, 0, &r->said);
+	assert_int_equal(r->said.serial, 0);
+	health_replace(&r->health, r->loop, &r->config, &other);
+	health_get(r->health, 0, &r->said);
+	assert_int_equal(r->said.serial, 0);
+	other.health.greeting = !other.health.greeting;
+	health_replace(&r->health, r->loop, &r->config, &other);
+	health_get(r->health, 0, &r->said);
+	assert_int_equal(r->said.serial, 1);
+}
+
 static bool is_well_in_the_end(struct rig *r, int result)
 {
 	(void)r;
@@ -527,6 +563,8 @@ int main(void)
 		health_test(test_other_answers),
 		health_test(test_late_answer),
 		health_test(test_program_that_ends),
+		health_test(test_program_that_ends_in_an_incident),
+		health_test(test_another_configuration),
 		health_test(test_program_that_talks),
 		health_test(test_program_without_an_end_of_line),
 		health_test(test_program_that_is_missing),

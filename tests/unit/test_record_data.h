@@ -79,7 +79,7 @@ static inline void data_sample(struct record *r)
 		.iowait_pct = 23.5, .busy_pct = 40, .iowait_cpus = 0.47, .procs_running = 2,
 		.procs_blocked = 3, .psi_io = { true, 74, 48.25 }, .psi_memory = { true, 0, 0 },
 		.threads = { 200, 2, 2211, 2230, true }, .sql = { true, 31, 12.5, 29, 2.25 },
-		.health = { true, 5.5, 0.25 },
+		.health = { true, 5.5, 0.25, 0 },
 		.disks_count = 1,
 		.disks = { { .name = "sdb", .major = 8, .minor = 16, .util_pct = 100,
 			.inflight = 12, .read_await_ms = 510.5, .queue = 12.25,

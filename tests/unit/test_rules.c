@@ -438,24 +438,48 @@ static void test_unknown_value_changes_nothing(void **state)
 	rig_free(&rig);
 }
 
+static void health_step(struct rig *rig, double failing_s, uint32_t serial, unsigned int firings)
+{
+	struct watch_health health = { true, failing_s, 1, serial };
+
+	watch_set_health(rig->watch, &health, "unix:/run/s");
+	assert_int_equal(rig_step(rig, 1000), firings);
+}
+
 static void test_health(void **state)
 {
-	struct watch_health health = { .present = true, .failing_s = 5.5 };
 	struct rig rig = rig_new(*state);
 
 	rig_enable(&rig, CONFIG_RULE_health);
 	assert_int_equal(rig_step(&rig, 0), 0);
-	watch_set_health(rig.watch, &health, "unix:/run/s");
-	assert_int_equal(rig_step(&rig, 1000), 1);
+	health_step(&rig, 5.5, 0, 1);
 	assert_int_equal(rig.firings[0].scope, RULES_SCOPE_service);
 	assert_string_equal(rig.firings[0].subject, "unix:/run/s");
 	assert_string_equal(rig.firings[0].unit, "s");
 	assert_float_equal((float)rig.firings[0].value, 5.5f, 1e-4f);
 	assert_int_equal(rules_holding(rig.rules), 1);
-	health.failing_s = 0;
-	watch_set_health(rig.watch, &health, "unix:/run/s");
-	assert_int_equal(rig_step(&rig, 1000), 0);
+	health_step(&rig, 0, 0, 0);
 	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_health_of_another(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_health);
+	assert_int_equal(rig_step(&rig, 0), 0);
+	health_step(&rig, 5.5, 0, 1);
+	health_step(&rig, 3, 0, 0);
+	assert_int_equal(rules_holding(rig.rules), 1);
+	/* Of another target nothing has fired. */
+	health_step(&rig, 3, 1, 0);
+	assert_int_equal(rules_holding(rig.rules), 0);
+	health_step(&rig, 5.5, 1, 1);
+	/* The program has ended; when it is there again, the cooldown is still that of the rule. */
+	health_step(&rig, NAN, 1, 0);
+	assert_int_equal(rules_holding(rig.rules), 0);
+	health_step(&rig, 7.5, 1, 0);
 	rig_free(&rig);
 }
 
@@ -564,6 +588,7 @@ int main(void)
 		tree_test(test_fires_once),
 		tree_test(test_unknown_value_changes_nothing),
 		tree_test(test_health),
+		tree_test(test_health_of_another),
 		tree_test(test_each_rule_of_databases),
 		tree_test(test_more_than_asked_for),
 		tree_test(test_all_disks_are_judged),
