@@ -7,6 +7,8 @@
 #ifndef IOSTALL_SQL_DRIVER_H
 #define IOSTALL_SQL_DRIVER_H
 
+#include <stdbool.h>
+
 #include "sql/protocol.h"
 #include "sql/redact.h"
 #include "util/text.h"
@@ -24,11 +26,13 @@ struct sql_link;
 struct sql_answer;
 
 /*
- * One active session of an answer. text (NULL: none) may be cut; whole_bytes is its length before
- * that. False when no more can be taken.
+ * One active session of an answer. cut: text (NULL: none) may be only the beginning of the
+ * statement, of which the server says whole_bytes, be it the length of the rest that it kept. True
+ * where that is not known: it hides more, and false for a text that is cut shows literals. False
+ * when no more can be taken.
  */
 bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session, const char *text,
-	uint64_t whole_bytes);
+	uint64_t whole_bytes, bool cut);
 /* Active sessions that the server did not send, and those that do nothing. */
 void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle);
 

@@ -92,7 +92,7 @@ static size_t fill_text(
 }
 
 bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session, const char *text,
-	uint64_t whole_bytes)
+	uint64_t whole_bytes, bool cut)
 {
 	size_t len = 0;
 
@@ -101,7 +101,7 @@ bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session
 	session->text[0] = '\0';
 	session->text_bytes = whole_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)whole_bytes;
 	if (text && answer->setup->text_mode != SQL_TEXT_OFF)
-		len = fill_text(answer, text, strlen(text) < whole_bytes, session->text);
+		len = fill_text(answer, text, cut || strlen(text) < whole_bytes, session->text);
 	answer->r = send_frame(answer->fd, &session->frame, SQL_FRAME_SESSION, answer->ask,
 		offsetof(struct sql_frame_session, text) + len + 1);
 	answer->sent++;

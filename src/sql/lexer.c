@@ -285,8 +285,10 @@ static void take_next(struct lexer *l)
 	} else if (is_word(c)) {
 		take_word(l);
 	} else {
-		/* MySQL's \N is NULL. */
-		l->stray_backslash |= c == '\\' && !(l->mysql && at(l, l->pos + 1) == 'N');
+		/* MySQL's \N is NULL; the N may be cut off. */
+		bool null = l->mysql && (at(l, l->pos + 1) == 'N' || l->pos + 1 == l->len);
+
+		l->stray_backslash |= c == '\\' && !null;
 		take(l, l->pos + 1, LEXER_CODE);
 	}
 }

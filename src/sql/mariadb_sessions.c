@@ -19,6 +19,8 @@
 #define OFTEN_NS (5 * NSEC_PER_SEC)
 /* The list counts whole seconds: what began within that is the same statement. */
 #define SAME_START_NS (1500 * NSEC_PER_MSEC)
+/* 1024 without the part of a character. */
+#define KEPT_BYTES_MIN 1020
 
 /* The columns of SHOW FULL PROCESSLIST, and of the query that takes its place. */
 enum cell {
@@ -292,6 +294,18 @@ static void fill_session(
 	say_why_no_tid(link, s);
 }
 
+/*
+ * performance_schema has the first 1024 bytes of a statement, or what is before the first that is
+ * no UTF-8, and says of neither. A MySQL may make SHOW PROCESSLIST of it, too; MariaDB, which is
+ * the one with a column for threads, never does.
+ */
+static bool may_be_cut(const struct sql_link *link, uint64_t text_bytes)
+{
+	if (link->by_threads)
+		return true;
+	return link->threads_query[0] == '\0' && text_bytes >= KEPT_BYTES_MIN;
+}
+
 static void send_list(
 	const struct sql_link *link, const struct session_list *list, struct sql_answer *answer)
 {
@@ -302,7 +316,8 @@ static void send_list(
 		const struct session_row *row = &list->rows[sent];
 
 		fill_session(link, row, &session);
-		if (!sql_answer_add(answer, &session, row->cells[CELL_INFO], row->text_bytes))
+		if (!sql_answer_add(answer, &session, row->cells[CELL_INFO], row->text_bytes,
+			    may_be_cut(link, row->text_bytes)))
 			break;
 	}
 	sql_answer_count(answer, list->count - sent, list->idle);

@@ -265,10 +265,12 @@ static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, st
 		"%s AS query_id, (extract(epoch FROM clock_timestamp() - CASE WHEN state = 'active' "
 		"THEN query_start ELSE state_change END) * 1e9)::bigint AS elapsed, "
 		"octet_length(query), left(query, %u), "
-		"octet_length(query) >= pg_size_bytes(current_setting('track_activity_query_size')) - 4 "
+		"octet_length(query) >= "
+		"pg_size_bytes(current_setting('track_activity_query_size')) - 4, "
+		"char_length(query) > %u "
 		"FROM a WHERE active ORDER BY elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
 		has_leader ? "leader_pid" : "NULL::int", has_query_id ? "query_id" : "NULL::bigint",
-		chars, SQL_SESSIONS_MAX);
+		chars, chars, SQL_SESSIONS_MAX);
 	return check(link, link->lib.PQprepare(link->pg, STATEMENT, query, 0, NULL), NULL, error);
 }
 
@@ -405,13 +407,19 @@ enum column {
 	COLUMN_ELAPSED_NS,
 	COLUMN_TEXT_BYTES,
 	COLUMN_TEXT,
-	COLUMN_IS_CUT,
+	COLUMN_IS_CUT,	  /* by the server, as far as that can be told */
+	COLUMN_IS_LONGER, /* than what we asked for */
 };
 
 /* Negative: a query id is any 64 bits; an elapsed time before the clock was set back is none. */
 static uint64_t signed_cell(const char *value)
 {
 	return value ? (uint64_t)strtoll(value, NULL, 10) : 0;
+}
+
+static bool is_true(const char *value)
+{
+	return value && value[0] == 't';
 }
 
 static void fill_session(
@@ -446,16 +454,19 @@ static int snapshot(struct sql_link *link, struct sql_answer *answer, struct tex
 		return r;
 	for (int row = 0; row < link->lib.PQntuples(result); row++) {
 		struct sql_frame_session session = { 0 };
-		const char *is_cut = cell(link, result, row, COLUMN_IS_CUT);
+		bool is_cut = is_true(cell(link, result, row, COLUMN_IS_CUT));
+		bool is_longer = is_true(cell(link, result, row, COLUMN_IS_LONGER));
 		const char *bytes = cell(link, result, row, COLUMN_TEXT_BYTES);
 
 		if (!cell(link, result, row, COLUMN_PID))
 			break;
 		fill_session(link, result, row, &session);
-		/* The server keeps only the beginning; of the rest it knows no more than that it
-		 * is. */
+		/*
+		 * The server keeps only the beginning; of the rest it knows no more than that it
+		 * is. Its bytes are those of its own encoding: no measure for ours.
+		 */
 		if (!sql_answer_add(answer, &session, cell(link, result, row, COLUMN_TEXT),
-			    sql_cell_u64(bytes) + (is_cut && is_cut[0] == 't')))
+			    sql_cell_u64(bytes) + is_cut, is_cut || is_longer))
 			break;
 		sent++;
 	}

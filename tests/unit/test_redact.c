@@ -161,6 +161,7 @@ static const struct {
 	{ MY, "SELECT 'a\\', \"sEcReT\", 'b\\', 'sEcReT'" },
 	{ MY, "SELECT 'a\\', 'sEcReT', 'b', 'sEcReT', 'c'" },
 	{ MY, "SELECT 'a\\' /* ' */, 'sEcReT' -- '" },
+	{ MY, "SELECT 'a\\', 'sEcReT', \\N" },
 	/* ANSI_QUOTES */
 	{ MY, "SELECT \"col\\\", 'sEcReT' FROM \"t\"" },
 	{ MY, "SELECT \"it's\", 'sEcReT' FROM \"t\"" },
