@@ -207,13 +207,15 @@ static int answer_ask(struct helper *h, uint64_t ask)
 		.dialect = h->driver->dialect,
 	};
 	struct sql_frame_end end = { 0 };
+	bool was_connected = h->connected;
 	uint64_t begin_ns;
 	int r = connect_session(h);
 
 	begin_ns = clock_mono_ns();
 	/* A session that was lost while idle is only known now: once more, unless it was answering.
 	 */
-	if (r == 0 && h->connected && take_snapshot(h, &answer) == -ENOTCONN && answer.sent == 0) {
+	if (r == 0 && h->connected && take_snapshot(h, &answer) == -ENOTCONN && was_connected &&
+		answer.sent == 0) {
 		r = connect_session(h);
 		begin_ns = clock_mono_ns();
 		if (r == 0 && h->connected)

@@ -36,7 +36,7 @@ enum sql_text_mode {
 enum sql_frame_type {
 	SQL_FRAME_SETUP = 1, /* daemon -> helper: the target; once, before all else */
 	SQL_FRAME_ASK,	     /* daemon -> helper: one snapshot */
-	SQL_FRAME_SERVER,    /* helper -> daemon: connected, or connected anew */
+	SQL_FRAME_SERVER,    /* helper -> daemon: connected; at the start and per question once */
 	SQL_FRAME_SESSION,   /* one active session of the answer */
 	SQL_FRAME_END,	     /* the answer is complete, or why there is none */
 	SQL_FRAME_TYPE_COUNT,

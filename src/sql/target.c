@@ -20,6 +20,8 @@
 
 /* Taken before the loop looks at its other sources: 2 us each with the look at /proc. */
 #define FRAMES_PER_WAKE 64
+/* One login at the start and one for the question that was asked meanwhile. */
+#define SERVERS_MAX 2
 #define BACKOFF_MAX_NS (60 * NSEC_PER_SEC)
 
 static uint64_t or_default(uint64_t value, uint64_t standard)
@@ -141,6 +143,7 @@ static void try_to_start(struct sql_target *t, uint64_t now_ns)
 
 	r = start_helper(t);
 	t->next_ns = now_ns;
+	t->servers = 0;
 	if (r == 0)
 		return;
 	snprintf(why, sizeof(why), "its helper process cannot be started: %s", strerror(-r));
@@ -164,7 +167,8 @@ static void take_server(struct sql_target *t, const struct sql_frame_server *f)
 			t->config.section, f->missing);
 }
 
-static void take_session(struct sql_target *t, struct sql_frame_session *f)
+/* False for more than a helper sends. */
+static bool take_session(struct sql_target *t, struct sql_frame_session *f)
 {
 	bool is_own_process = t->config.type == CONFIG_SQL_POSTGRESQL;
 
@@ -176,7 +180,7 @@ static void take_session(struct sql_target *t, struct sql_frame_session *f)
 		f->tid = 0;
 		text_copy(f->no_tid, sizeof(f->no_tid), "no thread of the server on this host");
 	}
-	(void)sql_snapshot_add(t->building, f);
+	return sql_snapshot_add(t->building, f) == 0;
 }
 
 static void tell(const struct sql_target *t)
@@ -195,6 +199,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 
 	t->asked_ns = 0;
 	t->backoff_ns = 0;
+	t->servers = 0;
 	t->next_ns = now_ns + (failed ? or_default(t->o->timing.retry_ns, 10 * NSEC_PER_SEC)
 				      : or_default(t->o->timing.idle_ns, t->interval_ns));
 	text_copy(t->missing, sizeof(t->missing), f->missing);
@@ -217,7 +222,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	tell(t);
 }
 
-/* False when it is none of the protocol. */
+/* False when it is none of the protocol, or has no end. */
 static bool take_frame(struct sql_target *t, size_t size)
 {
 	int type = sql_frame_check(&t->in, size);
@@ -225,15 +230,16 @@ static bool take_frame(struct sql_target *t, size_t size)
 	if (type < 0)
 		return false;
 	if (type == SQL_FRAME_SERVER) {
+		if (++t->servers > SERVERS_MAX)
+			return false;
 		take_server(t, &t->in.server);
 		return true;
 	}
 	if (!t->asked_ns || t->in.frame.ask != t->ask)
 		return false;
 	if (type == SQL_FRAME_SESSION)
-		take_session(t, &t->in.session);
-	else
-		take_end(t, &t->in.end);
+		return take_session(t, &t->in.session);
+	take_end(t, &t->in.end);
 	return true;
 }
 

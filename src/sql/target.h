@@ -58,6 +58,7 @@ struct sql_target {
 	uint64_t silent_since_ns; /* when the first was asked that the server left open; 0: none */
 	uint64_t next_ns;  /* of the next question while idle */
 	bool connected;
+	unsigned int servers; /* frames of the server since the last answer */
 	struct sql_frame_server server;
 
 	bool is_told;	   /* `why` is more than that nothing has been tried */

@@ -118,6 +118,16 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		for (uint64_t i = 0; i < 5000; i++)
 			fake_session(ask, i, 0, i);
 		fake_end(ask, "");
+	} else if (strcmp(mode, "logins") == 0) {
+		for (unsigned int i = 0; i < 5000; i++)
+			fake_server();
+		fake_end(ask, "");
+	} else if (strcmp(mode, "most") == 0) {
+		fake_server();
+		fake_server();
+		for (uint64_t i = 0; i < SQL_SESSIONS_MAX; i++)
+			fake_session(ask, i, 0, i);
+		fake_end(ask, "");
 	}
 }
 
