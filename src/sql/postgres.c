@@ -428,6 +428,7 @@ static void fill_session(
 	const char *type = cell(link, result, row, COLUMN_TYPE);
 	const char *user = cell(link, result, row, COLUMN_USER);
 	const char *host = cell(link, result, row, COLUMN_HOST);
+	const char *state = cell(link, result, row, COLUMN_STATE);
 	int64_t elapsed_ns = (int64_t)signed_cell(cell(link, result, row, COLUMN_ELAPSED_NS));
 
 	s->connection_id = sql_cell_u64(cell(link, result, row, COLUMN_PID));
@@ -437,10 +438,13 @@ static void fill_session(
 	s->leader_pid = (int32_t)sql_cell_u64(cell(link, result, row, COLUMN_LEADER));
 	s->background =
 		type && strcmp(type, "client backend") != 0 && strcmp(type, "parallel worker") != 0;
+	/* Or "(aborted)" behind it. The statement that is shown is its last. */
+	s->idle =
+		state && strncmp(state, "idle in transaction", strlen("idle in transaction")) == 0;
 	if (user)
 		snprintf(s->user, sizeof(s->user), "%s@%s", user, host ? host : "localhost");
 	sql_copy_cell(s->database, sizeof(s->database), cell(link, result, row, COLUMN_DATABASE));
-	sql_copy_cell(s->command, sizeof(s->command), cell(link, result, row, COLUMN_STATE));
+	sql_copy_cell(s->command, sizeof(s->command), state);
 	sql_copy_cell(s->state, sizeof(s->state), cell(link, result, row, COLUMN_WAIT));
 }
 

@@ -83,6 +83,7 @@ struct sql_frame_session {
 	int32_t tid;	     /* thread or backend; 0: see no_tid */
 	uint32_t background; /* a thread of the server itself, no client's */
 	uint64_t elapsed_ns; /* of the statement; 0: not known */
+	uint32_t idle;	     /* has a transaction open, but runs no statement */
 	int32_t leader_pid;  /* the backend that this parallel or I/O worker serves; 0: none */
 	char no_tid[SQL_NAME_SIZE]; /* why tid is 0: "thread pool" ...; "" */
 	char user[SQL_NAME_SIZE];   /* "app@localhost" */

@@ -61,6 +61,7 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.leader_pid = frame->leader_pid,
 		.text_bytes = frame->text_bytes,
 		.background = frame->background != 0,
+		.idle = frame->idle != 0,
 		.user = add_name(s, frame->user, before->user),
 		.database = add_name(s, frame->database, before->database),
 		.command = add_name(s, frame->command, before->command),
@@ -69,7 +70,7 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.text = add_text(s, frame->text),
 	};
 	s->count++;
-	if (row->background)
+	if (row->background || row->idle)
 		return 0;
 	s->active++;
 	if (row->elapsed_ns > s->longest_ns)
@@ -112,7 +113,7 @@ void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
 static const struct sql_row *find_row(const struct sql_snapshot *s, int32_t tid)
 {
 	for (uint32_t i = 0; tid > 0 && i < s->count; i++)
-		if (s->rows[i].tid == tid)
+		if (s->rows[i].tid == tid && !s->rows[i].idle)
 			return &s->rows[i];
 	return NULL;
 }

@@ -24,6 +24,7 @@ struct sql_row {
 	int32_t leader_pid;
 	uint32_t text_bytes;
 	bool background;
+	bool idle; /* in a transaction: told, but no statement that runs */
 	/* where the texts begin; 0: empty */
 	uint16_t user;
 	uint16_t database;
@@ -39,7 +40,7 @@ struct sql_snapshot {
 	uint64_t server_ns;
 	uint32_t idle;
 	uint32_t left_out;
-	uint32_t active;     /* of clients */
+	uint32_t active;     /* statements of clients */
 	uint64_t longest_ns; /* of those */
 	uint32_t count;
 	uint32_t names_used;
@@ -75,7 +76,7 @@ void sql_snapshot_end(struct sql_snapshot *snapshot, const struct sql_frame_end 
 void sql_snapshot_view(const struct sql_snapshot *snapshot, uint32_t index,
 	struct sql_session_view *ret_view);
 
-/* The row of that thread, or of the backend that it works for; false: none. */
+/* The statement of that thread, or of the backend that it works for; false: it runs none. */
 bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,
 	struct sql_session_view *ret_view);
 

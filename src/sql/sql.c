@@ -273,7 +273,7 @@ uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_long
 		for (uint32_t row = 0; s && row < s->count; row++) {
 			const struct sql_row *r = &s->rows[row];
 
-			if (r->background || r->leader_pid || (tid && r->tid == tid))
+			if (r->background || r->idle || r->leader_pid || (tid && r->tid == tid))
 				continue;
 			count++;
 			if (r->elapsed_ns > longest_ns)

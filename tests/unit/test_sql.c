@@ -185,6 +185,27 @@ static void test_worst(void **state)
 	teardown(&f);
 }
 
+/* A transaction that waits for its client is told, but is no statement that runs. */
+static void test_idle_transaction(void **state)
+{
+	struct fixture f;
+	struct sql_session_view view;
+	struct sql_evidence e;
+	uint64_t longest_ns;
+
+	(void)state;
+	setup_with(&f, "sql.idle");
+	run_until(&f, has_answer);
+	e = evidence(&f);
+	assert_int_equal(e.current->count, 2);
+	assert_int_equal(e.current->active, 1);
+	assert_int_equal(e.current->longest_ns, NSEC_PER_SEC);
+	assert_int_equal(sql_count_others(f.sql, 0, &longest_ns), 1);
+	assert_int_equal(longest_ns, NSEC_PER_SEC);
+	assert_false(sql_find_thread(f.sql, e.server_pid, &view));
+	teardown(&f);
+}
+
 static bool says_why(struct fixture *f)
 {
 	return *evidence(f).why && evidence(f).is_told;
@@ -552,6 +573,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_answer),
 		cmocka_unit_test(test_worst),
+		cmocka_unit_test(test_idle_transaction),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_most),

@@ -8,6 +8,7 @@
 #define IOSTALL_TESTS_TEST_SQL_FAKE_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,13 +39,14 @@ static inline void fake_server(void)
 	fake_send(&f, sizeof(f));
 }
 
-static inline void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns)
+static inline void fake_row(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns, bool idle)
 {
 	struct sql_frame_session f = {
 		.frame = { SQL_FRAME_SESSION, 0, ask },
 		.connection_id = id,
 		.query_id = id + 1000,
 		.tid = tid,
+		.idle = idle,
 		.elapsed_ns = elapsed_ns,
 		.user = "app@localhost",
 		.database = "shop",
@@ -59,6 +61,11 @@ static inline void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t
 		snprintf(f.no_tid, sizeof(f.no_tid), "thread pool");
 	f.frame.size = (uint32_t)size;
 	fake_send(&f, size);
+}
+
+static inline void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns)
+{
+	fake_row(ask, id, tid, elapsed_ns, false);
 }
 
 static inline void fake_end(uint64_t ask, const char *error)
@@ -117,6 +124,11 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 	} else if (strcmp(mode, "flood") == 0) {
 		for (uint64_t i = 0; i < 5000; i++)
 			fake_session(ask, i, 0, i);
+		fake_end(ask, "");
+	} else if (strcmp(mode, "idle") == 0) {
+		fake_server();
+		fake_row(ask, 17, getpid(), 3 * NSEC_PER_SEC, true);
+		fake_session(ask, 18, 0, NSEC_PER_SEC);
 		fake_end(ask, "");
 	} else if (strcmp(mode, "logins") == 0) {
 		for (unsigned int i = 0; i < 5000; i++)
