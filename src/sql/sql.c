@@ -358,6 +358,7 @@ void sql_add_status(const struct sql *sql, struct text *answer)
 
 /* Making and freeing */
 
+/* A helper has its password's file open, which may be another file by now. */
 static bool is_kept(const struct sql_target *t, const struct config *config)
 {
 	const struct config_sql_target *other = NULL;
@@ -367,7 +368,8 @@ static bool is_kept(const struct sql_target *t, const struct config *config)
 			other = &config->sql.targets[i];
 	if (t->detected)
 		return config->sql.targets_count == 0;
-	return other && other->enabled && memcmp(other, &t->config, sizeof(*other)) == 0;
+	return other && other->enabled && !other->password_file[0] &&
+	       memcmp(other, &t->config, sizeof(*other)) == 0;
 }
 
 int sql_reload(struct sql *sql, const struct config *config)

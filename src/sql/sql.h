@@ -36,8 +36,9 @@ int sql_new(const struct sql_options *options, struct sql **ret_sql);
 struct sql *sql_free(struct sql *sql);
 
 /*
- * At a reload, while no incident is open: targets whose settings are the same keep their helper. 0
- * or -ENOMEM, then a target may be missing.
+ * At a reload, while no incident is open: targets whose settings are the same keep their helper,
+ * but for those with a password_file, which is opened anew. 0 or -ENOMEM, then a target may be
+ * missing.
  */
 int sql_reload(struct sql *sql, const struct config *config);
 
