@@ -128,6 +128,13 @@ static void note_error(struct helper *h, const char *what, const struct text *me
 	log_debug("sql.%s: %s", h->setup.name, h->error);
 }
 
+/* To the daemon no error is an answer, of no sessions if there are none. */
+static void add_reason(struct text *message, int r)
+{
+	if (r < 0 && message->len == 0)
+		text_add(message, strerror(-r));
+}
+
 /* The first line of the password's file, or NULL. */
 static const char *read_password(const struct helper *h, char *buf, size_t size)
 {
@@ -166,6 +173,7 @@ static int connect_session(struct helper *h)
 		h->link, read_password(h, password, sizeof(password)), &server, &message, &missing);
 	explicit_bzero(password, sizeof(password));
 	if (r < 0) {
+		add_reason(&message, r);
 		note_failure(h, &message);
 		return 0;
 	}
@@ -194,6 +202,7 @@ static int take_snapshot(struct helper *h, struct sql_answer *answer)
 		h->driver->disconnect(h->link);
 		h->connected = false;
 	}
+	add_reason(&message, r);
 	note_error(h, r == -ENOTCONN ? "the session is lost: " : "", &message);
 	return r == -ENOTCONN ? r : 0;
 }
@@ -323,7 +332,7 @@ static int prepare(struct helper *h)
 	if (message.len == 0)
 		check_option_file(h, &message);
 	if (message.len == 0)
-		h->driver->load(&h->setup, &h->link, &message);
+		add_reason(&message, h->driver->load(&h->setup, &h->link, &message));
 	if (message.len > 0)
 		note_error(h, "", &message);
 	sandbox_lock_memory();
