@@ -23,7 +23,17 @@
 /* A driver's own state: its library's functions and its one session. */
 struct sql_link;
 
-struct sql_answer;
+/* Made by helper.c; drivers only hand it on. */
+struct sql_answer {
+	int fd;
+	uint64_t ask;
+	const struct sql_frame_setup *setup;
+	enum sql_dialect dialect;
+	uint64_t idle;
+	uint64_t left_out;
+	unsigned int sent;
+	int r; /* of the first frame that could not be sent */
+};
 
 /*
  * One active session of an answer. cut: text (NULL: none) may be only the beginning of the

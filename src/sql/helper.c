@@ -22,17 +22,6 @@
 /* A message of a server may be longer than what is told of it. */
 #define MESSAGE_SIZE 1024
 
-struct sql_answer {
-	int fd;
-	uint64_t ask;
-	const struct sql_frame_setup *setup;
-	enum sql_dialect dialect;
-	uint64_t idle;
-	uint64_t left_out;
-	unsigned int sent;
-	int r; /* of the first frame that could not be sent */
-};
-
 struct helper {
 	int fd;
 	int password_fd; /* -1: none; read at each login, so that a new password needs no restart */

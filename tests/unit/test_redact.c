@@ -5,9 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "sql/driver.h"
 #include "sql/redact.h"
 #include "util/cleanup.h"
 
@@ -228,6 +231,34 @@ static void test_corpus_cut(void **state)
 	}
 }
 
+/* What a driver says may be cut is read so, even if it has as many bytes as the server knows of. */
+static void test_corpus_answered(void **state)
+{
+	struct sql_frame_setup setup = { .text_mode = SQL_TEXT_REDACTED, .text_bytes = 1024 };
+	struct sql_frame_session session = { 0 };
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(corpus); i++) {
+		for (size_t len = 0; len < strlen(corpus[i].text); len++) {
+			struct sql_answer answer = {
+				.fd = fds[0], .setup = &setup, .dialect = corpus[i].dialect
+			};
+			_cleanup_free_ char *copy = strndup(corpus[i].text, len);
+
+			assert_non_null(copy);
+			assert_true(sql_answer_add(&answer, &session, copy, len, true));
+			assert_true(recv(fds[1], &session, sizeof(session), 0) > 0);
+			assert_int_equal(session.text_bytes, len);
+			if (strstr(session.text, "Ec") || strstr(session.text, "42"))
+				fail_msg("%s became %s", copy, session.text);
+		}
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
 /* The secret is there with and without a prefix that makes the text ambiguous. */
 static void test_corpus_behind_others(void **state)
 {
@@ -290,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_broken),
 		cmocka_unit_test(test_corpus),
 		cmocka_unit_test(test_corpus_cut),
+		cmocka_unit_test(test_corpus_answered),
 		cmocka_unit_test(test_corpus_behind_others),
 		cmocka_unit_test(test_room),
 	};
