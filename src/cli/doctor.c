@@ -15,7 +15,6 @@
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "control.h"
-#include "loop.h"
 #include "enrich/symbols.h"
 #include "health.h"
 #include "loop.h"
