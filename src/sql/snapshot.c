@@ -131,6 +131,19 @@ bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,
 	return true;
 }
 
+bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
+	int32_t tid, struct sql_session_view *ret_view)
+{
+	struct sql_session_view view;
+
+	if (newest && sql_snapshot_find_thread(newest, tid, &view) &&
+		view.started_ns <= worst->answered_ns) {
+		*ret_view = view;
+		return true;
+	}
+	return sql_snapshot_find_thread(worst, tid, ret_view);
+}
+
 bool sql_snapshot_is_worse(const struct sql_snapshot *s, const struct sql_snapshot *than)
 {
 	if (than->asked_ns == 0 || s->active != than->active)

@@ -80,6 +80,13 @@ void sql_snapshot_view(const struct sql_snapshot *snapshot, uint32_t index,
 bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,
 	struct sql_session_view *ret_view);
 
+/*
+ * The statement that a thread ran at the worst moment, as the newest answer (NULL: there is none) has it if
+ * that statement still runs. What began later, like the first statement of a calm, led to nothing.
+ */
+bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
+	int32_t tid, struct sql_session_view *ret_view);
+
 /* Whether more was going on: more active sessions, or as many and a longer statement. */
 bool sql_snapshot_is_worse(const struct sql_snapshot *snapshot, const struct sql_snapshot *than);
 

@@ -236,29 +236,15 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 	};
 }
 
-/* What began after the worst moment, like the first statement of a calm, is not what led to it. */
-static bool find_in_target(const struct sql *sql, const struct sql_target *t, int32_t tid,
-	struct sql_session_view *ret_view)
-{
-	const struct sql_snapshot *worst = of_incident(sql, t->worst);
-	const struct sql_snapshot *current = of_incident(sql, t->current);
-	struct sql_session_view view;
-
-	if (!worst)
-		return false;
-	if (current && sql_snapshot_find_thread(current, tid, &view) &&
-		view.started_ns <= worst->answered_ns) {
-		*ret_view = view;
-		return true;
-	}
-	return sql_snapshot_find_thread(worst, tid, ret_view);
-}
-
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view)
 {
-	for (unsigned int i = 0; i < sql->count && tid > 0; i++)
-		if (find_in_target(sql, sql->targets[i], tid, ret_view))
+	for (unsigned int i = 0; i < sql->count; i++) {
+		const struct sql_target *t = sql->targets[i];
+		const struct sql_snapshot *worst = of_incident(sql, t->worst);
+
+		if (worst && sql_snapshots_find_thread(worst, of_incident(sql, t->current), tid, ret_view))
 			return true;
+	}
 	return false;
 }
 

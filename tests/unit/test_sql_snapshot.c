@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which statement of a thread is the one that counts. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "sql/snapshot.h"
+#include "util/clock.h"
+
+#define TID 2225
+#define SEC NSEC_PER_SEC
+
+/* One answer with one statement of the thread. */
+static void answer(struct sql_snapshot *snapshot, uint64_t answered_ns, uint64_t elapsed_ns, const char *text)
+{
+	struct sql_frame_session session = { .tid = TID, .connection_id = 17, .elapsed_ns = elapsed_ns };
+	const struct sql_frame_end end = { .server_ns = 1 };
+
+	strcpy(session.text, text);
+	sql_snapshot_begin(snapshot, answered_ns - 1);
+	assert_int_equal(sql_snapshot_add(snapshot, &session), 0);
+	sql_snapshot_end(snapshot, &end, answered_ns);
+}
+
+/* It scanned, and waits for a lock of the next statement when the incident ends: the scan it was. */
+static void test_a_later_statement_led_to_nothing(void **state)
+{
+	static struct sql_snapshot worst, newest;
+	struct sql_session_view view;
+
+	(void)state;
+	answer(&worst, 100 * SEC, 2 * SEC, "SELECT");
+	answer(&newest, 110 * SEC, 6 * SEC, "UPDATE");
+	assert_true(sql_snapshots_find_thread(&worst, &newest, TID, &view));
+	assert_string_equal(view.text, "SELECT");
+	assert_int_equal(view.started_ns, 98 * SEC);
+}
+
+static void test_what_still_runs_has_its_newest_length(void **state)
+{
+	static struct sql_snapshot worst, newest;
+	struct sql_session_view view;
+
+	(void)state;
+	answer(&worst, 100 * SEC, 2 * SEC, "SELECT");
+	answer(&newest, 110 * SEC, 12 * SEC, "SELECT");
+	assert_true(sql_snapshots_find_thread(&worst, &newest, TID, &view));
+	assert_int_equal(view.elapsed_ns, 12 * SEC);
+	assert_true(sql_snapshots_find_thread(&worst, NULL, TID, &view));
+	assert_int_equal(view.elapsed_ns, 2 * SEC);
+}
+
+static void test_of_a_thread_without_one_there_is_none(void **state)
+{
+	static struct sql_snapshot worst, newest;
+	struct sql_session_view view;
+
+	(void)state;
+	answer(&worst, 100 * SEC, 2 * SEC, "SELECT");
+	answer(&newest, 110 * SEC, 2 * SEC, "SELECT");
+	assert_false(sql_snapshots_find_thread(&worst, &newest, TID + 1, &view));
+	assert_false(sql_snapshots_find_thread(&worst, &newest, 0, &view));
+	/* It was idle at the worst moment. */
+	sql_snapshot_begin(&worst, 99 * SEC);
+	sql_snapshot_end(&worst, &(struct sql_frame_end){ .server_ns = 1 }, 100 * SEC);
+	assert_false(sql_snapshots_find_thread(&worst, &newest, TID, &view));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_later_statement_led_to_nothing),
+		cmocka_unit_test(test_what_still_runs_has_its_newest_length),
+		cmocka_unit_test(test_of_a_thread_without_one_there_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
