@@ -32,6 +32,8 @@ struct loop_source {
 struct loop {
 	int epoll_fd;
 	bool stopped;
+	uint64_t turn_start_ns; /* 0: it waits for an event */
+	uint64_t longest_turn_ns;
 	struct loop_source sources[LOOP_SOURCES_MAX];
 };
 
@@ -175,6 +177,28 @@ static void loop_dispatch(struct loop_source *s, uint32_t epoll_events)
 	}
 }
 
+static void end_turn(struct loop *loop)
+{
+	uint64_t turn_ns = clock_mono_ns() - loop->turn_start_ns;
+
+	if (turn_ns > loop->longest_turn_ns)
+		loop->longest_turn_ns = turn_ns;
+	loop->turn_start_ns = 0;
+}
+
+uint64_t loop_take_longest_turn(struct loop *loop)
+{
+	uint64_t longest_ns;
+
+	if (loop->turn_start_ns) {
+		end_turn(loop);
+		loop->turn_start_ns = clock_mono_ns();
+	}
+	longest_ns = loop->longest_turn_ns;
+	loop->longest_turn_ns = 0;
+	return longest_ns;
+}
+
 int loop_run(struct loop *loop)
 {
 	while (!loop->stopped) {
@@ -184,8 +208,11 @@ int loop_run(struct loop *loop)
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		if (n == 1)
-			loop_dispatch(event.data.ptr, event.events);
+		if (n != 1)
+			continue;
+		loop->turn_start_ns = clock_mono_ns();
+		loop_dispatch(event.data.ptr, event.events);
+		end_turn(loop);
 	}
 	loop->stopped = false;
 	return 0;

@@ -37,4 +37,10 @@ struct loop_source *loop_remove(struct loop_source *source);
 int loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
+/*
+ * How long the loop was away from its descriptors at most since the last call, in ns: waits, work and a CPU
+ * that was not given to it. Within a callback the turn counts as far as it has come, and begins anew.
+ */
+uint64_t loop_take_longest_turn(struct loop *loop);
+
 #endif

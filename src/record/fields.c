@@ -370,6 +370,7 @@ static const struct field cost_fields[] = {
 	FIELD(MS, struct record, close.armed_ns, "armed_ms"),
 	FIELD(MS, struct record, close.attach_ns, "attach_ms"),
 	FIELD(MS, struct record, close.detach_ns, "detach_ms"),
+	FIELD(MS, struct record, close.turn_ns, "turn_ms"),
 	FIELD(U64, struct record, close.rss_bytes, "rss_bytes"),
 	END,
 };

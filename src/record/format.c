@@ -407,6 +407,7 @@ static void format_close(const struct record *r, struct text *t)
 		{ ", armed after ", c->armed_ns },
 		{ ", attach ", c->attach_ns },
 		{ ", detach ", c->detach_ns },
+		{ ", longest turn ", c->turn_ns },
 	};
 
 	text_add(t, "incident ");

@@ -289,6 +289,7 @@ struct record_close {
 	uint64_t armed_ns; /* from the trigger to probes live */
 	uint64_t attach_ns;
 	uint64_t detach_ns;
+	uint64_t turn_ns; /* the longest of the loop since it is armed */
 	uint64_t rss_bytes;
 };
 

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "loop.h"
 #include "session/internal.h"
 #include "sinks/sink.h"
 #include "util/clock.h"
@@ -150,6 +151,7 @@ const struct record_close *session_write_close(struct session *s, uint64_t detac
 	close->armed_ns = incident->armed_ns;
 	close->attach_ns = incident->attach_ns;
 	close->detach_ns = detach_ns;
+	close->turn_ns = loop_take_longest_turn(s->o.loop);
 	close->rss_bytes = read_rss_bytes();
 	fill_lost(s, close->lost);
 	session_write_line(s);

@@ -13,6 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "enrich/enrich.h"
+#include "loop.h"
 #include "probes/filter.h"
 #include "session/internal.h"
 #include "util/cleanup.h"
@@ -142,6 +143,8 @@ static void arm(struct session *s, const struct record_trigger *trigger, uint64_
 	s->attached_ns = s->o.without_probes ? 0 : start_ns;
 	s->incident.attach_ns = clock_mono_ns() - start_ns;
 	s->incident.armed_ns = clock_mono_ns() - trigger_ns;
+	/* Arming is one turn, and has its own time. */
+	(void)loop_take_longest_turn(s->o.loop);
 	s->state = SESSION_TRACING;
 	s->calm_since_ns = 0;
 	s->stuck_now = 0;

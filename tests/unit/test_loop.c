@@ -28,6 +28,7 @@ struct fixture {
 	struct loop_source *a;
 	struct loop_source *b;
 	uint64_t last_value;
+	uint64_t turn_ns;
 	unsigned int calls_a;
 	unsigned int calls_b;
 	bool guarded;
@@ -257,6 +258,31 @@ static void test_as_many_as_there_is_room(void **state)
 	assert_int_equal(f->calls_b, 0);
 }
 
+static void spend_20_ms(void *userdata, uint64_t value)
+{
+	struct fixture *f = userdata;
+	uint64_t until_ns = clock_mono_ns() + 20 * MS;
+
+	(void)value;
+	while (clock_mono_ns() < until_ns)
+		;
+	f->turn_ns = loop_take_longest_turn(f->loop);
+	loop_stop(f->loop);
+}
+
+/* Waiting for an event is none, and what was taken within a turn is not taken again. */
+static void test_longest_turn(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(loop_add_timer(f->loop, spend_20_ms, f, &f->a), 0);
+	assert_int_equal(loop_set_timer(f->a, 100 * MS, 0), 0);
+	run(f);
+	assert_true(f->turn_ns >= 20 * MS && f->turn_ns < 100 * MS);
+	assert_true(loop_take_longest_turn(f->loop) < 20 * MS);
+	assert_int_equal(loop_take_longest_turn(f->loop), 0);
+}
+
 static void test_nothing(void **state)
 {
 	(void)state;
@@ -277,6 +303,7 @@ int main(void)
 		loop_test(test_removes_another_that_is_ready),
 		loop_test(test_signals),
 		loop_test(test_as_many_as_there_is_room),
+		loop_test(test_longest_turn),
 		cmocka_unit_test(test_nothing),
 	};
 

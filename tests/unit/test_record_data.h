@@ -190,7 +190,7 @@ static inline void data_close(struct record *r)
 		.reason = "clear", .duration_ns = 23400 * NSEC_PER_MSEC, .stalls = 12,
 		.stuck_lines = 14, .stuck_threads = 3, .longest_ns = 4200 * NSEC_PER_MSEC,
 		.samples = 40, .cpu_ns = 12345678, .armed_ns = 3412000, .attach_ns = 2100000,
-		.detach_ns = 140000000, .rss_bytes = 9 << 20,
+		.detach_ns = 140000000, .turn_ns = 1500000, .rss_bytes = 9 << 20,
 	};
 	r->close.lost[RECORD_LOST_return_missed] = 2;
 }
