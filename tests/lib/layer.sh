@@ -57,25 +57,25 @@ layer_run()
 	rm -f "$log"
 }
 
-# layer_run_each PROGRAM ARGUMENT...: the program once for each argument, all at the same time; the output
-# of each follows when it has ended.
-layer_run_each()
+# layer_run_all COMMAND...: programs with their arguments, all at the same time; the output of each follows when
+# it has ended.
+layer_run_all()
 {
-	local program=$1 argument logs pids=() status
-	shift
+	local command words logs pids=() i status
 
 	logs=$(mktemp -d) || exit 1
-	for argument; do
+	for command; do
+		read -ra words <<<"$command"
 		# They end when we are gone.
-		setpriv --pdeathsig TERM "$program" "$argument" </dev/null >"$logs/$argument" 2>&1 &
+		setpriv --pdeathsig TERM "${words[@]}" </dev/null >"$logs/${#pids[@]}" 2>&1 &
 		pids+=($!)
 	done
-	for argument; do
+	for i in "${!pids[@]}"; do
 		status=0
-		wait "${pids[0]}" || status=$?
-		pids=("${pids[@]:1}")
-		sed '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' "$logs/$argument"
-		layer_take_summary "$program $argument" "$status" "$(tail -n 1 "$logs/$argument")"
+		wait "${pids[i]}" || status=$?
+		sed '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' "$logs/$i"
+		layer_take_summary "$1" "$status" "$(tail -n 1 "$logs/$i")"
+		shift
 	done
 	rm -rf "$logs"
 }

@@ -47,6 +47,28 @@ lock_cache()
 	flock "$LOCK_FD"
 }
 
+# Held until the script ends; first come, first served. An emulated CPU sleeps for half of a test's time, so
+# that there is room for one VM more than there are CPUs.
+take_slot()
+{
+	local queue_fd slot
+
+	mkdir -p "$VM_CACHE"
+	exec {queue_fd}>"$VM_CACHE/queue.lock"
+	flock "$queue_fd"
+	while :; do
+		for ((slot = 0; slot <= $(nproc); slot++)); do
+			exec {SLOT_FD}>"$VM_CACHE/slot.$slot.lock"
+			if flock -n "$SLOT_FD"; then
+				exec {queue_fd}>&-
+				return
+			fi
+			exec {SLOT_FD}>&-
+		done
+		sleep 0.5
+	done
+}
+
 # copy_files ROOT: copies the absolute paths on stdin into ROOT, a tree with merged /usr.
 copy_files()
 {
