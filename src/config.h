@@ -139,10 +139,12 @@ struct config {
 	struct {
 		bool enabled;
 		char socket[108]; /* /run/systemd/journal/socket */
+		bool statements;  /* default no: others read these entries than the records */
 	} journal;
 	struct {
 		bool enabled; /* default no: journald forwards */
 		char socket[108]; /* /dev/log */
+		bool statements;  /* default no */
 	} syslog;
 	struct config_sql sql;
 	struct {

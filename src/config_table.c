@@ -265,10 +265,15 @@ const struct config_setting config_settings[] = {
 	  .help = "One entry when an incident opens, one with the verdict when it closes." },
 	{ "journal", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(journal.socket),
 	  .standard = "/run/systemd/journal/socket", .help = "The journal's native socket." },
+	{ "journal", "statements", CONFIG_TYPE_BOOL, FIELD(journal.statements), .standard = "no",
+	  .help = "Whether the entry at close has the text of the culprit's statement (see sql.text). "
+		  "Off because others may read the journal than the records." },
 	{ "syslog", "enabled", CONFIG_TYPE_BOOL, FIELD(syslog.enabled), .standard = "no",
 	  .help = "The same two lines to syslog. Off because the journal usually forwards." },
 	{ "syslog", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(syslog.socket), .standard = "/dev/log",
 	  .help = "The datagram socket of syslog." },
+	{ "syslog", "statements", CONFIG_TYPE_BOOL, FIELD(syslog.statements), .standard = "no",
+	  .help = "As journal.statements, for the line to syslog." },
 	{ "sql", "enabled", CONFIG_TYPE_BOOL, FIELD(sql.enabled), .standard = "yes",
 	  .help = "Whether databases are asked which statement a thread runs. With no section "
 		  "[sql.NAME], mariadbd, mysqld and postgres are tried over their usual sockets "

@@ -23,11 +23,13 @@ struct journald {
 
 /*
  * One field of the native protocol (systemd, docs/JOURNAL_NATIVE_PROTOCOL.md). A value with a
- * newline has its length in front, or it could pretend to be further fields.
+ * newline has its length in front, or it could pretend to be further fields. What does not fit is
+ * left out as a whole.
  */
 static void add_field(struct text *entry, const char *name, const char *value, size_t len)
 {
 	uint64_t le_len = htole64(len);
+	size_t begin = entry->len;
 
 	text_add(entry, name);
 	if (memchr(value, '\n', len)) {
@@ -38,6 +40,10 @@ static void add_field(struct text *entry, const char *name, const char *value, s
 	}
 	text_add_bytes(entry, value, len);
 	text_add(entry, "\n");
+	if (!entry->overflow)
+		return;
+	entry->len = begin;
+	entry->overflow = false;
 }
 
 static void add_string(struct text *entry, const char *name, const char *value)
@@ -92,10 +98,9 @@ static void build_entry(struct journald *j, const struct record *r, struct text 
 		add_close_fields(entry, &j->message, &r->close);
 	text_reset(&value);
 	text_addf(&value, "%s/%s" RECORD_FILE_SUFFIX, j->message.dir, r->incident);
-	/* Last: a directory name that fills the entry costs nothing but itself. */
 	add_string(entry, "IOSTALL_RECORD", value.buf);
-	while (entry->overflow && entry->len > 0 && entry->buf[entry->len - 1] != '\n')
-		entry->len--;
+	if (r->type == RECORD_CLOSE)
+		add_string(entry, "IOSTALL_STATEMENT", j->message.statement);
 }
 
 static void journald_write(void *state, const struct record *r, const struct text *json)
@@ -137,6 +142,7 @@ static int journald_open(const struct sinks_options *options, void **ret_state)
 	if (!j)
 		return -ENOMEM;
 	text_copy(j->message.dir, sizeof(j->message.dir), options->config->record.dir);
+	j->message.statements = options->config->journal.statements;
 	r = datagram_new("journald", options->config->journal.socket, &j->datagram);
 	if (r < 0)
 		return r;

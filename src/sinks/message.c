@@ -11,8 +11,17 @@
 static void begin_incident(struct message *m, const struct record *r)
 {
 	memset(&m->trigger, 0, sizeof(m->trigger));
-	m->class_name[0] = m->verdict[0] = '\0';
+	m->class_name[0] = m->verdict[0] = m->statement[0] = '\0';
 	memcpy(m->incident, r->incident, sizeof(m->incident));
+}
+
+static void take_verdict(struct message *m, const struct record_verdict *v)
+{
+	memcpy(m->class_name, v->class_name, sizeof(m->class_name));
+	text_copy(m->verdict, sizeof(m->verdict), m->statements ? v->sentence : v->message);
+	for (uint32_t i = 0; m->statements && i < v->parts_count; i++)
+		if (strcmp(v->parts[i].what, "statement") == 0)
+			text_copy(m->statement, sizeof(m->statement), v->parts[i].text);
 }
 
 bool message_take(struct message *m, const struct record *r)
@@ -25,8 +34,7 @@ bool message_take(struct message *m, const struct record *r)
 		m->trigger = r->open.trigger;
 	if (r->type != RECORD_VERDICT)
 		return true;
-	memcpy(m->class_name, r->verdict.class_name, sizeof(m->class_name));
-	text_copy(m->verdict, sizeof(m->verdict), r->verdict.message);
+	take_verdict(m, &r->verdict);
 	return false;
 }
 

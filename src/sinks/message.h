@@ -15,10 +15,12 @@
 /* What a close message needs of the lines before it. */
 struct message {
 	char dir[PATH_MAX]; /* of the durable records */
+	bool statements; /* asked for: these logs are read by others than records */
 	char incident[RECORD_ID_SIZE];
 	struct record_trigger trigger;
 	char class_name[RECORD_NAME_SIZE]; /* of the verdict; empty: there was none */
-	char verdict[RECORD_SENTENCE_SIZE / 2]; /* without a statement's text; a datagram is small */
+	char verdict[RECORD_SENTENCE_SIZE / 2]; /* a datagram is small */
+	char statement[RECORD_PART_SIZE]; /* of the verdict; empty: none, or not asked for */
 };
 
 /* Whether a record of this type makes a message; remembers the open and the verdict. */

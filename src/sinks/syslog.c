@@ -72,6 +72,7 @@ static int syslog_open(const struct sinks_options *options, void **ret_state)
 	if (!s)
 		return -ENOMEM;
 	text_copy(s->message.dir, sizeof(s->message.dir), options->config->record.dir);
+	s->message.statements = options->config->syslog.statements;
 	/* Reads /etc/localtime now, while its disk answers. */
 	tzset();
 	r = datagram_new("syslog", options->config->syslog.socket, &s->datagram);

@@ -398,6 +398,8 @@ static void test_everything(void **state)
 	assert_int_equal(c.record.max_age_ns, 0);
 	assert_false(c.journal.enabled);
 	assert_true(c.syslog.enabled);
+	assert_true(c.journal.statements);
+	assert_true(c.syslog.statements);
 	assert_string_equal(c.control.socket, "/run/c.sock");
 }
 

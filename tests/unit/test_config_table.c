@@ -88,6 +88,8 @@ static void test_stated_defaults(void **state)
 	assert_int_equal(c.record.max_age_ns, 90 * 86400ULL * 1000000000);
 	assert_true(c.journal.enabled);
 	assert_false(c.syslog.enabled);
+	assert_false(c.journal.statements);
+	assert_false(c.syslog.statements);
 }
 
 /* An entry of another section or key that is the same field would undo the first. */

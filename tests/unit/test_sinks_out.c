@@ -188,6 +188,77 @@ static void test_syslog_gets_two_lines(void **state)
 	sinks_free(sinks);
 }
 
+/* The entry at close of an incident whose verdict has a statement. */
+static size_t receive_close(const struct dirs *d, enum sink_name sink, int fd, const char *statement,
+	char *buf, size_t size)
+{
+	struct sinks *sinks = dirs_start(d, 1U << sink, -1, false);
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	size_t len;
+
+	dirs_record(r, RECORD_VERDICT, 0);
+	r->verdict.parts[1] = (struct record_verdict_part){ .what = "statement", .basis = "measured" };
+	text_copy(r->verdict.parts[1].text, RECORD_PART_SIZE, statement);
+	r->verdict.parts_count = 2;
+	sinks_write(sinks, r);
+	dirs_write_record(sinks, RECORD_CLOSE, 0);
+	len = receive(fd, buf, size);
+	sinks_free(sinks);
+	return len;
+}
+
+static void test_a_statement_only_when_asked_for(void **state)
+{
+	static const char statement[] = "app@localhost \"SELECT 1\" running 31.00 s";
+	struct dirs *d = *state;
+	_cleanup_close_ int journal = bind_receiver(d->config.journal.socket);
+	_cleanup_close_ int syslog = bind_receiver(d->config.syslog.socket);
+	char buf[8192];
+
+	assert_true(receive_close(d, SINK_journald, journal, statement, buf, sizeof(buf)) > 0);
+	assert_null(strstr(buf, "SELECT"));
+	assert_null(strstr(buf, "IOSTALL_STATEMENT"));
+	assert_true(receive_close(d, SINK_syslog, syslog, statement, buf, sizeof(buf)) > 0);
+	assert_null(strstr(buf, "SELECT"));
+	/* Each for itself. */
+	d->config.journal.statements = true;
+	assert_true(receive_close(d, SINK_syslog, syslog, statement, buf, sizeof(buf)) > 0);
+	assert_null(strstr(buf, "SELECT"));
+	assert_true(receive_close(d, SINK_journald, journal, statement, buf, sizeof(buf)) > 0);
+	assert_memory_equal(buf, "MESSAGE=", 8);
+	assert_in_range(strstr(buf, "orders.ibd, app@localhost \"SELECT 1\" running 31.00 s; 12 stalls") - buf,
+		8, strchr(buf, '\n') - buf);
+	assert_non_null(strstr(buf, "\nIOSTALL_STATEMENT=app@localhost \"SELECT 1\" running 31.00 s\n"));
+	d->config.journal.statements = false;
+	d->config.syslog.statements = true;
+	assert_true(receive_close(d, SINK_journald, journal, statement, buf, sizeof(buf)) > 0);
+	assert_null(strstr(buf, "SELECT"));
+	assert_true(receive_close(d, SINK_syslog, syslog, statement, buf, sizeof(buf)) > 0);
+	assert_non_null(strstr(buf, "orders.ibd, app@localhost \"SELECT 1\" running 31.00 s; 12 stalls"));
+	d->config.syslog.statements = false;
+}
+
+/* What does not fit is left out as a whole: half of a value with a newline would break the entry. */
+static void test_a_statement_that_does_not_fit(void **state)
+{
+	struct dirs *d = *state;
+	_cleanup_close_ int fd = bind_receiver(d->config.journal.socket);
+	char buf[8192], statement[RECORD_PART_SIZE];
+	size_t len;
+
+	memset(statement, '\n', sizeof(statement) - 1);
+	statement[sizeof(statement) - 1] = '\0';
+	memset(d->config.record.dir, 'd', 3000);
+	d->config.record.dir[3000] = '\0';
+	d->config.journal.statements = true;
+	len = receive_close(d, SINK_journald, fd, statement, buf, sizeof(buf));
+	assert_true(len > 3000);
+	assert_null(strstr(buf, "IOSTALL_STATEMENT"));
+	assert_string_equal(strrchr(buf, '/'), "/20261120T031207Z-0000.jsonl\n");
+	d->config.journal.statements = false;
+	d->config.record.dir[0] = '\0';
+}
+
 static void test_a_receiver_that_reads_nothing_costs_messages_and_no_time(void **state)
 {
 	const struct dirs *d = *state;
@@ -423,6 +494,8 @@ int main(void)
 		WITH_SOCKETS(test_priority_follows_the_outcome),
 		WITH_SOCKETS(test_a_directory_of_any_length),
 		WITH_SOCKETS(test_syslog_gets_two_lines),
+		WITH_SOCKETS(test_a_statement_only_when_asked_for),
+		WITH_SOCKETS(test_a_statement_that_does_not_fit),
 		WITH_SOCKETS(test_a_receiver_that_reads_nothing_costs_messages_and_no_time),
 		WITH_SOCKETS(test_a_receiver_that_is_not_there_yet),
 		WITH_SOCKETS(test_disabled_sinks_are_left_out),
