@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit.h"
+#include "cli/statements.h"
 #include "record/reader.h"
 #include "record/store.h"
 #include "util/cleanup.h"
@@ -20,6 +21,7 @@ struct show {
 	bool json;
 	char path[RECORD_PATH_SIZE];
 	struct record_summary summary;
+	struct statements *statements; /* NULL with json */
 	struct record record;
 	char text_buf[RECORD_LINE_SIZE];
 };
@@ -32,6 +34,13 @@ static void cleanup_store(struct record_store **store)
 static void cleanup_reader(struct record_reader **reader)
 {
 	record_reader_free(*reader);
+}
+
+static void cleanup_show(struct show **show)
+{
+	if (*show)
+		statements_free((*show)->statements);
+	free(*show);
 }
 
 static int open_file(struct show *show, const char *name)
@@ -93,6 +102,7 @@ static void show_line(struct show *show, const struct record_line *line)
 			record_add_printable(&t, show->summary.sentence);
 			text_add(&t, "\n");
 		}
+		statements_add_of(show->statements, &show->record, &t);
 		fwrite(t.buf, 1, t.len, show->out);
 	}
 }
@@ -103,7 +113,9 @@ static int show_lines(struct show *show, int fd)
 	struct record_line line;
 	int r;
 
-	r = record_reader_new(fd, &reader);
+	r = show->json ? 0 : statements_read(fd, &show->statements);
+	if (r == 0)
+		r = record_reader_new(fd, &reader);
 	if (r < 0)
 		return r;
 	while ((r = record_reader_next(reader, &show->record, &line)) > 0)
@@ -156,7 +168,7 @@ static int show_fd(struct show *show, int fd)
 
 int show_record(FILE *out, const struct config *c, const char *name, bool json)
 {
-	_cleanup_free_ struct show *show = malloc(sizeof(*show));
+	_cleanup_(cleanup_show) struct show *show = calloc(1, sizeof(*show));
 	_cleanup_close_ int fd = -1;
 
 	if (!show) {

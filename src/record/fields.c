@@ -179,7 +179,8 @@ static const struct field sample_fields[] = {
 	OPERATION(TEXT, op, "op"), OPERATION(PID, pid, "pid"), OPERATION(PID, tid, "tid"),         \
 		OPERATION(TEXT, comm, "comm"), OPERATION(TEXT, exe, "exe"),                        \
 		OPERATION(TEXT, user, "user"), OPERATION(TEXT, unit, "unit"),                      \
-		OPERATION(U64_KNOWN, cgroup_id, "cgroup"), OPERATION(FD, fd, "fd"),                \
+		OPERATION(U64_KNOWN, cgroup_id, "cgroup"),                                         \
+		OPERATION(U64_KNOWN, connection_id, "connection_id"), OPERATION(FD, fd, "fd"),     \
 		OPERATION(TEXT, path, "path"), OPERATION(BOOL, path_truncated, "path_truncated"),  \
 		OPERATION(U32_KNOWN, mount_ns, "mount_ns"), OPERATION(DEV, dev_major, "dev"),      \
 		OPERATION(TEXT, dev_name, "dev_name"), OPERATION(U64_KNOWN, inode, "inode"),       \

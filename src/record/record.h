@@ -116,6 +116,7 @@ struct record_operation {
 	char user[RECORD_NAME_SIZE]; /* name, or number when it has none; empty when unknown */
 	char unit[RECORD_LIST_SIZE]; /* systemd unit or container; empty when unknown */
 	uint64_t cgroup_id;
+	uint64_t connection_id; /* of the database session that the thread served; 0: none is known */
 	int32_t fd; /* -1 when not recovered */
 	char path[RECORD_PATH_SIZE];
 	bool path_truncated;	     /* the beginning is missing */

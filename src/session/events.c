@@ -92,6 +92,19 @@ static bool begin_stuck(struct session *s, const struct decoded_operation *decod
 	return true;
 }
 
+static uint64_t find_connection(const struct session *s, const struct decoded_operation *decoded,
+	const struct record_operation *op)
+{
+	const struct sql_operation operation = {
+		.tid = op->tid,
+		.is_request = probe_ops_get(decoded->probe)->operations_are_requests,
+		.start_ns = op->start_mono_ns,
+		.end_ns = op->start_mono_ns + op->dur_ns,
+	};
+
+	return sql_find_connection(s->o.sql, &operation);
+}
+
 void session_feed_event(struct session *s, const void *data, size_t size)
 {
 	struct record *r = session_begin_line(s, RECORD_STALL);
@@ -112,6 +125,7 @@ void session_feed_event(struct session *s, const void *data, size_t size)
 		r->operation.before_arm = true;
 	describe_probe(s, &decoded, &r->operation);
 	enrich_operation(s->o.enrich, &decoded, &r->operation);
+	r->operation.connection_id = find_connection(s, &decoded, &r->operation);
 	if (decoded.finished)
 		finish_stall(s, &r->operation);
 	else if (!begin_stuck(s, &decoded, &r->operation))

@@ -131,6 +131,19 @@ bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,
 	return true;
 }
 
+uint64_t sql_snapshot_find_connection(const struct sql_snapshot *s, const struct sql_operation *op)
+{
+	struct sql_session_view view;
+
+	if (op->start_ns > s->asked_ns || op->end_ns < s->answered_ns ||
+		!sql_snapshot_find_thread(s, op->tid, &view))
+		return 0;
+	/* The thread does not wait for a request: it may have been of the statement before. */
+	if (op->is_request && view.started_ns + SQL_START_ERROR_NS > op->start_ns)
+		return 0;
+	return view.connection_id;
+}
+
 bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
 	int32_t tid, struct sql_session_view *ret_view)
 {

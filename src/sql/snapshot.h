@@ -16,6 +16,9 @@
 #define SQL_NAMES_BYTES (12 * 1024)
 #define SQL_TEXTS_BYTES (24 * 1024)
 
+/* Of what a MySQL says in seconds: a statement of 0.2 s that began before a full second has run for 1 s. */
+#define SQL_START_ERROR_NS 1000000000ULL
+
 struct sql_row {
 	uint64_t connection_id;
 	uint64_t query_id;
@@ -79,6 +82,20 @@ void sql_snapshot_view(const struct sql_snapshot *snapshot, uint32_t index,
 /* The statement of that thread, or of the backend that it works for; false: it runs none. */
 bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,
 	struct sql_session_view *ret_view);
+
+/* What a thread was seen in, or a request that it had submitted. */
+struct sql_operation {
+	int32_t tid;
+	bool is_request;
+	uint64_t start_ns; /* CLOCK_MONOTONIC */
+	uint64_t end_ns;   /* or when it had not ended yet */
+};
+
+/*
+ * The connection whose statement the operation was of; 0: not known for sure. It must have been under way
+ * from the question to the answer: before and after it, the thread may have served another session.
+ */
+uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot, const struct sql_operation *op);
 
 /*
  * The statement that a thread ran at the worst moment, as the newest answer (NULL: there is none) has it if

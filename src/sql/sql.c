@@ -248,6 +248,19 @@ bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view
 	return false;
 }
 
+uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *op)
+{
+	uint64_t connection_id = 0;
+
+	for (unsigned int i = 0; i < sql_targets_count(sql) && connection_id == 0; i++) {
+		const struct sql_snapshot *newest = of_incident(sql, sql->targets[i]->current);
+
+		if (newest)
+			connection_id = sql_snapshot_find_connection(newest, op);
+	}
+	return connection_id;
+}
+
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
 {
 	uint64_t longest_ns = 0;

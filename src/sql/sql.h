@@ -80,6 +80,9 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
 
+/* The connection whose statement the operation was of, by the newest answers; 0: not known for sure. */
+uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *op);
+
 /* All targets together. States are shell patterns. */
 struct sql_activity {
 	bool present; /* a target has answered within 10 s, or does not any more */

@@ -142,7 +142,7 @@ static void test_a_stall_is_exactly_this_line(void **state)
 		"{\"v\":1,\"type\":\"stall\",\"incident\":\"20261120T031207Z-3f9c\","
 		"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":17345000000,\"op\":\"read\","
 		"\"pid\":2211,\"tid\":2230,\"comm\":\"mariadbd\",\"exe\":\"/usr/sbin/mariadbd\","
-		"\"user\":\"mysql\",\"unit\":\"mariadb.service\",\"cgroup\":4711,\"fd\":23,"
+		"\"user\":\"mysql\",\"unit\":\"mariadb.service\",\"cgroup\":4711,\"connection_id\":17,\"fd\":23,"
 		"\"path\":\"/var/lib/mysql/shop/orders.ibd\",\"path_truncated\":false,"
 		"\"mount_ns\":null,\"dev\":\"8:16\",\"dev_name\":\"sdb\",\"inode\":131,"
 		"\"offset\":1048576,\"bytes\":16384,\"syscall\":17,\"path_given\":false,\"ret\":16384,\"start_mono_ns\":16833000000,"
@@ -182,7 +182,7 @@ static void test_what_is_not_known_is_null(void **state)
 	encode(&b->first, b->line_buf, &line);
 	assert_non_null(strstr(line.buf, "\"op\":null,\"pid\":null,\"tid\":null,\"comm\":null,"
 					 "\"exe\":null,\"user\":null,\"unit\":null,"
-					 "\"cgroup\":null,\"fd\":null,\"path\":null,"));
+					 "\"cgroup\":null,\"connection_id\":null,\"fd\":null,\"path\":null,"));
 	assert_non_null(strstr(line.buf, "\"dev\":null,\"dev_name\":null,\"inode\":null,"
 					 "\"offset\":null,\"bytes\":null,\"syscall\":null,"
 					 "\"path_given\":false,\"start_mono_ns\":null,"

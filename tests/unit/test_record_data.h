@@ -51,7 +51,7 @@ static inline void data_operation(struct record *r, enum record_type type)
 	r->operation = (struct record_operation){
 		.op = "read", .probe = "vfs", .backend = "fentry", .pid = 2211, .tid = 2230,
 		.comm = "mariadbd", .exe = "/usr/sbin/mariadbd", .user = "mysql",
-		.unit = "mariadb.service", .cgroup_id = 4711, .fd = 23,
+		.unit = "mariadb.service", .cgroup_id = 4711, .connection_id = 17, .fd = 23,
 		.path = "/var/lib/mysql/shop/orders.ibd", .dev_major = 8, .dev_minor = 16,
 		.dev_name = "sdb", .inode = 131, .offset = 1048576, .bytes = 16384, .ret = 16384,
 		.start_mono_ns = DATA_MONO_NS + 11833 * NSEC_PER_MSEC,

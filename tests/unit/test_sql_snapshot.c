@@ -70,12 +70,56 @@ static void test_of_a_thread_without_one_there_is_none(void **state)
 	assert_false(sql_snapshots_find_thread(&worst, &newest, TID, &view));
 }
 
+static uint64_t connection(const struct sql_snapshot *snapshot, uint64_t start_ns, uint64_t end_ns,
+	bool is_request)
+{
+	const struct sql_operation op = { TID, is_request, start_ns, end_ns };
+
+	return sql_snapshot_find_connection(snapshot, &op);
+}
+
+/* Before the question and after the answer the thread may have served another session. */
+static void test_the_connection_of_an_operation(void **state)
+{
+	static struct sql_snapshot newest;
+	const struct sql_operation other = { TID + 1, false, 90 * SEC, 110 * SEC };
+
+	(void)state;
+	answer(&newest, 100 * SEC, 10 * SEC, "SELECT");
+	newest.asked_ns = 99 * SEC;
+	assert_int_equal(connection(&newest, 99 * SEC, 100 * SEC, false), 17);
+	assert_int_equal(connection(&newest, 50 * SEC, 200 * SEC, false), 17);
+	assert_int_equal(connection(&newest, 99 * SEC + 1, 200 * SEC, false), 0);
+	assert_int_equal(connection(&newest, 50 * SEC, 100 * SEC - 1, false), 0);
+	assert_int_equal(sql_snapshot_find_connection(&newest, &other), 0);
+	/* Nor does it wait for a request, which is of what it ran when it began. */
+	assert_int_equal(connection(&newest, 91 * SEC, 200 * SEC, true), 17);
+	assert_int_equal(connection(&newest, 91 * SEC - 1, 200 * SEC, true), 0);
+	newest.rows[0].idle = true;
+	assert_int_equal(connection(&newest, 99 * SEC, 100 * SEC, false), 0);
+}
+
+/* A worker of a parallel query serves the session of its leader. */
+static void test_the_connection_of_a_worker(void **state)
+{
+	static struct sql_snapshot newest;
+	struct sql_frame_session worker = { .tid = TID + 5, .connection_id = 99, .leader_pid = TID };
+	const struct sql_operation op = { TID + 5, false, 90 * SEC, 110 * SEC };
+
+	(void)state;
+	answer(&newest, 100 * SEC, 10 * SEC, "SELECT");
+	assert_int_equal(sql_snapshot_add(&newest, &worker), 0);
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op), 17);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_later_statement_led_to_nothing),
 		cmocka_unit_test(test_what_still_runs_has_its_newest_length),
 		cmocka_unit_test(test_of_a_thread_without_one_there_is_none),
+		cmocka_unit_test(test_the_connection_of_an_operation),
+		cmocka_unit_test(test_the_connection_of_a_worker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
