@@ -59,6 +59,8 @@ struct session {
 	struct session_sql {
 		bool opened; /* the lines of its first answer are written */
 		bool silent; /* the line that there is none yet is */
+		uint64_t worst_ns; /* when the worst was answered; 0: never */
+		uint64_t worst_candidates[RECORD_CANDIDATES_MAX]; /* who hung then, as far as is known */
 	} sql[CONFIG_SQL_TARGETS_MAX];
 	struct record record; /* the line being made: 10 KB, so not on the stack */
 };

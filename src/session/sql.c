@@ -78,23 +78,58 @@ static void write_answer(struct session *s, const struct sql_evidence *e,
 	session_write_line(s);
 }
 
-/* The threads of the server that hang: a session of unknown thread may be on one of them. */
-static void find_candidates(const struct session *s, const struct sql_evidence *e,
-	uint64_t ret_candidates[RECORD_CANDIDATES_MAX])
+static bool is_among(const uint64_t candidates[RECORD_CANDIDATES_MAX], uint64_t tid)
+{
+	for (unsigned int i = 0; i < RECORD_CANDIDATES_MAX; i++)
+		if (candidates[i] == tid)
+			return true;
+	return false;
+}
+
+static bool has_unknown_thread(const struct sql_snapshot *snapshot)
+{
+	for (uint32_t i = 0; i < snapshot->count; i++)
+		if (!snapshot->rows[i].tid && !snapshot->rows[i].background)
+			return true;
+	return false;
+}
+
+/*
+ * Adds the threads of the server that hang since before that answer: a session of unknown thread may be on
+ * one of them.
+ */
+static void add_candidates(const struct session *s, const struct sql_evidence *e,
+	const struct sql_snapshot *snapshot, uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
 	unsigned int found = 0, asked = 0;
 
-	memset(ret_candidates, 0, RECORD_CANDIDATES_MAX * sizeof(*ret_candidates));
-	for (unsigned int i = 0; e->server_pid && i < INCIDENT_STUCK_MAX; i++) {
+	if (!e->server_pid || !has_unknown_thread(snapshot))
+		return;
+	while (found < RECORD_CANDIDATES_MAX && candidates[found])
+		found++;
+	for (unsigned int i = 0; i < INCIDENT_STUCK_MAX; i++) {
 		const struct incident_stuck *stuck = &s->incident.stuck[i];
 
-		if (stuck->start_ns == 0 || stuck->stale || stuck->reported_age_ns == 0)
+		if (stuck->start_ns == 0 || stuck->stale || stuck->reported_age_ns == 0 ||
+			stuck->start_ns > snapshot->answered_ns || is_among(candidates, stuck->tid))
 			continue;
 		if (found == RECORD_CANDIDATES_MAX || asked++ == CANDIDATES_ASKED)
 			break;
 		if (sql_thread_is_of(s->procfs_fd, (int32_t)stuck->tid, e->server_pid, false))
-			ret_candidates[found++] = stuck->tid;
+			candidates[found++] = stuck->tid;
 	}
+}
+
+/* When the lines of the worst moment are written, those who hung then hang no more. */
+static void keep_candidates(const struct session *s, struct session_sql *state, const struct sql_evidence *e)
+{
+	if (!e->worst)
+		return;
+	if (state->worst_ns != e->worst->answered_ns)
+		memset(state->worst_candidates, 0, sizeof(state->worst_candidates));
+	state->worst_ns = e->worst->answered_ns;
+	/* Again with each answer: that a thread hung may be seen a little later. */
+	add_candidates(s, e, e->worst, state->worst_candidates);
 }
 
 static void write_session(struct session *s, const struct sql_evidence *e,
@@ -127,10 +162,10 @@ static void write_session(struct session *s, const struct sql_evidence *e,
 }
 
 static void write_moment(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, const char *moment)
+	const struct sql_snapshot *snapshot, const char *moment,
+	const uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
 	uint32_t count = snapshot->count < SESSIONS_MAX ? snapshot->count : SESSIONS_MAX;
-	uint64_t candidates[RECORD_CANDIDATES_MAX] = { 0 };
 	struct order order[SQL_SESSIONS_MAX];
 
 	for (uint32_t i = 0; i < snapshot->count; i++)
@@ -140,12 +175,17 @@ static void write_moment(struct session *s, const struct sql_evidence *e,
 			.index = (uint16_t)i,
 		};
 	sort_in_place(order, snapshot->count, sizeof(order[0]), compare_order);
-	/* Who hung at the worst moment is not known any more when its lines are written. */
-	if (snapshot == e->current)
-		find_candidates(s, e, candidates);
 	write_answer(s, e, snapshot, moment, snapshot->count - count);
 	for (uint32_t i = 0; i < count; i++)
 		write_session(s, e, snapshot, order[i].index, moment, candidates);
+}
+
+static void write_current(struct session *s, const struct sql_evidence *e, const char *moment)
+{
+	uint64_t candidates[RECORD_CANDIDATES_MAX] = { 0 };
+
+	add_candidates(s, e, e->current, candidates);
+	write_moment(s, e, e->current, moment, candidates);
 }
 
 static void take_opening(struct session *s, unsigned int index, const struct sql_evidence *e,
@@ -157,19 +197,19 @@ static void take_opening(struct session *s, unsigned int index, const struct sql
 		return;
 	if (e->current) {
 		state->opened = true;
-		write_moment(s, e, e->current, "open");
+		write_current(s, e, "open");
 	} else if (!state->silent && (e->unanswered_ns || *e->why || final)) {
 		state->silent = true;
 		write_silence(s, e, "open");
 	}
 }
 
-static void write_ending(struct session *s, const struct sql_evidence *e)
+static void write_ending(struct session *s, const struct session_sql *state, const struct sql_evidence *e)
 {
 	if (e->worst)
-		write_moment(s, e, e->worst, "worst");
+		write_moment(s, e, e->worst, "worst", state->worst_candidates);
 	if (e->current && !e->unanswered_ns && !*e->why)
-		write_moment(s, e, e->current, "end");
+		write_current(s, e, "end");
 	else
 		write_silence(s, e, "end");
 }
@@ -200,7 +240,8 @@ void session_take_sql_lines(struct session *s, bool final)
 	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
 		sql_get_evidence(s->o.sql, i, &e);
 		take_opening(s, i, &e, final);
+		keep_candidates(s, &s->sql[i], &e);
 		if (final)
-			write_ending(s, &e);
+			write_ending(s, &s->sql[i], &e);
 	}
 }

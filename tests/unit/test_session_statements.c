@@ -5,6 +5,8 @@
 #include "iostall/event.h"
 
 #define FIXED_SIZE offsetof(struct event_operation, path)
+/* Of an operation: long before all answers. */
+#define BEFORE_NS 1000
 
 static void feed(struct fixture *f, int32_t tid, uint64_t start_ns, uint64_t end_ns, uint16_t flags)
 {
@@ -45,6 +47,11 @@ static bool feed_operations(struct fixture *f)
 	return true;
 }
 
+static int setup_grows(void **state)
+{
+	return setup_sql(state, "sql.grows");
+}
+
 static int setup_good(void **state)
 {
 	return setup_sql(state, "sql.good");
@@ -73,10 +80,108 @@ static void test_connections(void **state)
 	assert_int_equal(count, ARRAY_SIZE(expected));
 }
 
+/* In the tree that the session takes for /proc, these are threads of the server. */
+static void put_thread(struct fixture *f, int32_t server_pid, int32_t tid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", server_pid, tid);
+	tree_put(f->t, path, "\n");
+}
+
+static const struct sql_snapshot *worst_of(struct fixture *f, int32_t *ret_server_pid)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	*ret_server_pid = e.server_pid;
+	return e.worst;
+}
+
+/* 7001 hung at the third answer, which was the worst, 7002 since then, 7003 is of another process. */
+static bool hang(struct fixture *f)
+{
+	int32_t server_pid;
+	const struct sql_snapshot *worst = worst_of(f, &server_pid);
+
+	if (!worst || worst->count < 4)
+		return false;
+	put_thread(f, server_pid, 7001);
+	put_thread(f, server_pid, 7002);
+	feed(f, 7001, BEFORE_NS, worst->answered_ns + MS, 0);
+	feed(f, 7002, worst->answered_ns + 1, worst->answered_ns + MS, 0);
+	feed(f, 7003, BEFORE_NS, worst->answered_ns + MS, 0);
+	f->mark_ns = clock_mono_ns();
+	return true;
+}
+
+static bool is_answered_again(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e.current->asked_ns > f->mark_ns;
+}
+
+/* It does so before the lines of the worst moment are written. */
+static bool one_returns(struct fixture *f)
+{
+	feed(f, 7001, BEFORE_NS, clock_mono_ns(), EVENT_FINISHED);
+	f->mark_ns = clock_mono_ns();
+	return true;
+}
+
+static void test_candidates_of_the_worst_moment(void **state)
+{
+	static const step steps[] = { trigger_until_stopped, hang, is_answered_again, one_returns, stop_it,
+		is_closed, NULL };
+	struct fixture *f = *state;
+	const struct output *out;
+	unsigned int sessions[2] = { 0, 0 };
+
+	run(f, steps);
+	out = read_output(f);
+	for (unsigned int i = 0; i < out->count; i++) {
+		const struct record_sql *q = &out->lines[i].sql;
+		bool worst = strcmp(q->moment, "worst") == 0;
+
+		if (out->lines[i].type != RECORD_SQL || q->connection_id == 0 ||
+			strcmp(q->moment, "open") == 0)
+			continue;
+		/* A session whose thread is known has none. */
+		assert_int_equal(q->candidates[0], q->tid ? 0 : worst ? 7001 : 7002);
+		assert_int_equal(q->candidates[1], 0);
+		sessions[worst] += !q->tid;
+	}
+	assert_int_equal(sessions[true], 3);
+	assert_int_equal(sessions[false], 2);
+}
+
+/* Each answer is worse than the one before: who hung at an earlier one does not count. */
+static void test_candidates_of_an_earlier_worst_moment(void **state)
+{
+	static const step steps[] = { trigger_until_stopped, hang, is_answered_again, one_returns,
+		is_answered_again, stop_it, is_closed, NULL };
+	struct fixture *f = *state;
+	const struct record_sql *q = NULL;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	assert_true(find_moment(out, "worst", &q) > 5);
+	q = &((const struct record *)(const void *)((const char *)q - offsetof(struct record, sql)))[1].sql;
+	assert_int_equal(q->candidates[0], 7002);
+	assert_int_equal(q->candidates[1], 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_connections, setup_good, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_candidates_of_the_worst_moment, setup_good,
+			teardown_sql),
+		cmocka_unit_test_setup_teardown(test_candidates_of_an_earlier_worst_moment, setup_grows,
+			teardown_sql),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)

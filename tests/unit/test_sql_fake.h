@@ -125,6 +125,11 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		for (uint64_t i = 0; i < 5000; i++)
 			fake_session(ask, i, 0, i);
 		fake_end(ask, "");
+	} else if (strcmp(mode, "grows") == 0) {
+		fake_server();
+		for (uint64_t i = 1; i <= ask && i < SQL_SESSIONS_MAX; i++)
+			fake_session(ask, i, 0, NSEC_PER_SEC);
+		fake_end(ask, "");
 	} else if (strcmp(mode, "idle") == 0) {
 		fake_server();
 		fake_row(ask, 17, getpid(), 3 * NSEC_PER_SEC, true);

@@ -177,6 +177,10 @@ static void test_idle_workers_and_the_server_itself(void **state)
 	_cleanup_free_ struct record *r = session_line(AT(10000), 8500, "COMMIT");
 
 	(void)state;
+	/* Of another moment. */
+	r->sql.tid = TID + 1;
+	add_line(fd, r);
+	r->sql.tid = TID;
 	add_answer(fd, AT(10000));
 	text_copy(r->sql.command, sizeof(r->sql.command), "idle in transaction");
 	add_line(fd, r);
