@@ -47,6 +47,13 @@ static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	return true;
 }
 
+static bool is_server(void *userdata, int32_t pid)
+{
+	const struct session *s = userdata;
+
+	return sql_is_server(s->o.sql, pid);
+}
+
 static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
 {
 	const struct session *s = userdata;
@@ -59,6 +66,7 @@ void session_write_verdict(struct session *s)
 	const struct verdict_sql sql = {
 		.userdata = s,
 		.find_statement = find_statement,
+		.is_server = is_server,
 		.count_others = count_others,
 	};
 

@@ -261,6 +261,14 @@ uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *
 	return connection_id;
 }
 
+bool sql_is_server(const struct sql *sql, int32_t pid)
+{
+	for (unsigned int i = 0; pid > 0 && i < sql->count; i++)
+		if (sql->targets[i]->server.server_pid == pid)
+			return true;
+	return false;
+}
+
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
 {
 	uint64_t longest_ns = 0;

@@ -79,6 +79,8 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
  * ret_view is valid until the loop runs again. False: it ran none then.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
+/* The process of a server that has been logged in to, on this host. */
+bool sql_is_server(const struct sql *sql, int32_t pid);
 
 /* The connection whose statement the operation was of, by the newest answers; 0: not known for sure. */
 uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *op);

@@ -288,7 +288,9 @@ static void add_statement(struct text *t, const struct verdict_statement *s, boo
 
 /* The victims */
 
-static void add_victims(const struct verdict_finding *v, const struct verdict_sql *sql, struct text *t)
+/* `statement`: the culprit's is named, and these are others. */
+static void add_victims(const struct verdict_finding *v, const struct verdict_sql *sql, bool statement,
+	struct text *t)
 {
 	uint64_t longest_ns = 0;
 	int32_t tid = v->culprit ? v->culprit->who.tid : 0;
@@ -306,8 +308,9 @@ static void add_victims(const struct verdict_finding *v, const struct verdict_sq
 	/* Most of them sleep within the database, behind the threads above, which no probe sees. */
 	if (others > 0) {
 		text_add(t, "; ");
-		add_count(t, others, "other statement under way", "other statements under way");
-		text_add(t, " for up to ");
+		add_count(t, others, statement ? "other statement" : "statement",
+			statement ? "other statements" : "statements");
+		text_add(t, " under way for up to ");
 		record_add_duration(t, longest_ns);
 	}
 }
@@ -464,6 +467,20 @@ static void add_kernel_part(const struct verdict_facts *f, struct record_verdict
 	text_add(&t, f->kernel_text);
 }
 
+/* Where a database reads for its statements in threads of its own, nobody says for which. */
+static void add_missing_statement(const struct verdict_finding *v, const struct verdict_sql *sql,
+	struct record_verdict *r)
+{
+	struct text t;
+
+	if (!sql || !v->culprit || !sql->is_server(sql->userdata, v->culprit->who.pid))
+		return;
+	add_part(r, "missing", "", &t);
+	text_add(&t, "for which statement the bytes were: ");
+	text_add(&t, v->culprit_by == VERDICT_BY_THREAD ? "none is known of the thread that moved them" :
+							  "no thread of the server moved half of them");
+}
+
 static void add_missing_part(const struct verdict_finding *v, struct record_verdict *r)
 {
 	struct text t;
@@ -497,7 +514,7 @@ static void add_sentence(const struct verdict_finding *v, const struct verdict_s
 		add_statement(t, statement, with_text);
 	}
 	if (strcmp(v->rule->class_name, "unknown") != 0)
-		add_victims(v, sql, t);
+		add_victims(v, sql, statement != NULL, t);
 }
 
 /* Of a thread that is known for what it did itself. */
@@ -540,4 +557,6 @@ void verdict_say(const struct verdict_finding *v, const struct verdict_sql *sql,
 	add_memory_part(v->f, ret_verdict);
 	add_kernel_part(v->f, ret_verdict);
 	add_missing_part(v, ret_verdict);
+	if (!known)
+		add_missing_statement(v, sql, ret_verdict);
 }

@@ -26,6 +26,8 @@ struct verdict_statement {
 struct verdict_sql {
 	/* False: none is known of that thread; tid 0: of that process. */
 	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret);
+	/* A process whose statements are asked for, whatever it answers. */
+	bool (*is_server)(void *userdata, int32_t pid);
 	/* Statements under way at the worst moment beside the culprit's (tid 0: there is none). */
 	uint32_t (*count_others)(void *userdata, int32_t tid, uint64_t *ret_longest_ns);
 	void *userdata;

@@ -149,6 +149,9 @@ static void test_answer(void **state)
 	/* Of no thread, and of a thread that is another process's: no join, and why. */
 	assert_false(sql_find_thread(f.sql, 0, &view));
 	assert_false(sql_find_thread(f.sql, 1, &view));
+	assert_true(sql_is_server(f.sql, e.server_pid));
+	assert_false(sql_is_server(f.sql, 1));
+	assert_false(sql_is_server(f.sql, 0));
 	sql_snapshot_view(e.current, 1, &view);
 	assert_int_equal(view.tid, 0);
 	assert_string_equal(view.no_tid, "thread pool");

@@ -183,6 +183,83 @@ static void test_only_the_load_is_a_statement(void **state)
 	load(x, "thread", 2211, 2225, "mariadbd", 100, false);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_string_equal(x->v.class_name, "slow");
+	/* Whose thread waited, and whose did not, is not known: they are not others. */
+	assert_non_null(strstr(x->v.sentence, "; 14 statements under way for up to 12.00 s"));
+	assert_null(part(x, "missing"));
+}
+
+static bool find_none(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
+{
+	(void)ret;
+	assert_int_equal(pid, 2211);
+	*(int32_t *)userdata = tid;
+	return false;
+}
+
+static bool is_server(void *userdata, int32_t pid)
+{
+	(void)userdata;
+	return pid == 2211;
+}
+
+static bool is_no_server(void *userdata, int32_t pid)
+{
+	(void)userdata;
+	(void)pid;
+	return false;
+}
+
+static uint32_t count_one(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
+{
+	(void)userdata;
+	(void)tid;
+	*ret_longest_ns = 4 * NSEC_PER_SEC;
+	return 1;
+}
+
+/* It reads for its statements in threads of its own: no statement is guessed, nor is it one of others. */
+static void test_a_server_is_to_blame_without_a_statement(void **state)
+{
+	int32_t asked_tid = -1;
+	const struct verdict_sql sql = { .find_statement = find_none, .is_server = is_server,
+		.count_others = count_one, .userdata = &asked_tid };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 2211, 0, "mariadbd", 98, false);
+	load(x, "thread", 2211, 2230, "mariadbd", 25, false);
+	load(x, "thread", 2211, 2231, "mariadbd", 24, false);
+	load(x, "file", 0, 0, "", 91, false);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_int_equal(asked_tid, 0);
+	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
+		"queue 64): 98 % of 204.0 MiB read by mariadbd pid 2211, big/t.ibd; 1 statement under "
+		"way for up to 4.00 s");
+	assert_null(part(x, "statement"));
+	assert_string_equal(part(x, "missing")->text,
+		"for which statement the bytes were: no thread of the server moved half of them");
+}
+
+static void test_a_thread_of_a_server_without_a_statement(void **state)
+{
+	int32_t asked_tid = -1;
+	struct verdict_sql sql = { .find_statement = find_none, .is_server = is_server,
+		.count_others = count_one, .userdata = &asked_tid };
+	struct fixture *x = *state;
+
+	scan(x);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_int_equal(asked_tid, 2225);
+	assert_null(part(x, "statement"));
+	assert_string_equal(part(x, "missing")->text,
+		"for which statement the bytes were: none is known of the thread that moved them");
+	/* Nothing is missing where there was nothing to ask for, or nobody to ask. */
+	sql.is_server = is_no_server;
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_null(part(x, "missing"));
+	decide(x);
+	assert_null(part(x, "missing"));
 }
 
 /* They do not change what was wrong, and may tell why. */
@@ -283,6 +360,8 @@ int main(void)
 		verdict_test(test_of_a_loop_device_and_the_one_below),
 		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
 		verdict_test(test_only_the_load_is_a_statement),
+		verdict_test(test_a_server_is_to_blame_without_a_statement),
+		verdict_test(test_a_thread_of_a_server_without_a_statement),
 		verdict_test(test_what_goes_with_any_verdict),
 		cmocka_unit_test(test_kinds_of_waits),
 		verdict_test(test_more_than_there_is_room_for),
