@@ -446,8 +446,8 @@ live_end_loads()
 	LIVE_STAYING=() LIVE_STAYING_NAMES=()
 }
 
-# live_check_culprit NAME TID PATH: the load of live_slow_bytes is its thread's. A dm device that delays each
-# request takes them all at once, and is not at its limit.
+# live_check_culprit NAME TID PATH [JQ-OPTION...]: the load of live_slow_bytes is its thread's. A dm
+# device that delays each request takes them all at once, and is not at its limit.
 live_check_culprit()
 {
 	if [[ $LIVE_DISK == dm ]]; then
@@ -455,7 +455,7 @@ live_check_culprit()
 		return
 	fi
 	live_compare "$1" verdict.jq --arg class saturated --argjson tid "$2" --arg path "$3" \
-		--arg dev "${LIVE_DEV#/dev/}"
+		--arg dev "${LIVE_DEV#/dev/}" "${@:4}"
 }
 
 # --- record against workload ----------------------------------------------------------------------

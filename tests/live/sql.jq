@@ -5,7 +5,7 @@
 #   --arg moment open|worst|end
 #   --argjson tid N     --argjson pid N   the thread of a statement and the server, or 0
 #   --arg user NAME     whose it is      --arg text TEXT   the statement, without literals
-#   --arg secret TEXT   a literal: nowhere in the record's statements
+#   --arg secret TEXT   a literal: nowhere in the record's statements; none: it has none
 #   --arg error REGEX   why there is no answer; "": there is one
 
 def must($what; condition): if condition then empty else $what end;
@@ -19,7 +19,8 @@ def must($what; condition): if condition then empty else $what end;
 	.state, .elapsed_ns, .text]) | tojson)",
   must("not one line about the answer as a whole: \($lines | tojson)"; $answers | length == 1),
   must("a literal: \($all | map(.text) | tojson)";
-	$all | all(.text // "" | contains($secret) | not)),
+	$ARGS.named.secret as $secret | $secret == null or
+		($all | all(.text // "" | contains($secret) | not))),
   must("its moments are \($all | map(.moment) | unique | tojson)";
 	$all | all(.moment | IN("open", "worst", "end"))),
   (if $error == "" then

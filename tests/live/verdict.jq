@@ -5,6 +5,7 @@
 #   --arg class NAME      --arg dev NAME (of the device that is judged, "" when none is)
 #   --argjson tid N       who is to blame; none: nobody may be
 #   --arg path REGEX      of the file with most of the culprit's bytes
+#   --arg statement REGEX the culprit's, as the verdict has it; none: there may be none
 
 def must($what; condition): if condition then empty else $what end;
 
@@ -26,4 +27,18 @@ def must($what; condition): if condition then empty else $what end;
 	must("the culprit's part is only inferred"; $part.culprit.basis == "measured"),
 	must("the file is \($part.culprit.path | tojson)";
 		$part.culprit.path // "" | test($ARGS.named.path // ""))
+  end),
+  ($ARGS.named.statement as $statement | if $statement == null then
+	must("a statement is named: \($part.statement | tojson)"; $part.statement == null)
+  else
+	($part.statement.text // "") as $said
+	| ($said | capture("\"(?<text>.*)\" running ") | .text) // "" | . as $text
+	| must("the statement is \($said), not \($statement)"; $text | test($statement)),
+	must("the record has no session of \($part.culprit.tid) with it: \($record | map(select(.type == "sql")
+		| [.moment, .tid, .text]) | tojson)";
+		any($record[]; .type == "sql" and .tid == $part.culprit.tid and
+			(.text // "" | gsub("\\s+"; " ") | startswith($text)))),
+	must("it is not in the sentence"; $v.sentence | contains($said)),
+	must("it is in the logs of others, or not even mentioned: \($v.message)";
+		$v.message | contains(", a statement running ") and (contains($text) | not))
   end)
