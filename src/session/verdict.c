@@ -54,6 +54,13 @@ static bool is_server(void *userdata, int32_t pid)
 	return sql_is_server(s->o.sql, pid);
 }
 
+static int32_t leader_of(void *userdata, int32_t tid)
+{
+	const struct session *s = userdata;
+
+	return sql_leader(s->o.sql, tid);
+}
+
 static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
 {
 	const struct session *s = userdata;
@@ -67,6 +74,7 @@ void session_write_verdict(struct session *s)
 		.userdata = s,
 		.find_statement = find_statement,
 		.is_server = is_server,
+		.leader_of = leader_of,
 		.count_others = count_others,
 	};
 

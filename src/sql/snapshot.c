@@ -144,6 +144,31 @@ uint64_t sql_snapshot_find_connection(const struct sql_snapshot *s, const struct
 	return view.connection_id;
 }
 
+int32_t sql_snapshot_leader(const struct sql_snapshot *s, int32_t tid)
+{
+	const struct sql_row *row = find_row(s, tid);
+
+	return row && row->leader_pid ? row->leader_pid : tid;
+}
+
+uint32_t sql_snapshot_count_others(
+	const struct sql_snapshot *s, int32_t tid, uint64_t *longest_ns)
+{
+	int32_t leader = sql_snapshot_leader(s, tid);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct sql_row *row = &s->rows[i];
+
+		if (row->background || row->idle || row->leader_pid || (tid && row->tid == leader))
+			continue;
+		count++;
+		if (row->elapsed_ns > *longest_ns)
+			*longest_ns = row->elapsed_ns;
+	}
+	return count;
+}
+
 bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
 	int32_t tid, struct sql_session_view *ret_view)
 {

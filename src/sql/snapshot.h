@@ -97,6 +97,16 @@ struct sql_operation {
  */
 uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot, const struct sql_operation *op);
 
+/* The backend that a parallel worker serves; of any other thread the thread itself. */
+int32_t sql_snapshot_leader(const struct sql_snapshot *snapshot, int32_t tid);
+
+/*
+ * Statements of clients but for that of a thread or of its leader (0: all). *longest_ns becomes that of the
+ * longest of them if it is longer.
+ */
+uint32_t sql_snapshot_count_others(
+	const struct sql_snapshot *snapshot, int32_t tid, uint64_t *longest_ns);
+
 /*
  * The statement that a thread ran at the worst moment, as the newest answer (NULL: there is none) has it if
  * that statement still runs. What began later, like the first statement of a calm, led to nothing.

@@ -269,25 +269,30 @@ bool sql_is_server(const struct sql *sql, int32_t pid)
 	return false;
 }
 
+int32_t sql_leader(const struct sql *sql, int32_t tid)
+{
+	int32_t leader = tid;
+
+	for (unsigned int i = 0; i < sql->count && leader == tid; i++) {
+		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
+
+		if (worst)
+			leader = sql_snapshot_leader(worst, tid);
+	}
+	return leader;
+}
+
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
 {
-	uint64_t longest_ns = 0;
 	uint32_t count = 0;
 
+	*ret_longest_ns = 0;
 	for (unsigned int i = 0; i < sql->count; i++) {
-		const struct sql_snapshot *s = of_incident(sql, sql->targets[i]->worst);
+		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
 
-		for (uint32_t row = 0; s && row < s->count; row++) {
-			const struct sql_row *r = &s->rows[row];
-
-			if (r->background || r->idle || r->leader_pid || (tid && r->tid == tid))
-				continue;
-			count++;
-			if (r->elapsed_ns > longest_ns)
-				longest_ns = r->elapsed_ns;
-		}
+		if (worst)
+			count += sql_snapshot_count_others(worst, tid, ret_longest_ns);
 	}
-	*ret_longest_ns = longest_ns;
 	return count;
 }
 

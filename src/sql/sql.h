@@ -98,9 +98,12 @@ struct sql_activity {
 void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct sql_activity *ret_activity);
 
+/* The backend that a parallel worker served at the worst moment; of any other thread the thread itself. */
+int32_t sql_leader(const struct sql *sql, int32_t tid);
+
 /*
- * Client statements of the worst moment of this incident but for that of one thread (0: all), and the
- * longest of them.
+ * Client statements of the worst moment of this incident but for that of one thread or of its leader
+ * (0: all), and the longest of them.
  */
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
 

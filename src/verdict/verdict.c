@@ -100,26 +100,38 @@ static void find_culprit(struct verdict_finding *v)
 	}
 }
 
-static bool is_victim(const struct verdict_finding *v, const struct verdict_thread *t)
+static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
 {
-	const struct verdict_who *culprit = v->culprit_is_most ? &v->culprit->who : NULL;
+	return sql ? sql->leader_of(sql->userdata, tid) : tid;
+}
 
-	if (t->tid == 0 || t->kernel)
-		return false;
-	if (culprit && (v->culprit_by == VERDICT_BY_THREAD ? t->tid == culprit->tid :
-							      t->pid == culprit->pid))
+/* Or works for the same statement. */
+static bool is_culprit(const struct verdict_finding *v, const struct verdict_sql *sql,
+	const struct verdict_thread *t)
+{
+	const struct verdict_who *culprit = &v->culprit->who;
+
+	if (v->culprit_by != VERDICT_BY_THREAD)
+		return t->pid == culprit->pid;
+	return t->tid == culprit->tid || leader_of(sql, t->tid) == leader_of(sql, culprit->tid);
+}
+
+static bool is_victim(const struct verdict_finding *v, const struct verdict_sql *sql,
+	const struct verdict_thread *t)
+{
+	if (t->tid == 0 || t->kernel || (v->culprit_is_most && is_culprit(v, sql, t)))
 		return false;
 	if (v->device)
 		return t->device == v->device - v->f->devices;
 	return v->wait == VERDICT_WAIT_COUNT || t->wait == v->wait;
 }
 
-static void find_victims(struct verdict_finding *v)
+static void find_victims(struct verdict_finding *v, const struct verdict_sql *sql)
 {
 	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++) {
 		const struct verdict_thread *t = &v->f->threads[i];
 
-		if (!is_victim(v, t))
+		if (!is_victim(v, sql, t))
 			continue;
 		v->victims++;
 		if (t->longest_ns <= v->victims_longest_ns)
@@ -137,7 +149,7 @@ void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql
 	find_rule(f, &v);
 	if (v.rule->blames)
 		find_culprit(&v);
-	find_victims(&v);
+	find_victims(&v, sql);
 	memset(ret_verdict, 0, sizeof(*ret_verdict));
 	verdict_say(&v, sql, ret_verdict);
 }

@@ -28,6 +28,8 @@ struct verdict_sql {
 	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret);
 	/* A process whose statements are asked for, whatever it answers. */
 	bool (*is_server)(void *userdata, int32_t pid);
+	/* Of a parallel worker the thread whose statement it helps with; of any other the thread itself. */
+	int32_t (*leader_of)(void *userdata, int32_t tid);
 	/* Statements under way at the worst moment beside the culprit's (tid 0: there is none). */
 	uint32_t (*count_others)(void *userdata, int32_t tid, uint64_t *ret_longest_ns);
 	void *userdata;

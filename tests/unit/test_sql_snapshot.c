@@ -112,6 +112,50 @@ static void test_the_connection_of_a_worker(void **state)
 	assert_int_equal(sql_snapshot_find_connection(&newest, &op), 17);
 }
 
+/* A leader, its worker, which says the same statement, and another session. */
+static void answer_of_workers(struct sql_snapshot *snapshot)
+{
+	struct sql_frame_session leader = { .tid = TID, .connection_id = 17, .elapsed_ns = 5 * SEC };
+	struct sql_frame_session worker = { .tid = TID + 1, .connection_id = 18, .elapsed_ns = 5 * SEC,
+		.leader_pid = TID };
+	struct sql_frame_session other = { .tid = TID + 2, .connection_id = 19, .elapsed_ns = 3 * SEC };
+
+	strcpy(leader.text, "SELECT");
+	strcpy(worker.text, "SELECT");
+	strcpy(other.text, "INSERT");
+	sql_snapshot_begin(snapshot, 99 * SEC);
+	sql_snapshot_add(snapshot, &leader);
+	sql_snapshot_add(snapshot, &worker);
+	sql_snapshot_add(snapshot, &other);
+	sql_snapshot_end(snapshot, &(struct sql_frame_end){ .server_ns = 1 }, 100 * SEC);
+}
+
+static void test_a_worker_has_a_leader(void **state)
+{
+	static struct sql_snapshot worst;
+
+	(void)state;
+	answer_of_workers(&worst);
+	assert_int_equal(sql_snapshot_leader(&worst, TID + 1), TID);
+	assert_int_equal(sql_snapshot_leader(&worst, TID), TID);
+	assert_int_equal(sql_snapshot_leader(&worst, TID + 7), TID + 7);
+}
+
+static void test_the_statement_of_a_worker_is_no_other(void **state)
+{
+	static struct sql_snapshot worst;
+	uint64_t longest_ns = 0;
+
+	(void)state;
+	answer_of_workers(&worst);
+	assert_int_equal(sql_snapshot_count_others(&worst, TID + 1, &longest_ns), 1);
+	assert_int_equal(longest_ns, 3 * SEC);
+	assert_int_equal(sql_snapshot_count_others(&worst, TID, &longest_ns), 1);
+	assert_int_equal(sql_snapshot_count_others(&worst, TID + 2, &longest_ns), 1);
+	assert_int_equal(sql_snapshot_count_others(&worst, 0, &longest_ns), 2);
+	assert_int_equal(longest_ns, 5 * SEC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,6 +164,8 @@ int main(void)
 		cmocka_unit_test(test_of_a_thread_without_one_there_is_none),
 		cmocka_unit_test(test_the_connection_of_an_operation),
 		cmocka_unit_test(test_the_connection_of_a_worker),
+		cmocka_unit_test(test_a_worker_has_a_leader),
+		cmocka_unit_test(test_the_statement_of_a_worker_is_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

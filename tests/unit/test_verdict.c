@@ -141,9 +141,21 @@ static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_
 	return 14;
 }
 
+static int32_t leader_of_none(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid;
+}
+
+static int32_t leader_of_workers(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid == 2225 ? 2230 : tid;
+}
+
 static void test_a_statement_stays_out_of_the_logs_of_others(void **state)
 {
-	const struct verdict_sql sql = { .find_statement = find_scan,
+	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_none,
 		.count_others = count_others };
 	struct fixture *x = *state;
 
@@ -161,6 +173,20 @@ static void test_a_statement_stays_out_of_the_logs_of_others(void **state)
 		"app@localhost \"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s");
 }
 
+/* Workers share the reads of one statement: none of them is a victim of another. */
+static void test_who_works_for_the_statement_is_no_victim(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_workers,
+		.count_others = count_others };
+	struct fixture *x = *state;
+
+	scan(x);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_int_equal(part(x, "culprit")->tid, 2225);
+	assert_int_equal(part(x, "victims")->threads, 1);
+	assert_int_equal(part(x, "victims")->tid, 2231);
+}
+
 static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
 {
 	(void)userdata;
@@ -174,7 +200,7 @@ static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_
 /* A device that is slow by itself is no statement's doing. */
 static void test_only_the_load_is_a_statement(void **state)
 {
-	const struct verdict_sql sql = { .find_statement = find_never,
+	const struct verdict_sql sql = { .find_statement = find_never, .leader_of = leader_of_none,
 		.count_others = count_others };
 	struct fixture *x = *state;
 
@@ -222,7 +248,7 @@ static void test_a_server_is_to_blame_without_a_statement(void **state)
 {
 	int32_t asked_tid = -1;
 	const struct verdict_sql sql = { .find_statement = find_none, .is_server = is_server,
-		.count_others = count_one, .userdata = &asked_tid };
+		.leader_of = leader_of_none, .count_others = count_one, .userdata = &asked_tid };
 	struct fixture *x = *state;
 
 	samples(x, &loaded_sdb, 10);
@@ -245,7 +271,7 @@ static void test_a_thread_of_a_server_without_a_statement(void **state)
 {
 	int32_t asked_tid = -1;
 	struct verdict_sql sql = { .find_statement = find_none, .is_server = is_server,
-		.count_others = count_one, .userdata = &asked_tid };
+		.leader_of = leader_of_none, .count_others = count_one, .userdata = &asked_tid };
 	struct fixture *x = *state;
 
 	scan(x);
@@ -359,6 +385,7 @@ int main(void)
 		verdict_test(test_the_disk_below_is_judged),
 		verdict_test(test_of_a_loop_device_and_the_one_below),
 		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
+		verdict_test(test_who_works_for_the_statement_is_no_victim),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_a_server_is_to_blame_without_a_statement),
 		verdict_test(test_a_thread_of_a_server_without_a_statement),
