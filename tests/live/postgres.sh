@@ -137,3 +137,9 @@ postgres_target()
 	POSTGRES_TARGET=(--set sql.pg.type=postgresql --set "sql.pg.socket=$STALL_DIR/pgsocket/.s.PGSQL.5432"
 		--set "sql.pg.user=$POSTGRES_ACCOUNT" --set "sql.pg.run_as=$POSTGRES_ACCOUNT")
 }
+
+# postgres_is_told: the record has its opening lines, so both sides know the statements.
+postgres_is_told()
+{
+	grep -q '"type":"sql".*"target":"pg".*"moment":"open"' "$LIVE_SPOOL"/*.jsonl
+}
