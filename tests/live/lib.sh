@@ -212,6 +212,13 @@ live_check_end()
 		--arg backend "$BACKEND"
 }
 
+# live_check_turn NAME: whatever a database does, the loop is back within 50 ms.
+live_check_turn()
+{
+	assert_jq "$RECORD" 'select(.type == "close") | .cost.turn_ms < 50 * $slack or error(tojson)' \
+		"$1: the loop never waits" --argjson slack "$SLACK"
+}
+
 # live_skipped: program runs that the kernel skipped during the incident, into LIVE_SKIPPED. Where BPF
 # programs are preempted they make others on the same CPU be skipped: then what is missing has its
 # reason in the record.

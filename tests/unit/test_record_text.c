@@ -112,7 +112,7 @@ static void test_text_for_people(void **state)
 		       "  closed    after 23.40 s: clear\n"
 		       "  seen      12 stalls, 3 stuck operations in 14 lines, longest 4.20 s\n"
 		       "  lost      return_missed 2\n"
-		       "  cost      cpu 12 ms, armed after 3.4 ms, attach 2.1 ms, detach 140 ms, "
+		       "  cost      cpu 12 ms, armed after 3.4 ms, attach 2.1 ms, detach 140 ms, longest turn 1.5 ms, "
 		       "memory 9.0 MiB\n");
 }
 
