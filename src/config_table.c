@@ -306,7 +306,8 @@ const struct config_setting config_settings[] = {
 	  .standard = "iostall", .help = "Account in the database." },
 	{ CONFIG_SQL_ANY, "password_file", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(password_file),
 	  .standard = "", .example = "/etc/iostall/password",
-	  .help = "File whose first line is the password. Empty where the database knows the "
+	  .help = "File whose first line is the password; one that the database refuses is read anew "
+		  "within a minute. Empty where the database knows the "
 		  "account by its user of the system (unix_socket, peer)." },
 	{ CONFIG_SQL_ANY, "option_file", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(option_file),
 	  .standard = "", .example = "/etc/iostall/main.cnf",

@@ -24,11 +24,12 @@
 
 struct helper {
 	int fd;
-	int password_fd; /* -1: none; read at each login, so that a new password needs no restart */
+	int password_fd; /* -1: none; read at each login, but a file that replaced it is not seen */
 	struct sql_frame_setup setup;
 	const struct sql_driver *driver;
 	struct sql_link *link; /* NULL: the library cannot be used */
 	bool connected;
+	bool refused; /* the last login */
 	uint64_t backoff_ns; /* 0: the last attempt succeeded */
 	uint64_t retry_at_ns;
 	/* Of the last attempt. */
@@ -161,6 +162,7 @@ static int connect_session(struct helper *h)
 	r = h->driver->connect(
 		h->link, read_password(h, password, sizeof(password)), &server, &message, &missing);
 	explicit_bzero(password, sizeof(password));
+	h->refused = r == -EACCES;
 	if (r < 0) {
 		add_reason(&message, r);
 		note_failure(h, &message);
@@ -227,6 +229,7 @@ static int answer_ask(struct helper *h, uint64_t ask)
 	text_copy(end.error, sizeof(end.error), h->error);
 	if (!h->connected)
 		text_copy(end.missing, sizeof(end.missing), h->missing);
+	end.renew = !h->link || (h->refused && h->password_fd >= 0);
 	return send_frame(h->fd, &end.frame, SQL_FRAME_END, ask, sizeof(end));
 }
 
@@ -303,7 +306,7 @@ static void check_option_file(const struct helper *h, struct text *error)
 			h->setup.run_as);
 }
 
-/* What is wrong for good stays in h->error, and every question is answered with it. */
+/* What is wrong for good stays in h->error, and every question is answered with it, until we are made anew. */
 static int prepare(struct helper *h)
 {
 	char message_buf[MESSAGE_SIZE], error_buf[SQL_ERROR_SIZE];

@@ -102,6 +102,7 @@ struct sql_frame_end {
 	uint64_t server_ns;	      /* how long the server took to answer */
 	char error[SQL_ERROR_SIZE];   /* "": the answer is complete */
 	char missing[SQL_ERROR_SIZE]; /* the statement that would mend a refused login; "" */
+	uint32_t renew; /* a new helper may have more luck: it opens files as root, this one cannot */
 };
 
 #endif

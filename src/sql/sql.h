@@ -37,7 +37,7 @@ struct sql *sql_free(struct sql *sql);
 
 /*
  * At a reload, while no incident is open: targets whose settings are the same keep their helper,
- * but for those with a password_file, which is opened anew. 0 or -ENOMEM, then a target may be
+ * but for those with a password_file, which may be another file by now. 0 or -ENOMEM, then a target may be
  * missing.
  */
 int sql_reload(struct sql *sql, const struct config *config);

@@ -66,6 +66,20 @@ static bool reap(struct sql_target *t)
 	return t->pid == 0;
 }
 
+static uint64_t double_backoff(uint64_t backoff_ns)
+{
+	return backoff_ns * 2 < BACKOFF_MAX_NS ? backoff_ns * 2 : BACKOFF_MAX_NS;
+}
+
+/* Only now: until then it was there for an incident, in which no other can be started. */
+static void renew_helper(struct sql_target *t, uint64_t now_ns)
+{
+	end_helper(t);
+	t->renew = false;
+	t->start_ns = now_ns;
+	t->backoff_ns = double_backoff(t->backoff_ns);
+}
+
 static void lose_helper(struct sql_target *t, const char *why)
 {
 	uint64_t first_ns = or_default(t->o->timing.backoff_ns, NSEC_PER_SEC);
@@ -73,8 +87,9 @@ static void lose_helper(struct sql_target *t, const char *why)
 	if (t->backoff_ns < first_ns)
 		t->backoff_ns = first_ns;
 	t->start_ns = clock_mono_ns() + t->backoff_ns;
-	t->backoff_ns = t->backoff_ns * 2 < BACKOFF_MAX_NS ? t->backoff_ns * 2 : BACKOFF_MAX_NS;
+	t->backoff_ns = double_backoff(t->backoff_ns);
 	end_helper(t);
+	t->renew = false;
 	t->missing[0] = '\0';
 	set_why(t, why);
 	reap(t);
@@ -189,6 +204,20 @@ static void tell(const struct sql_target *t)
 		t->o->answered(t->o->userdata);
 }
 
+/* Until the next question while idle. */
+static uint64_t choose_pause(struct sql_target *t, bool failed)
+{
+	uint64_t retry_ns = or_default(t->o->timing.retry_ns, 10 * NSEC_PER_SEC);
+
+	if (!t->renew)
+		t->backoff_ns = 0;
+	if (!failed)
+		return or_default(t->o->timing.idle_ns, t->interval_ns);
+	if (t->renew && t->backoff_ns < retry_ns)
+		t->backoff_ns = retry_ns;
+	return t->renew ? t->backoff_ns : retry_ns;
+}
+
 static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -198,10 +227,9 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	struct sql_snapshot *last = t->current;
 
 	t->asked_ns = 0;
-	t->backoff_ns = 0;
+	t->renew = failed && f->renew;
 	t->servers = 0;
-	t->next_ns = now_ns + (failed ? or_default(t->o->timing.retry_ns, 10 * NSEC_PER_SEC)
-				      : or_default(t->o->timing.idle_ns, t->interval_ns));
+	t->next_ns = now_ns + choose_pause(t, failed);
 	text_copy(t->missing, sizeof(t->missing), f->missing);
 	/* For how long is said beside it: the text would be another one each second. */
 	if (!silent)
@@ -309,6 +337,8 @@ void sql_target_tick(struct sql_target *t, uint64_t now_ns, bool armed)
 		/* While an incident is open no other could be started. */
 		if (!armed && now_ns - t->asked_ns > kill_ns)
 			lose_helper(t, "its helper process did not answer");
+	} else if (t->renew && !armed && now_ns >= t->next_ns) {
+		renew_helper(t, now_ns);
 	} else if (armed || now_ns >= t->next_ns) {
 		sql_target_ask(t, now_ns);
 	}

@@ -22,7 +22,7 @@
 struct sql_timing {
 	uint64_t late_ns;    /* an answer that takes longer is said not to come; 2 s */
 	uint64_t idle_ns;    /* between two questions while no incident is open; sql.interval */
-	uint64_t retry_ns;   /* the same after an answer that was an error; 10 s */
+	uint64_t retry_ns;   /* the same after an answer that was an error, at first; 10 s */
 	uint64_t kill_ns;    /* a helper that is silent for so long is made anew; 30 s */
 	uint64_t backoff_ns; /* before a helper that ended is started again, at first; 1 s */
 };
@@ -57,6 +57,7 @@ struct sql_target {
 	uint64_t asked_ns; /* 0: nothing is outstanding */
 	uint64_t silent_since_ns; /* when the first was asked that the server left open; 0: none */
 	uint64_t next_ns;  /* of the next question while idle */
+	bool renew; /* instead of that, a new helper: this one cannot open what the login needs */
 	bool connected;
 	unsigned int servers; /* frames of the server since the last answer */
 	struct sql_frame_server server;

@@ -145,6 +145,7 @@ static void add_end(struct text *out, const struct sql_frame_end *e)
 	text_json_u64(out, "server_ns", e->server_ns);
 	text_json_string(out, "error", e->error);
 	text_json_string(out, "missing", e->missing);
+	text_json_bool(out, "renew", e->renew);
 }
 
 static void print_frame(const union frame *f)

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Targets with helpers that answer, lie, hang and die: this very program, named by its target. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
+#include "test_sql_setup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,102 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "test_sql_fake.h"
-
-#include "loop.h"
-#include "sql/sql.h"
 #include "sql/threads.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
-#include "util/log.h"
 #include "watch/watch.h"
-
-#define MS NSEC_PER_MSEC
-#define TICK_NS (5 * MS)
-/* What a test waits for takes far less. */
-#define GUARD_NS (30 * NSEC_PER_SEC)
-
-/* The daemon's side */
-
-struct fixture {
-	struct loop *loop;
-	struct loop_source *timer;
-	struct config config;
-	struct sql *sql;
-	bool armed;
-	bool (*is_done)(struct fixture *f);
-	uint64_t until_ns;
-	uint64_t longest_ns; /* that the loop was kept */
-};
-
-static void on_tick(void *userdata, uint64_t expirations)
-{
-	struct fixture *f = userdata;
-	uint64_t before_ns = clock_mono_ns();
-
-	(void)expirations;
-	sql_tick(f->sql, f->armed);
-	if (clock_mono_ns() - before_ns > f->longest_ns)
-		f->longest_ns = clock_mono_ns() - before_ns;
-	if (f->is_done(f) || before_ns > f->until_ns) {
-		loop_stop(f->loop);
-		loop_remove(f->timer);
-	}
-}
-
-/* A loop ends once, so each wait has its own; targets keep theirs. */
-static void setup_with(struct fixture *f, const char *section)
-{
-	memset(f, 0, sizeof(*f));
-	log_set_level(LOG_LEVEL_ERROR);
-	config_set_defaults(&f->config);
-	assert_int_equal(config_sql_default_target(section, &f->config.sql.targets[0]), 0);
-	f->config.sql.targets_count = 1;
-	assert_int_equal(loop_new(&f->loop), 0);
-	assert_int_equal(sql_new(&(struct sql_options){
-					 .config = &f->config,
-					 .procfs = "/proc",
-					 .loop = f->loop,
-					 .helper = "/proc/self/exe",
-					 .timing = { .late_ns = 50 * MS,
-						 .idle_ns = 20 * MS,
-						 .retry_ns = 20 * MS,
-						 .kill_ns = 2000 * MS,
-						 .backoff_ns = 20 * MS },
-				 },
-				 &f->sql),
-		0);
-	assert_int_equal(sql_targets_count(f->sql), 1);
-}
-
-static void teardown(struct fixture *f)
-{
-	f->sql = sql_free(f->sql);
-	loop_free(f->loop);
-}
-
-static struct sql_evidence evidence(const struct fixture *f)
-{
-	struct sql_evidence e;
-
-	sql_get_evidence(f->sql, 0, &e);
-	return e;
-}
-
-static void run_until(struct fixture *f, bool (*is_done)(struct fixture *f))
-{
-	assert_int_equal(loop_add_timer(f->loop, on_tick, f, &f->timer), 0);
-	f->is_done = is_done;
-	f->until_ns = clock_mono_ns() + GUARD_NS;
-	loop_set_timer(f->timer, TICK_NS, TICK_NS);
-	assert_int_equal(loop_run(f->loop), 0);
-	assert_true(is_done(f));
-}
-
-static bool has_answer(struct fixture *f)
-{
-	return evidence(f).current != NULL;
-}
 
 static bool has_worst(struct fixture *f)
 {

@@ -7,6 +7,7 @@
 #ifndef IOSTALL_TESTS_TEST_SQL_FAKE_H
 #define IOSTALL_TESTS_TEST_SQL_FAKE_H
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,18 +69,24 @@ static inline void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t
 	fake_row(ask, id, tid, elapsed_ns, false);
 }
 
-static inline void fake_end(uint64_t ask, const char *error)
+static inline void fake_end_with(uint64_t ask, const char *error, bool renew)
 {
 	struct sql_frame_end f = {
 		.frame = { SQL_FRAME_END, sizeof(f), ask },
 		.sessions_idle = 7,
 		.server_ns = 500000,
+		.renew = renew,
 	};
 
 	snprintf(f.error, sizeof(f.error), "%s", error);
 	if (*error)
 		snprintf(f.missing, sizeof(f.missing), "CREATE USER iostall@localhost");
 	fake_send(&f, sizeof(f));
+}
+
+static inline void fake_end(uint64_t ask, const char *error)
+{
+	fake_end_with(ask, error, false);
 }
 
 /* The third answer has most to say: that is the worst. */
@@ -95,6 +102,32 @@ static inline void fake_answer(uint64_t ask)
 	fake_end(ask, "");
 }
 
+/* As the real one: the file that was there at its start. Beside it is a byte for each start. */
+static int fake_password_fd = -1;
+
+static inline void fake_start(const char *password_file)
+{
+	char path[SQL_PATH_SIZE + 16];
+	int fd;
+
+	if (!*password_file)
+		return;
+	fake_password_fd = open(password_file, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s.starts", password_file);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	if (fd >= 0 && write(fd, ".", 1) != 1)
+		_exit(1);
+	close(fd);
+}
+
+static inline bool fake_is_right(void)
+{
+	char password[16] = "";
+
+	return pread(fake_password_fd, password, sizeof(password) - 1, 0) > 0 &&
+	       strcmp(password, "right\n") == 0;
+}
+
 /* `nth` question of this process. */
 static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 {
@@ -104,6 +137,11 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		fake_answer(ask);
 	} else if (strcmp(mode, "refused") == 0) {
 		fake_end(ask, "Access denied for user 'iostall'@'localhost'");
+	} else if (strcmp(mode, "password") == 0) {
+		if (fake_is_right())
+			fake_answer(ask);
+		else
+			fake_end_with(ask, "Access denied for user 'iostall'@'localhost'", true);
 	} else if (strcmp(mode, "silent") == 0) {
 		if (nth == 1)
 			fake_answer(ask);
@@ -161,6 +199,7 @@ static inline int fake_main(const char *mode)
 	if (size != sizeof(in.setup) || in.frame.type != SQL_FRAME_SETUP ||
 		strcmp(in.setup.name, mode) != 0 || strcmp(in.setup.user, "iostall") != 0)
 		return 1;
+	fake_start(in.setup.password_file);
 	for (unsigned int nth = 1; recv(STDIN_FILENO, &in, sizeof(in), 0) == sizeof(in.frame); nth++)
 		fake_be(mode, in.frame.ask, nth);
 	return 0;

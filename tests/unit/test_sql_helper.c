@@ -107,7 +107,7 @@ static void ask(int fd, uint64_t number, struct sql_frame_end *ret_end)
 }
 
 /* Each question has its answer at once, and a closed socket is the end. */
-static void assert_error(const struct sql_frame_setup *setup, const char *error)
+static void assert_error(const struct sql_frame_setup *setup, const char *error, bool renew)
 {
 	struct sql_frame_end end;
 	int fd;
@@ -118,6 +118,7 @@ static void assert_error(const struct sql_frame_setup *setup, const char *error)
 		ask(fd, i, &end);
 		assert_non_null(strstr(end.error, error));
 		assert_int_equal(end.sessions_left_out + end.sessions_idle, 0);
+		assert_int_equal(end.renew, renew);
 	}
 	assert_ends(pid, fd, 0);
 }
@@ -129,7 +130,7 @@ static void test_no_server(void **state)
 	(void)state;
 	for (uint32_t type = SQL_TYPE_MARIADB; type <= SQL_TYPE_POSTGRESQL; type++) {
 		s = make_setup(type);
-		assert_error(&s, "/nonexistent/socket");
+		assert_error(&s, "/nonexistent/socket", false);
 	}
 }
 
@@ -139,10 +140,14 @@ static void test_files(void **state)
 
 	(void)state;
 	strcpy(s.password_file, "/nonexistent/password");
-	assert_error(&s, "password_file /nonexistent/password: No such file or directory");
+	assert_error(&s, "password_file /nonexistent/password: No such file or directory", true);
 	s = make_setup(SQL_TYPE_MARIADB);
 	strcpy(s.option_file, "/nonexistent/options");
-	assert_error(&s, "option_file /nonexistent/options: No such file or directory");
+	assert_error(&s, "option_file /nonexistent/options: No such file or directory", true);
+	/* A password does not help where no server is. */
+	s = make_setup(SQL_TYPE_MARIADB);
+	strcpy(s.password_file, "/dev/null");
+	assert_error(&s, "/nonexistent/socket", false);
 }
 
 static void test_garbage(void **state)
