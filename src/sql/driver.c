@@ -2,11 +2,14 @@
 #include "sql/driver.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-void *sql_library_open(const char *library, const char *package, struct text *error)
+#include "util/cleanup.h"
+
+static void *open_library(const char *library, const char *package, struct text *error)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	const char *why = handle ? NULL : dlerror();
@@ -19,13 +22,28 @@ void *sql_library_open(const char *library, const char *package, struct text *er
 	return NULL;
 }
 
-void *sql_library_find(void *library, const char *function, struct text *error)
+int sql_driver_load(const struct sql_driver *driver, const struct sql_frame_setup *setup,
+	struct sql_link **ret_link, struct text *error)
 {
-	void *found = dlsym(library, function);
+	_cleanup_free_ char *link = calloc(1, driver->link_size);
+	void *library = open_library(driver->library, driver->package, error);
 
-	if (!found)
-		text_addf(error, "the client library has no %s()", function);
-	return found;
+	if (!link)
+		return -ENOMEM;
+	if (!library)
+		return -ENOENT;
+	for (const struct sql_function *f = driver->functions; f->name; f++) {
+		void *found = dlsym(library, f->name);
+
+		if (!found) {
+			text_addf(error, "%s has no %s()", driver->library, f->name);
+			return -ENOSYS;
+		}
+		memcpy(link + f->offset, &found, sizeof(found));
+	}
+	memcpy(link, &setup, sizeof(setup));
+	*ret_link = (struct sql_link *)(void *)TAKE_PTR(link);
+	return 0;
 }
 
 int32_t sql_peer_pid(int fd)

@@ -46,14 +46,19 @@ bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session
 /* Active sessions that the server did not send, and those that do nothing. */
 void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle);
 
+/* Where a driver wants which function of its library. */
+struct sql_function {
+	const char *name; /* NULL ends a list */
+	size_t offset;	  /* in its struct sql_link */
+};
+
 struct sql_driver {
 	const char *name;
 	enum sql_dialect dialect;
-
-	/* Loads the library. 0, or a negative errno with a line in error: that will not get better.
-	 */
-	int (*load)(const struct sql_frame_setup *setup, struct sql_link **ret_link,
-		struct text *error);
+	const char *library;
+	const char *package; /* that has it */
+	const struct sql_function *functions;
+	size_t link_size; /* of its struct sql_link, which begins with the setup's address */
 
 	/*
 	 * Opens the session. ret_server is filled but for its frame. Or a negative errno with
@@ -74,12 +79,11 @@ struct sql_driver {
 #undef SQL_DRIVER
 
 /*
- * The library, or NULL with a line in error that names its package. Never closed: libraries leave
- * behind what they registered.
+ * Loads the library. 0, or a negative errno with a line in error: that will not get better. Never
+ * closed: libraries leave behind what they registered.
  */
-void *sql_library_open(const char *library, const char *package, struct text *error);
-/* NULL with a line in error when the library has no such function. */
-void *sql_library_find(void *library, const char *function, struct text *error);
+int sql_driver_load(const struct sql_driver *driver, const struct sql_frame_setup *setup,
+	struct sql_link **ret_link, struct text *error);
 
 /* The process at the other end of a local socket, 0 for others. */
 int32_t sql_peer_pid(int fd);

@@ -324,7 +324,7 @@ static int prepare(struct helper *h)
 	if (message.len == 0)
 		check_option_file(h, &message);
 	if (message.len == 0)
-		add_reason(&message, h->driver->load(&h->setup, &h->link, &message));
+		add_reason(&message, sql_driver_load(h->driver, &h->setup, &h->link, &message));
 	if (message.len > 0)
 		note_error(h, "", &message);
 	sandbox_lock_memory();

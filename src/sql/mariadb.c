@@ -13,28 +13,14 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-#define LIBRARY "libmariadb.so.3"
-#define PACKAGE "libmariadb3"
+_Static_assert(offsetof(struct sql_link, setup) == 0, "sql_driver_load() sets it");
 
-static int load(const struct sql_frame_setup *setup, struct sql_link **ret_link, struct text *error)
-{
-	_cleanup_free_ struct sql_link *link = calloc(1, sizeof(*link));
-	void *library = sql_library_open(LIBRARY, PACKAGE, error);
-
-	if (!link)
-		return -ENOMEM;
-	if (!library)
-		return -ENOENT;
-#define F(name)                                                                                    \
-	link->lib.name = (__typeof__(link->lib.name))sql_library_find(library, #name, error);
+static const struct sql_function functions[] = {
+#define F(function) { #function, offsetof(struct sql_link, lib.function) },
 	MARIADB_FUNCTIONS(F)
 #undef F
-	if (error->len > 0)
-		return -ENOSYS;
-	link->setup = setup;
-	*ret_link = TAKE_PTR(link);
-	return 0;
-}
+	{ NULL, 0 },
+};
 
 static void disconnect(struct sql_link *link)
 {
@@ -396,7 +382,10 @@ static int connect_server(struct sql_link *link, const char *password,
 const struct sql_driver sql_driver_mariadb = {
 	.name = "mariadb",
 	.dialect = SQL_DIALECT_MYSQL,
-	.load = load,
+	.library = "libmariadb.so.3",
+	.package = "libmariadb3",
+	.functions = functions,
+	.link_size = sizeof(struct sql_link),
 	.connect = connect_server,
 	.snapshot = mariadb_snapshot,
 	.disconnect = disconnect,
@@ -405,7 +394,10 @@ const struct sql_driver sql_driver_mariadb = {
 const struct sql_driver sql_driver_mysql = {
 	.name = "mysql",
 	.dialect = SQL_DIALECT_MYSQL,
-	.load = load,
+	.library = "libmariadb.so.3",
+	.package = "libmariadb3",
+	.functions = functions,
+	.link_size = sizeof(struct sql_link),
 	.connect = connect_server,
 	.snapshot = mariadb_snapshot,
 	.disconnect = disconnect,

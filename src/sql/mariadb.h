@@ -48,8 +48,8 @@ struct mariadb_thread {
 };
 
 struct sql_link {
-	struct mariadb_functions lib;
 	const struct sql_frame_setup *setup;
+	struct mariadb_functions lib;
 	MYSQL *mysql; /* NULL: no session */
 	bool thread_pool;
 	bool by_threads;	 /* the list of sessions is performance_schema.threads */

@@ -12,8 +12,6 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-#define LIBRARY "libpq.so.5"
-#define PACKAGE "libpq5"
 #define STATEMENT "iostall_sessions"
 /* Below the two seconds after which the daemon takes a helper for late. */
 #define SESSIONS_TIMEOUT_MS 1500
@@ -47,8 +45,8 @@ struct functions {
 };
 
 struct sql_link {
-	struct functions lib;
 	const struct sql_frame_setup *setup;
+	struct functions lib;
 	PGconn *pg;		   /* NULL: no session */
 	uint64_t pending_since_ns; /* of the question without an answer; 0: none */
 };
@@ -59,25 +57,14 @@ struct sql_link {
 	"(state IS DISTINCT FROM 'idle' AND wait_event_type IS DISTINCT FROM 'Activity' AND "      \
 	"query IS DISTINCT FROM '<insufficient privilege>' AND pid <> pg_backend_pid())"
 
-static int load(const struct sql_frame_setup *setup, struct sql_link **ret_link, struct text *error)
-{
-	_cleanup_free_ struct sql_link *link = calloc(1, sizeof(*link));
-	void *library = sql_library_open(LIBRARY, PACKAGE, error);
+_Static_assert(offsetof(struct sql_link, setup) == 0, "sql_driver_load() sets it");
 
-	if (!link)
-		return -ENOMEM;
-	if (!library)
-		return -ENOENT;
-#define F(name)                                                                                    \
-	link->lib.name = (__typeof__(link->lib.name))sql_library_find(library, #name, error);
+static const struct sql_function functions[] = {
+#define F(function) { #function, offsetof(struct sql_link, lib.function) },
 	FUNCTIONS(F)
 #undef F
-	if (error->len > 0)
-		return -ENOSYS;
-	link->setup = setup;
-	*ret_link = TAKE_PTR(link);
-	return 0;
-}
+	{ NULL, 0 },
+};
 
 static void disconnect(struct sql_link *link)
 {
@@ -484,7 +471,10 @@ static int snapshot(struct sql_link *link, struct sql_answer *answer, struct tex
 const struct sql_driver sql_driver_postgresql = {
 	.name = "postgresql",
 	.dialect = SQL_DIALECT_POSTGRESQL,
-	.load = load,
+	.library = "libpq.so.5",
+	.package = "libpq5",
+	.functions = functions,
+	.link_size = sizeof(struct sql_link),
 	.connect = connect_server,
 	.snapshot = snapshot,
 	.disconnect = disconnect,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A helper without a server: what it makes of its daemon's frames, and what it answers. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -173,15 +175,52 @@ static void test_gone(void **state)
 	assert_ends(pid, fd, 1);
 }
 
-static void test_library(void **state)
+struct sql_link {
+	const struct sql_frame_setup *setup;
+	int (*first)(void);
+	int (*second)(void);
+};
+
+static int assert_load(const char *library, const char *function, const char *want_error)
 {
+	const struct sql_function functions[] = {
+		{ "getppid", offsetof(struct sql_link, second) },
+		{ function, offsetof(struct sql_link, first) },
+		{ NULL, 0 },
+	};
+	const struct sql_driver driver = {
+		.library = library,
+		.package = "libnone1",
+		.functions = functions,
+		.link_size = sizeof(struct sql_link),
+	};
+	const struct sql_frame_setup setup = make_setup(SQL_TYPE_MARIADB);
+	struct sql_link *link = NULL;
 	char buf[SQL_ERROR_SIZE];
 	struct text error = TEXT_ON(buf);
+	int r;
 
-	(void)state;
 	text_reset(&error);
-	assert_null(sql_library_open("libnone.so.1", "libnone1", &error));
-	assert_string_equal(buf, "libnone.so.1 is not installed (package libnone1)");
+	r = sql_driver_load(&driver, &setup, &link, &error);
+	assert_string_equal(buf, want_error);
+	assert_int_equal(r == 0, link != NULL);
+	if (link) {
+		assert_ptr_equal(link->setup, &setup);
+		assert_int_equal(link->first(), getpid());
+		assert_int_equal(link->second(), getppid());
+	}
+	free(link);
+	return r;
+}
+
+static void test_library(void **state)
+{
+	(void)state;
+	assert_int_equal(assert_load("libc.so.6", "getpid", ""), 0);
+	assert_int_equal(assert_load("libnone.so.1", "getpid",
+				 "libnone.so.1 is not installed (package libnone1)"),
+		-ENOENT);
+	assert_int_equal(assert_load("libc.so.6", "getnothing", "libc.so.6 has no getnothing()"), -ENOSYS);
 }
 
 int main(void)
