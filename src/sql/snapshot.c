@@ -131,15 +131,18 @@ bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,
 	return true;
 }
 
-uint64_t sql_snapshot_find_connection(const struct sql_snapshot *s, const struct sql_operation *op)
+uint64_t sql_snapshot_find_connection(const struct sql_snapshot *s, const struct sql_operation *op,
+	bool is_process)
 {
 	struct sql_session_view view;
+	bool is_known = is_process ? op->start_ns <= s->answered_ns + SQL_PROCESS_NS &&
+					op->end_ns + SQL_PROCESS_NS >= s->answered_ns
+				   : op->start_ns <= s->asked_ns && op->end_ns >= s->answered_ns;
 
-	if (op->start_ns > s->asked_ns || op->end_ns < s->answered_ns ||
-		!sql_snapshot_find_thread(s, op->tid, &view))
+	if (!is_known || !sql_snapshot_find_thread(s, op->tid, &view))
 		return 0;
 	/* The thread does not wait for a request: it may have been of the statement before. */
-	if (op->is_request && view.started_ns + SQL_START_ERROR_NS > op->start_ns)
+	if (!is_process && op->is_request && view.started_ns + SQL_START_ERROR_NS > op->start_ns)
 		return 0;
 	return view.connection_id;
 }

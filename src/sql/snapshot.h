@@ -18,6 +18,8 @@
 
 /* Of what a MySQL says in seconds: a statement of 0.2 s that began before a full second has run for 1 s. */
 #define SQL_START_ERROR_NS 1000000000ULL
+/* Before and after an answer: so soon no number of a process comes again. */
+#define SQL_PROCESS_NS 2000000000ULL
 
 struct sql_row {
 	uint64_t connection_id;
@@ -92,10 +94,12 @@ struct sql_operation {
 };
 
 /*
- * The connection whose statement the operation was of; 0: not known for sure. It must have been under way
+ * The connection that the thread served; 0: not known for sure. The operation must have been under way
  * from the question to the answer: before and after it, the thread may have served another session.
+ * `is_process`: each session is a process, which serves no other.
  */
-uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot, const struct sql_operation *op);
+uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot, const struct sql_operation *op,
+	bool is_process);
 
 /* The backend that a parallel worker serves; of any other thread the thread itself. */
 int32_t sql_snapshot_leader(const struct sql_snapshot *snapshot, int32_t tid);

@@ -256,7 +256,8 @@ uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *
 		const struct sql_snapshot *newest = of_incident(sql, sql->targets[i]->current);
 
 		if (newest)
-			connection_id = sql_snapshot_find_connection(newest, op);
+			connection_id = sql_snapshot_find_connection(newest, op,
+				sql->targets[i]->config.type == CONFIG_SQL_POSTGRESQL);
 	}
 	return connection_id;
 }

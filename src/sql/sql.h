@@ -82,7 +82,7 @@ bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view
 /* The process of a server that has been logged in to, on this host. */
 bool sql_is_server(const struct sql *sql, int32_t pid);
 
-/* The connection whose statement the operation was of, by the newest answers; 0: not known for sure. */
+/* The connection that the thread served meanwhile, by the newest answers; 0: not known for sure. */
 uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *op);
 
 /* All targets together. States are shell patterns. */

@@ -58,7 +58,7 @@ static inline bool is_closed(struct fixture *f)
 }
 
 /* One target, asked so often that a test need not wait. */
-static inline int setup_sql(void **state, const char *section)
+static inline int setup_sql_type(void **state, const char *section, enum config_sql_type type)
 {
 	struct sql_options options = {
 		.procfs = "/proc",
@@ -71,6 +71,7 @@ static inline int setup_sql(void **state, const char *section)
 	f = *state;
 	if (r != 0 || config_sql_default_target(section, &f->config.sql.targets[0]) < 0)
 		return -1;
+	f->config.sql.targets[0].type = type;
 	f->config.sql.targets_count = 1;
 	options.config = &f->config;
 	options.loop = f->loop;
@@ -79,6 +80,11 @@ static inline int setup_sql(void **state, const char *section)
 	session_free(f->session);
 	make_session(f);
 	return 0;
+}
+
+static inline int setup_sql(void **state, const char *section)
+{
+	return setup_sql_type(state, section, CONFIG_SQL_MARIADB);
 }
 
 static inline int teardown_sql(void **state)

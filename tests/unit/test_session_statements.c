@@ -57,12 +57,15 @@ static int setup_good(void **state)
 	return setup_sql(state, "sql.good");
 }
 
-static void test_connections(void **state)
+static int setup_backend(void **state)
+{
+	return setup_sql_type(state, "sql.backend", CONFIG_SQL_POSTGRESQL);
+}
+
+static void assert_connections(struct fixture *f, const uint64_t expected[5])
 {
 	static const step steps[] = { is_answered, trigger_until_stopped, feed_operations, stop_it, is_closed,
 		NULL };
-	static const uint64_t expected[] = { 17, 17, 0, 0, 0 };
-	struct fixture *f = *state;
 	const struct output *out;
 	unsigned int count = 0;
 
@@ -73,11 +76,21 @@ static void test_connections(void **state)
 
 		if (r->type != RECORD_STALL && r->type != RECORD_STUCK)
 			continue;
-		assert_true(count < ARRAY_SIZE(expected));
+		assert_true(count < 5);
 		assert_int_equal(r->operation.connection_id, expected[count]);
 		count++;
 	}
-	assert_int_equal(count, ARRAY_SIZE(expected));
+	assert_int_equal(count, 5);
+}
+
+static void test_connections_of_threads(void **state)
+{
+	assert_connections(*state, (const uint64_t[]){ 17, 17, 0, 0, 0 });
+}
+
+static void test_connections_of_processes(void **state)
+{
+	assert_connections(*state, (const uint64_t[]){ 17, 17, 17, 17, 0 });
 }
 
 /* In the tree that the session takes for /proc, these are threads of the server. */
@@ -177,7 +190,8 @@ static void test_candidates_of_an_earlier_worst_moment(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_connections, setup_good, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_connections_of_threads, setup_good, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_connections_of_processes, setup_backend, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_candidates_of_the_worst_moment, setup_good,
 			teardown_sql),
 		cmocka_unit_test_setup_teardown(test_candidates_of_an_earlier_worst_moment, setup_grows,

@@ -26,11 +26,11 @@ static inline void fake_send(const void *frame, size_t size)
 		_exit(1);
 }
 
-static inline void fake_server(void)
+static inline void fake_server_of(int32_t server_pid)
 {
 	struct sql_frame_server f = {
 		.frame = { SQL_FRAME_SERVER, sizeof(f), 0 },
-		.server_pid = getpid(),
+		.server_pid = server_pid,
 		.can_see_others = 1,
 		.has_tid = 1,
 		.version = "10.11.6-MariaDB",
@@ -38,6 +38,11 @@ static inline void fake_server(void)
 	};
 
 	fake_send(&f, sizeof(f));
+}
+
+static inline void fake_server(void)
+{
+	fake_server_of(getpid());
 }
 
 static inline void fake_row(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns, bool idle)
@@ -162,6 +167,10 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 	} else if (strcmp(mode, "flood") == 0) {
 		for (uint64_t i = 0; i < 5000; i++)
 			fake_session(ask, i, 0, i);
+		fake_end(ask, "");
+	} else if (strcmp(mode, "backend") == 0) {
+		fake_server_of(getppid());
+		fake_session(ask, 17, getpid(), 3 * NSEC_PER_SEC);
 		fake_end(ask, "");
 	} else if (strcmp(mode, "grows") == 0) {
 		fake_server();

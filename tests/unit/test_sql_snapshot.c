@@ -75,7 +75,7 @@ static uint64_t connection(const struct sql_snapshot *snapshot, uint64_t start_n
 {
 	const struct sql_operation op = { TID, is_request, start_ns, end_ns };
 
-	return sql_snapshot_find_connection(snapshot, &op);
+	return sql_snapshot_find_connection(snapshot, &op, false);
 }
 
 /* Before the question and after the answer the thread may have served another session. */
@@ -91,12 +91,32 @@ static void test_the_connection_of_an_operation(void **state)
 	assert_int_equal(connection(&newest, 50 * SEC, 200 * SEC, false), 17);
 	assert_int_equal(connection(&newest, 99 * SEC + 1, 200 * SEC, false), 0);
 	assert_int_equal(connection(&newest, 50 * SEC, 100 * SEC - 1, false), 0);
-	assert_int_equal(sql_snapshot_find_connection(&newest, &other), 0);
+	assert_int_equal(sql_snapshot_find_connection(&newest, &other, false), 0);
 	/* Nor does it wait for a request, which is of what it ran when it began. */
 	assert_int_equal(connection(&newest, 91 * SEC, 200 * SEC, true), 17);
 	assert_int_equal(connection(&newest, 91 * SEC - 1, 200 * SEC, true), 0);
 	newest.rows[0].idle = true;
 	assert_int_equal(connection(&newest, 99 * SEC, 100 * SEC, false), 0);
+}
+
+/* It serves no other, but its number may some day be another one's. */
+static void test_the_connection_of_a_process(void **state)
+{
+	static struct sql_snapshot newest;
+	struct sql_operation op = { TID, true, 101 * SEC, 101 * SEC + 1 };
+
+	(void)state;
+	answer(&newest, 100 * SEC, SEC / 2, "SELECT");
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, true), 17);
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, false), 0);
+	op.start_ns = 102 * SEC + 1;
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, true), 0);
+	op.start_ns = op.end_ns = 98 * SEC - 1;
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, true), 0);
+	op.end_ns++;
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, true), 17);
+	op.tid = TID + 1;
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, true), 0);
 }
 
 /* A worker of a parallel query serves the session of its leader. */
@@ -109,7 +129,7 @@ static void test_the_connection_of_a_worker(void **state)
 	(void)state;
 	answer(&newest, 100 * SEC, 10 * SEC, "SELECT");
 	assert_int_equal(sql_snapshot_add(&newest, &worker), 0);
-	assert_int_equal(sql_snapshot_find_connection(&newest, &op), 17);
+	assert_int_equal(sql_snapshot_find_connection(&newest, &op, false), 17);
 }
 
 /* A leader, its worker, which says the same statement, and another session. */
@@ -163,6 +183,7 @@ int main(void)
 		cmocka_unit_test(test_what_still_runs_has_its_newest_length),
 		cmocka_unit_test(test_of_a_thread_without_one_there_is_none),
 		cmocka_unit_test(test_the_connection_of_an_operation),
+		cmocka_unit_test(test_the_connection_of_a_process),
 		cmocka_unit_test(test_the_connection_of_a_worker),
 		cmocka_unit_test(test_a_worker_has_a_leader),
 		cmocka_unit_test(test_the_statement_of_a_worker_is_no_other),
