@@ -292,9 +292,15 @@ static void add_statement(struct text *t, const struct verdict_statement *s, boo
 static void add_victims(const struct verdict_finding *v, const struct verdict_sql *sql, bool statement,
 	struct text *t)
 {
+	const struct verdict_who *who = v->culprit ? &v->culprit->who : NULL;
 	uint64_t longest_ns = 0;
-	int32_t tid = v->culprit ? v->culprit->who.tid : 0;
-	uint32_t others = sql ? sql->count_others(sql->userdata, tid, &longest_ns) : 0;
+	int32_t tid = who ? who->tid : 0;
+	uint32_t others;
+
+	/* Of a process with a statement that is its thread's. */
+	if (tid == 0 && statement)
+		tid = who->pid;
+	others = sql ? sql->count_others(sql->userdata, tid, &longest_ns) : 0;
 
 	if (v->victims > 0) {
 		text_add(t, "; ");

@@ -187,6 +187,40 @@ static void test_who_works_for_the_statement_is_no_victim(void **state)
 	assert_int_equal(part(x, "victims")->tid, 2231);
 }
 
+static bool find_of_process(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
+{
+	(void)userdata;
+	assert_int_equal(pid, 4711);
+	assert_int_equal(tid, 0);
+	*ret = (struct verdict_statement){ .user = "app@localhost", .text = "SELECT 1",
+		.elapsed_ns = 9 * NSEC_PER_SEC };
+	return true;
+}
+
+/* Of two statements, one of them by process 4711. */
+static uint32_t count_of_two(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
+{
+	(void)userdata;
+	*ret_longest_ns = 4 * NSEC_PER_SEC;
+	return tid == 4711 ? 1 : 2;
+}
+
+/* A backend of PostgreSQL with less than half: a line of a process has no thread. */
+static void test_the_statement_of_a_process_is_none_of_the_others(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_of_process, .leader_of = leader_of_none,
+		.count_others = count_of_two };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 4711, 0, "postgres", 40, false);
+	load(x, "process", 4712, 0, "postgres", 30, false);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence, "40 % of 204.0 MiB read by postgres pid 4711 together with 1 "
+		"other, app@localhost \"SELECT 1\" running 9.00 s; 1 other statement under way"));
+}
+
 static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
 {
 	(void)userdata;
@@ -386,6 +420,7 @@ int main(void)
 		verdict_test(test_of_a_loop_device_and_the_one_below),
 		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
 		verdict_test(test_who_works_for_the_statement_is_no_victim),
+		verdict_test(test_the_statement_of_a_process_is_none_of_the_others),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_a_server_is_to_blame_without_a_statement),
 		verdict_test(test_a_thread_of_a_server_without_a_statement),
