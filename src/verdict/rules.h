@@ -21,6 +21,7 @@ struct verdict_finding {
 	/* Of a rule that blames, the one with most of the device's bytes; NULL: nobody is known. */
 	const struct verdict_load *culprit;
 	enum verdict_by culprit_by;
+	int32_t culprit_leader; /* the thread whose statement it works for, mostly itself */
 	bool culprit_is_most; /* has at least half of them; else others are as much to blame */
 	const char *file; /* that has at least half of the bytes, or "" */
 	uint32_t victims;

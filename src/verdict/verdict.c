@@ -113,7 +113,7 @@ static bool is_culprit(const struct verdict_finding *v, const struct verdict_sql
 
 	if (v->culprit_by != VERDICT_BY_THREAD)
 		return t->pid == culprit->pid;
-	return t->tid == culprit->tid || leader_of(sql, t->tid) == leader_of(sql, culprit->tid);
+	return t->tid == culprit->tid || leader_of(sql, t->tid) == v->culprit_leader;
 }
 
 static bool is_victim(const struct verdict_finding *v, const struct verdict_sql *sql,
@@ -128,6 +128,9 @@ static bool is_victim(const struct verdict_finding *v, const struct verdict_sql 
 
 static void find_victims(struct verdict_finding *v, const struct verdict_sql *sql)
 {
+	/* Once: each look goes over all sessions of all targets. */
+	if (v->culprit)
+		v->culprit_leader = leader_of(sql, v->culprit->who.tid);
 	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++) {
 		const struct verdict_thread *t = &v->f->threads[i];
 

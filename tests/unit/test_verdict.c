@@ -187,6 +187,29 @@ static void test_who_works_for_the_statement_is_no_victim(void **state)
 	assert_int_equal(part(x, "victims")->tid, 2231);
 }
 
+static int32_t leader_of_counted(void *userdata, int32_t tid)
+{
+	*(unsigned int *)userdata += tid == 2225;
+	return tid;
+}
+
+/* Each look goes over all sessions of all targets, and there may be 256 threads. */
+static void test_the_culprits_leader_is_looked_up_once(void **state)
+{
+	unsigned int looks = 0;
+	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_counted,
+		.count_others = count_others, .userdata = &looks };
+	struct fixture *x = *state;
+
+	scan(x);
+	for (int32_t tid = 3000; tid < 3100; tid++)
+		operation(x, tid, "page", NSEC_PER_SEC, true);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_int_equal(part(x, "victims")->threads, 102);
+	/* As a thread with a share, as the culprit, and as a thread that waited. */
+	assert_in_range(looks, 1, 3);
+}
+
 static bool find_of_process(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
 {
 	(void)userdata;
@@ -420,6 +443,7 @@ int main(void)
 		verdict_test(test_of_a_loop_device_and_the_one_below),
 		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
 		verdict_test(test_who_works_for_the_statement_is_no_victim),
+		verdict_test(test_the_culprits_leader_is_looked_up_once),
 		verdict_test(test_the_statement_of_a_process_is_none_of_the_others),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_a_server_is_to_blame_without_a_statement),
