@@ -286,6 +286,21 @@ static void add_statement(struct text *t, const struct verdict_statement *s, boo
 	record_add_duration(t, s->elapsed_ns);
 }
 
+/* How far its start may be off: a MySQL that has only seconds counts those of the clock. */
+static uint64_t start_error_ns(const struct verdict_statement *s)
+{
+	return s->elapsed_ns % NSEC_PER_SEC ? 0 : NSEC_PER_SEC;
+}
+
+/*
+ * What the thread ran at the worst moment: of one that began after the trigger the load may have been another
+ * statement's, so the sentence does not pass it off as the reason.
+ */
+static const char *statement_begin(const struct verdict_finding *v, const struct verdict_statement *s)
+{
+	return s->started_ns <= v->f->trigger_ns + start_error_ns(s) ? ", " : ", at the worst moment ";
+}
+
 /* The victims */
 
 /* `statement`: the culprit's is named, and these are others. */
@@ -413,11 +428,11 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	part->requests = v->culprit->requests;
 }
 
-/* The load is that of the whole incident: of a later statement it may be in part only. */
+/* The load is that of the whole incident: of one that began after the trigger it may be in part only. */
 static void add_statement_part(const struct verdict_finding *v, const struct verdict_statement *s,
 	struct record_verdict *r)
 {
-	bool measured = s->started_ns <= v->f->trigger_ns;
+	bool measured = s->started_ns + start_error_ns(s) <= v->f->trigger_ns;
 	struct record_verdict_part *part;
 	struct text t;
 
@@ -516,7 +531,7 @@ static void add_sentence(const struct verdict_finding *v, const struct verdict_s
 		add_culprit(v, t);
 	}
 	if (statement) {
-		text_add(t, ", ");
+		text_add(t, statement_begin(v, statement));
 		add_statement(t, statement, with_text);
 	}
 	if (strcmp(v->rule->class_name, "unknown") != 0)

@@ -39,6 +39,9 @@ def must($what; condition): if condition then empty else $what end;
 		any($record[]; .type == "sql" and .tid == $part.culprit.tid and
 			(.text // "" | gsub("\\s+"; " ") | startswith($text)))),
 	must("it is not in the sentence"; $v.sentence | contains($said)),
+	# These servers say its length in microseconds: it began after the trigger, or it did not.
+	must("passed off as the reason, or not: \($part.statement.basis), \($v.sentence)";
+		($part.statement.basis == "inferred") == ($v.sentence | contains(", at the worst moment "))),
 	must("it is in the logs of others, or not even mentioned: \($v.message)";
 		$v.message | contains(", a statement running ") and (contains($text) | not))
   end)

@@ -173,6 +173,46 @@ static void test_a_statement_stays_out_of_the_logs_of_others(void **state)
 		"app@localhost \"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s");
 }
 
+static bool find_given(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
+{
+	(void)pid;
+	(void)tid;
+	*ret = *(struct verdict_statement *)userdata;
+	return true;
+}
+
+static void assert_statement(struct fixture *x, uint64_t started_ns, uint64_t elapsed_ns, bool is_sure,
+	const char *basis)
+{
+	struct verdict_statement statement = { .user = "app", .text = "SELECT 1", .elapsed_ns = elapsed_ns,
+		.started_ns = started_ns };
+	const struct verdict_sql sql = { .find_statement = find_given, .leader_of = leader_of_none,
+		.count_others = count_others, .userdata = &statement };
+
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence, is_sure ? "t.ibd, app \"SELECT 1\" running " :
+							"t.ibd, at the worst moment app \"SELECT 1\" running "));
+	assert_non_null(strstr(x->v.message, is_sure ? "t.ibd, app, a statement running " :
+						       "t.ibd, at the worst moment app, a statement running "));
+	assert_string_equal(part(x, "statement")->basis, basis);
+	assert_memory_equal(part(x, "statement")->text, "app \"SELECT 1\" running ", 23);
+}
+
+/* The thread may have moved the bytes for the one before. */
+static void test_a_statement_that_began_later_is_not_passed_off_as_the_reason(void **state)
+{
+	struct fixture *x = *state;
+
+	scan(x);
+	assert_statement(x, TRIGGER_NS, 4500 * MS, true, "measured");
+	assert_statement(x, TRIGGER_NS + 1, 4500 * MS, false, "inferred");
+	/* In whole seconds nobody knows it better than to a second. */
+	assert_statement(x, TRIGGER_NS - NSEC_PER_SEC, 4 * NSEC_PER_SEC, true, "measured");
+	assert_statement(x, TRIGGER_NS - NSEC_PER_SEC + 1, 4 * NSEC_PER_SEC, true, "inferred");
+	assert_statement(x, TRIGGER_NS + NSEC_PER_SEC, 4 * NSEC_PER_SEC, true, "inferred");
+	assert_statement(x, TRIGGER_NS + NSEC_PER_SEC + 1, 4 * NSEC_PER_SEC, false, "inferred");
+}
+
 /* Workers share the reads of one statement: none of them is a victim of another. */
 static void test_who_works_for_the_statement_is_no_victim(void **state)
 {
@@ -442,6 +482,7 @@ int main(void)
 		verdict_test(test_the_disk_below_is_judged),
 		verdict_test(test_of_a_loop_device_and_the_one_below),
 		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
+		verdict_test(test_a_statement_that_began_later_is_not_passed_off_as_the_reason),
 		verdict_test(test_who_works_for_the_statement_is_no_victim),
 		verdict_test(test_the_culprits_leader_is_looked_up_once),
 		verdict_test(test_the_statement_of_a_process_is_none_of_the_others),
