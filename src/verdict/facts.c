@@ -348,6 +348,19 @@ static bool note_load(struct verdict_load *load, const struct record_io_by *by)
 	return true;
 }
 
+static void note_share(struct verdict_facts *f, int device, const struct record_io_by *by)
+{
+	if (f->shares_count == VERDICT_SHARES_MAX)
+		return;
+	f->shares[f->shares_count++] = (struct verdict_share){
+		.bytes = by->bytes,
+		.requests = (uint32_t)by->requests,
+		.share_pct = (float)by->share_pct,
+		.tid = by->tid,
+		.device = (int8_t)device,
+	};
+}
+
 void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
 {
 	int i = find_device(f, by->dev_major, by->dev_minor);
@@ -362,6 +375,7 @@ void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
 			note_load(&load[VERDICT_BY_PROGRAM], by);
 	} else if (strcmp(by->by, "thread") == 0) {
 		note_load(&load[VERDICT_BY_THREAD], by);
+		note_share(f, i, by);
 	} else if (strcmp(by->by, "file") == 0 && note_load(&load[VERDICT_BY_FILE], by)) {
 		set_path(f->devices[i].file, by->path);
 	}

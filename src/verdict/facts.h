@@ -12,9 +12,11 @@
 
 #include "record/record.h"
 
-/* Locked memory, 25 KB in all: further threads are counted. */
+/* Locked memory, 27 KB in all: further threads are counted. */
 #define VERDICT_DEVICES_MAX 16
 #define VERDICT_THREADS_MAX 256
+/* Ten threads each of the busiest devices; without the others nothing is added up. */
+#define VERDICT_SHARES_MAX 64
 #define VERDICT_PATH_SIZE 160
 /* Samples up to so long before the trigger are of the incident: what led to it was going on. */
 #define VERDICT_LEAD_NS 5000000000ULL
@@ -53,6 +55,15 @@ struct verdict_load {
 	uint64_t bytes;
 	double share_pct;
 	bool inferred;
+};
+
+/* A thread's part of a device's bytes: those of one statement's workers are added up. */
+struct verdict_share {
+	uint64_t bytes;
+	uint32_t requests;
+	float share_pct;
+	int32_t tid;
+	int8_t device; /* index */
 };
 
 /* What a device did over some time, by the samples. */
@@ -129,6 +140,8 @@ struct verdict_facts {
 	uint32_t kernel_lines;
 	char kernel_text[VERDICT_PATH_SIZE]; /* of the first */
 	double memory_full_max_pct;
+	uint32_t shares_count;
+	struct verdict_share shares[VERDICT_SHARES_MAX];
 	uint32_t devices_count;
 	struct verdict_device devices[VERDICT_DEVICES_MAX];
 	struct verdict_wait_facts waits[VERDICT_WAIT_COUNT];

@@ -20,6 +20,9 @@ struct verdict_finding {
 	enum verdict_wait wait;		     /* what the victims wait for, when no device is judged */
 	/* Of a rule that blames, the one with most of the device's bytes; NULL: nobody is known. */
 	const struct verdict_load *culprit;
+	struct verdict_load team; /* with its workers, when they have most together: then it is the culprit */
+	uint32_t team_workers;
+	bool leader_moved; /* itself, beside them */
 	enum verdict_by culprit_by;
 	int32_t culprit_leader; /* the thread whose statement it works for, mostly itself */
 	bool culprit_is_most; /* has at least half of them; else others are as much to blame */

@@ -228,6 +228,17 @@ static const char *moved_word(const struct verdict_device *d)
 	return d->write_bytes >= bytes / 100 * ONE_WAY_PCT ? "written" : "moved";
 }
 
+/* "postgres pid 4711 and 2 that work for it" */
+static void add_culprit_who(const struct verdict_finding *v, struct text *t)
+{
+	if (v->team_workers > 0 && !v->leader_moved)
+		text_addf(t, "%" PRIu32 " that work for ", v->team_workers);
+	add_who(t, &v->culprit->who);
+	if (v->team_workers > 0 && v->leader_moved)
+		text_addf(t, " and %" PRIu32 " that work%s for it", v->team_workers,
+			v->team_workers == 1 ? "s" : "");
+}
+
 /* "92 % of 214 MiB read by mariadbd tid 2211, big/t.ibd" */
 static void add_culprit(const struct verdict_finding *v, struct text *t)
 {
@@ -239,7 +250,7 @@ static void add_culprit(const struct verdict_finding *v, struct text *t)
 	text_add(t, " of ");
 	record_add_size(t, d->read_bytes + d->write_bytes);
 	text_addf(t, " %s by ", moved_word(d));
-	add_who(t, &c->who);
+	add_culprit_who(v, t);
 	if (c->inferred)
 		text_add(t, " (of the kernel, on whose behalf is not known)");
 	others = v->culprit_by == VERDICT_BY_PROGRAM ? d->load[VERDICT_BY_PROCESS].count : c->count;

@@ -69,11 +69,46 @@ static bool has_most(const struct verdict_load *load)
 	return load->count > 0 && load->share_pct >= MOST_PCT;
 }
 
+static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
+{
+	return sql ? sql->leader_of(sql->userdata, tid) : tid;
+}
+
+/* Threads that work for one statement have what it moves together; each may have less than half. */
+static void find_team(struct verdict_finding *v, const struct verdict_sql *sql)
+{
+	const struct verdict_load *first = &v->device->load[VERDICT_BY_THREAD];
+	int32_t leader = leader_of(sql, first->who.tid);
+	struct verdict_load team = { .who = first->who };
+
+	/* One that is not the first is a backend of PostgreSQL, a process of one thread. */
+	if (leader != first->who.tid)
+		team.who.pid = team.who.tid = leader;
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
+
+		if (share->device != v->device - v->f->devices || leader_of(sql, share->tid) != leader)
+			continue;
+		team.count++;
+		team.requests += share->requests;
+		team.bytes += share->bytes;
+		team.share_pct += (double)share->share_pct;
+		v->leader_moved |= share->tid == leader;
+	}
+	if (team.count < 2 || !has_most(&team))
+		return;
+	v->team = team;
+	v->team_workers = team.count - v->leader_moved;
+	v->culprit = &v->team;
+	v->culprit_by = VERDICT_BY_THREAD;
+	v->culprit_is_most = true;
+}
+
 /*
  * Whoever has most of the bytes, a thread rather than its process. Of a load that many share the first program
  * is named: a journal or a worker of the kernel with more than that works for them.
  */
-static void find_culprit(struct verdict_finding *v)
+static void find_culprit(struct verdict_finding *v, const struct verdict_sql *sql)
 {
 	static const struct {
 		enum verdict_by by;
@@ -89,6 +124,7 @@ static void find_culprit(struct verdict_finding *v)
 
 	if (has_most(&load[VERDICT_BY_FILE]))
 		v->file = v->device->file;
+	find_team(v, sql);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
 		const struct verdict_load *candidate = &load[order[i].by];
 
@@ -98,11 +134,6 @@ static void find_culprit(struct verdict_finding *v)
 		v->culprit_by = order[i].by;
 		v->culprit_is_most = has_most(candidate);
 	}
-}
-
-static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
-{
-	return sql ? sql->leader_of(sql->userdata, tid) : tid;
 }
 
 /* Or works for the same statement. */
@@ -151,7 +182,7 @@ void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql
 
 	find_rule(f, &v);
 	if (v.rule->blames)
-		find_culprit(&v);
+		find_culprit(&v, sql);
 	find_victims(&v, sql);
 	memset(ret_verdict, 0, sizeof(*ret_verdict));
 	verdict_say(&v, sql, ret_verdict);

@@ -147,12 +147,6 @@ static int32_t leader_of_none(void *userdata, int32_t tid)
 	return tid;
 }
 
-static int32_t leader_of_workers(void *userdata, int32_t tid)
-{
-	(void)userdata;
-	return tid == 2225 ? 2230 : tid;
-}
-
 static void test_a_statement_stays_out_of_the_logs_of_others(void **state)
 {
 	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_none,
@@ -213,20 +207,6 @@ static void test_a_statement_that_began_later_is_not_passed_off_as_the_reason(vo
 	assert_statement(x, TRIGGER_NS + NSEC_PER_SEC + 1, 4 * NSEC_PER_SEC, false, "inferred");
 }
 
-/* Workers share the reads of one statement: none of them is a victim of another. */
-static void test_who_works_for_the_statement_is_no_victim(void **state)
-{
-	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_workers,
-		.count_others = count_others };
-	struct fixture *x = *state;
-
-	scan(x);
-	verdict_decide(&x->f, &sql, &x->v);
-	assert_int_equal(part(x, "culprit")->tid, 2225);
-	assert_int_equal(part(x, "victims")->threads, 1);
-	assert_int_equal(part(x, "victims")->tid, 2231);
-}
-
 static int32_t leader_of_counted(void *userdata, int32_t tid)
 {
 	*(unsigned int *)userdata += tid == 2225;
@@ -282,6 +262,121 @@ static void test_the_statement_of_a_process_is_none_of_the_others(void **state)
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_non_null(strstr(x->v.sentence, "40 % of 204.0 MiB read by postgres pid 4711 together with 1 "
 		"other, app@localhost \"SELECT 1\" running 9.00 s; 1 other statement under way"));
+}
+
+static bool find_of_leader(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
+{
+	(void)userdata;
+	assert_int_equal(pid, 4711);
+	assert_int_equal(tid, 4711);
+	*ret = (struct verdict_statement){ .user = "app@localhost", .text = "SELECT 1",
+		.elapsed_ns = 9 * NSEC_PER_SEC };
+	return true;
+}
+
+static int32_t leader_of_backends(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid == 4720 || tid == 4721 ? 4711 : tid;
+}
+
+static const struct verdict_sql parallel = { .find_statement = find_of_leader,
+	.leader_of = leader_of_backends, .count_others = count_of_two };
+
+static void backend_waits(struct fixture *x, int32_t pid)
+{
+	struct record_operation op = { .op = "read", .probe = "vfs", .pid = pid, .tid = pid,
+		.comm = "postgres", .waits_for = "page", .dev_major = 8, .dev_minor = 16,
+		.dev_name = "sdb", .dur_ns = NSEC_PER_SEC };
+
+	verdict_note_operation(&x->f, &op, true);
+}
+
+static void backend(struct fixture *x, int32_t pid, double share_pct)
+{
+	backend_waits(x, pid);
+	load(x, "process", pid, 0, "postgres", share_pct, false);
+	load(x, "thread", pid, pid, "postgres", share_pct, false);
+}
+
+/* Each has a third, and none is another's competitor or victim. */
+static void test_workers_of_one_statement_are_one(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	backend(x, 4720, 34);
+	backend(x, 4711, 33);
+	backend(x, 4721, 31);
+	backend(x, 4730, 2);
+	verdict_decide(&x->f, &parallel, &x->v);
+	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
+		"queue 64): 98 % of 204.0 MiB read by postgres pid 4711 and 2 that work for it, "
+		"app@localhost \"SELECT 1\" running 9.00 s; 1 other thread waited up to 1.00 s; 1 other "
+		"statement under way for up to 4.00 s");
+	assert_int_equal(part(x, "culprit")->pid, 4711);
+	assert_int_equal(part(x, "culprit")->tid, 4711);
+	assert_int_equal(part(x, "culprit")->bytes, 300 * MIB);
+	assert_int_equal(part(x, "culprit")->requests, 3000);
+	assert_int_equal(part(x, "victims")->tid, 4730);
+}
+
+/* What moved the bytes is named, not the one that it did it for; but that one is no victim. */
+static void test_who_works_for_the_statement_is_no_victim(void **state)
+{
+	struct verdict_statement statement = { .text = "SELECT 1" };
+	const struct verdict_sql sql = { .find_statement = find_given, .leader_of = leader_of_backends,
+		.count_others = count_of_two, .userdata = &statement };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	backend(x, 4720, 92);
+	backend(x, 4730, 6);
+	backend_waits(x, 4711);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_int_equal(part(x, "culprit")->tid, 4720);
+	assert_int_equal(part(x, "victims")->threads, 1);
+	assert_int_equal(part(x, "victims")->tid, 4730);
+}
+
+/* One that only collects what they read; what they did on another device is not of this one. */
+static void test_a_leader_that_moved_nothing(void **state)
+{
+	const struct record_io_by other = { .by = "thread", .dev_major = 9, .pid = 4711, .tid = 4711,
+		.comm = "postgres", .bytes = MIB, .share_pct = 9 };
+	const struct record_device device = { .dev_major = 9, .dev_name = "sdc", .final = true };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	verdict_note_device(&x->f, &device);
+	verdict_note_io_by(&x->f, &other);
+	backend(x, 4720, 40);
+	backend(x, 4721, 20);
+	backend(x, 4730, 10);
+	verdict_decide(&x->f, &parallel, &x->v);
+	assert_non_null(strstr(x->v.sentence, ": 60 % of 204.0 MiB read by 2 that work for postgres pid 4711, "
+		"app@localhost "));
+	assert_int_equal(part(x, "victims")->threads, 1);
+}
+
+/* With less than half they share the blame with others. */
+static void test_workers_with_less_than_half(void **state)
+{
+	struct fixture *x = *state;
+	const struct verdict_sql sql = { .find_statement = find_of_process, .leader_of = leader_of_backends,
+		.count_others = count_of_two };
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	backend(x, 4711, 30);
+	backend(x, 4720, 19);
+	backend(x, 4730, 18);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence, ": 30 % of 204.0 MiB read by postgres pid 4711 together with 2 "
+		"others, "));
 }
 
 static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
@@ -486,6 +581,9 @@ int main(void)
 		verdict_test(test_who_works_for_the_statement_is_no_victim),
 		verdict_test(test_the_culprits_leader_is_looked_up_once),
 		verdict_test(test_the_statement_of_a_process_is_none_of_the_others),
+		verdict_test(test_workers_of_one_statement_are_one),
+		verdict_test(test_a_leader_that_moved_nothing),
+		verdict_test(test_workers_with_less_than_half),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_a_server_is_to_blame_without_a_statement),
 		verdict_test(test_a_thread_of_a_server_without_a_statement),
