@@ -160,10 +160,15 @@ static void take_comment(struct lexer *l)
 
 static void take_next(struct lexer *l);
 
+static bool has_within(const struct lexer *l, size_t from, size_t end, const char *what)
+{
+	return memmem(l->s + from, end - from, what, strlen(what)) != NULL;
+}
+
 /*
  * MySQL: a comment that is code for some versions. Whether this server is one of them makes no
  * difference when its quotes are balanced; of one whose are not, and of all behind it, nothing is
- * known.
+ * known. Nor of one in which a comment may begin: where it is code, that comment hides its end.
  */
 static bool take_version(struct lexer *l)
 {
@@ -177,7 +182,8 @@ static bool take_version(struct lexer *l)
 	while (is_digit(at(l, start)));
 	close = memmem(l->s + start, len - start, "*/", 2);
 	end = close ? (size_t)(close - l->s) : len;
-	if (!close || memmem(l->s + start, end - start, "/*", 2)) {
+	if (!close || has_within(l, start, end, "/*") || has_within(l, start, end, "--") ||
+		has_within(l, start, end, "#")) {
 		take(l, len, LEXER_LITERAL);
 		return true;
 	}

@@ -149,6 +149,8 @@ static const struct {
 	{ MY, "SELECT /*!99999 it's /* it's sEcReT */ */ 'sEcReT'" },
 	{ MY, "SELECT /*!50000 'a */ sEcReT', b */, /*!99999 it's */ 'sEcReT', 'b'" },
 	{ MY, "SELECT /*!50000 a -- it's */ 'sEcReT'\n*/, 'sEcReT'" },
+	{ MY, "SELECT /*!50000 -- foo */ it's\n, 'sEcReT' */" },
+	{ MY, "SELECT /*!50000 # foo */ it's\n, 'sEcReT' */" },
 	{ MY, "SELECT /*+ SET_VAR(x='sEcReT') */ a" },
 	{ MY, "SELECT 5--'sEcReT'" },
 	{ MY, "SELECT 5 --\x7fit's\n, 'sEcReT' --\x01it's\n, 'sEcReT' --" },
