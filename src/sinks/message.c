@@ -15,13 +15,22 @@ static void begin_incident(struct message *m, const struct record *r)
 	memcpy(m->incident, r->incident, sizeof(m->incident));
 }
 
+/* The verdict has it as it is; who reads a log sees nothing that moves the cursor. */
+static void take_statement(struct message *m, const char *statement)
+{
+	struct text t = TEXT_ON(m->statement);
+
+	text_reset(&t);
+	record_add_printable(&t, statement);
+}
+
 static void take_verdict(struct message *m, const struct record_verdict *v)
 {
 	memcpy(m->class_name, v->class_name, sizeof(m->class_name));
 	text_copy(m->verdict, sizeof(m->verdict), m->statements ? v->sentence : v->message);
 	for (uint32_t i = 0; m->statements && i < v->parts_count; i++)
 		if (strcmp(v->parts[i].what, "statement") == 0)
-			text_copy(m->statement, sizeof(m->statement), v->parts[i].text);
+			take_statement(m, v->parts[i].text);
 }
 
 bool message_take(struct message *m, const struct record *r)

@@ -20,7 +20,7 @@ struct message {
 	struct record_trigger trigger;
 	char class_name[RECORD_NAME_SIZE]; /* of the verdict; empty: there was none */
 	char verdict[RECORD_SENTENCE_SIZE / 2]; /* a datagram is small */
-	char statement[RECORD_PART_SIZE]; /* of the verdict; empty: none, or not asked for */
+	char statement[4 * RECORD_PART_SIZE]; /* of the verdict, escaped; empty: none, or not asked for */
 };
 
 /* Whether a record of this type makes a message; remembers the open and the verdict. */

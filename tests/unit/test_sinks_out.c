@@ -238,6 +238,21 @@ static void test_a_statement_only_when_asked_for(void **state)
 	d->config.syslog.statements = false;
 }
 
+/* A journal shows a field as it is, and a name from outside may be anything. */
+static void test_a_statement_is_escaped(void **state)
+{
+	struct dirs *d = *state;
+	_cleanup_close_ int fd = bind_receiver(d->config.journal.socket);
+	char buf[8192];
+
+	d->config.journal.statements = true;
+	assert_true(receive_close(d, SINK_journald, fd, "a\x1b[2Jpp\nX=1 \xe2\x80\xae\"SELECT\" running 1 s", buf,
+			    sizeof(buf)) > 0);
+	assert_non_null(strstr(buf, "\nIOSTALL_STATEMENT=a\\x1b[2Jpp\\x0aX=1 \\xe2\\x80\\xae\"SELECT\" "
+				    "running 1 s\n"));
+	d->config.journal.statements = false;
+}
+
 /* What does not fit is left out as a whole: half of a value with a newline would break the entry. */
 static void test_a_statement_that_does_not_fit(void **state)
 {
@@ -495,6 +510,7 @@ int main(void)
 		WITH_SOCKETS(test_a_directory_of_any_length),
 		WITH_SOCKETS(test_syslog_gets_two_lines),
 		WITH_SOCKETS(test_a_statement_only_when_asked_for),
+		WITH_SOCKETS(test_a_statement_is_escaped),
 		WITH_SOCKETS(test_a_statement_that_does_not_fit),
 		WITH_SOCKETS(test_a_receiver_that_reads_nothing_costs_messages_and_no_time),
 		WITH_SOCKETS(test_a_receiver_that_is_not_there_yet),
