@@ -254,22 +254,29 @@ static void note_wait(struct verdict_wait_facts *w, const struct record_operatio
 	w->device = (int8_t)device;
 }
 
+/* An operation whose file is not known may be the longest: what it waited for on a device counts as well. */
 static void note_thread(struct verdict_facts *f, const struct record_operation *op,
 	enum verdict_wait wait, bool kernel, int device)
 {
 	struct verdict_thread *t = op->tid > 0 ? find_thread(f, op->tid) : NULL;
 
-	if (!t || (t->tid != 0 && op->dur_ns <= t->longest_ns))
+	if (!t)
 		return;
-	*t = (struct verdict_thread){
-		.longest_ns = op->dur_ns,
-		.tid = op->tid,
-		.pid = op->pid,
-		.device = (int8_t)device,
-		.wait = (uint8_t)wait,
-		.kernel = kernel,
-	};
-	text_copy(t->comm, sizeof(t->comm), op->comm);
+	if (t->tid == 0)
+		t->device = -1;
+	if (t->tid == 0 || op->dur_ns > t->longest_ns) {
+		t->longest_ns = op->dur_ns;
+		t->tid = op->tid;
+		t->pid = op->pid;
+		t->wait = (uint8_t)wait;
+		t->kernel = kernel;
+		text_copy(t->comm, sizeof(t->comm), op->comm);
+	}
+	if (device >= 0 && (t->device < 0 || op->dur_ns > t->device_ns)) {
+		t->device_ns = op->dur_ns;
+		t->device = (int8_t)device;
+		t->device_wait = (uint8_t)wait;
+	}
 }
 
 static void note_device_wait(struct verdict_device *d, enum verdict_wait wait, uint64_t ns, bool finished)

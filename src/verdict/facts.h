@@ -110,10 +110,12 @@ struct verdict_device {
 
 struct verdict_thread {
 	uint64_t longest_ns;
-	int32_t tid; /* 0: free */
+	uint64_t device_ns; /* the longest on the files of a device */
+	int32_t tid;	    /* 0: free */
 	int32_t pid;
-	int8_t device; /* index, -1: none */
-	uint8_t wait;  /* of the longest */
+	int8_t device;	     /* index, -1: none */
+	uint8_t wait;	     /* of the longest */
+	uint8_t device_wait; /* of that on a device */
 	bool kernel;
 	char comm[16];
 };

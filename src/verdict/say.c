@@ -466,7 +466,7 @@ static void add_victims_part(const struct verdict_finding *v, struct record_verd
 	text_add(&t, ", the longest ");
 	record_add_duration(&t, v->victims_longest_ns);
 	text_addf(&t, ": %s[%" PRId32 "/%" PRId32 "] for %s", first->comm, first->pid, first->tid,
-		verdict_wait_name(first->wait));
+		verdict_wait_name(v->device ? first->device_wait : first->wait));
 	part->threads = v->victims;
 	part->longest_ns = v->victims_longest_ns;
 	part->pid = first->pid;

@@ -164,13 +164,14 @@ static void find_victims(struct verdict_finding *v, const struct verdict_sql *sq
 		v->culprit_leader = leader_of(sql, v->culprit->who.tid);
 	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++) {
 		const struct verdict_thread *t = &v->f->threads[i];
+		uint64_t ns = v->device ? t->device_ns : t->longest_ns;
 
 		if (!is_victim(v, sql, t))
 			continue;
 		v->victims++;
-		if (t->longest_ns <= v->victims_longest_ns)
+		if (ns <= v->victims_longest_ns)
 			continue;
-		v->victims_longest_ns = t->longest_ns;
+		v->victims_longest_ns = ns;
 		v->first_victim = t;
 	}
 }

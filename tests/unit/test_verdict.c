@@ -379,6 +379,29 @@ static void test_workers_with_less_than_half(void **state)
 		"others, "));
 }
 
+/* It opened a file that nobody could name, for longer than each of its reads from the disk. */
+static void test_a_longer_wait_for_what_is_not_known_hides_no_victim(void **state)
+{
+	struct record_operation open = { .op = "open", .probe = "wait", .pid = 2211, .tid = 2240,
+		.comm = "mariadbd", .path = "./big/db.opt", .dur_ns = 9 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	scan(x);
+	operation(x, 2240, "page", 7 * NSEC_PER_SEC, true);
+	verdict_note_operation(&x->f, &open, true);
+	operation(x, 2240, "page", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_int_equal(part(x, "victims")->threads, 3);
+	assert_string_equal(part(x, "victims")->text,
+		"3 threads, the longest 12.00 s: mariadbd[2211/2230] for the device");
+	open.tid = 2230;
+	open.dur_ns = 20 * NSEC_PER_SEC;
+	verdict_note_operation(&x->f, &open, true);
+	decide(x);
+	assert_string_equal(part(x, "victims")->text,
+		"3 threads, the longest 12.00 s: mariadbd[2211/2230] for the device");
+}
+
 static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
 {
 	(void)userdata;
@@ -584,6 +607,7 @@ int main(void)
 		verdict_test(test_workers_of_one_statement_are_one),
 		verdict_test(test_a_leader_that_moved_nothing),
 		verdict_test(test_workers_with_less_than_half),
+		verdict_test(test_a_longer_wait_for_what_is_not_known_hides_no_victim),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_a_server_is_to_blame_without_a_statement),
 		verdict_test(test_a_thread_of_a_server_without_a_statement),
