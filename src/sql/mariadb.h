@@ -60,6 +60,7 @@ struct sql_link {
 
 	struct mariadb_thread *threads; /* by connection_id */
 	size_t threads_count;
+	uint64_t threads_asked_ns;
 	uint64_t asked_at_ns; /* the last snapshot */
 };
 

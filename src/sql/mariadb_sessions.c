@@ -17,8 +17,6 @@
 /* Who asks as often as that records an incident, and threads known already are not asked for again.
  */
 #define OFTEN_NS (5 * NSEC_PER_SEC)
-/* The list counts whole seconds: what began within that is the same statement. */
-#define SAME_START_NS (1500 * NSEC_PER_MSEC)
 /* 1024 without the part of a character. */
 #define KEPT_BYTES_MIN 1020
 
@@ -53,6 +51,7 @@ struct session_list {
 	struct session_row *rows; /* active ones, the longest first */
 	size_t count;
 	uint64_t idle;
+	uint64_t asked_ns;
 };
 
 /* --- threads ----------------------------------------------------------------------- */
@@ -62,6 +61,7 @@ void mariadb_forget_threads(struct sql_link *link)
 	free(link->threads);
 	link->threads = NULL;
 	link->threads_count = 0;
+	link->threads_asked_ns = 0;
 	link->asked_at_ns = 0;
 }
 
@@ -82,7 +82,7 @@ static const struct mariadb_thread *find_thread(const struct sql_link *link, uin
 }
 
 /* Takes the answer to threads_query. */
-static void keep_threads(struct sql_link *link, MYSQL_RES *result)
+static void keep_threads(struct sql_link *link, MYSQL_RES *result, uint64_t asked_ns)
 {
 	size_t count = (size_t)link->lib.mysql_num_rows(result), n = 0;
 	struct mariadb_thread *threads = calloc(count + 1, sizeof(*threads));
@@ -105,19 +105,21 @@ static void keep_threads(struct sql_link *link, MYSQL_RES *result)
 	free(link->threads);
 	link->threads = threads;
 	link->threads_count = n;
+	link->threads_asked_ns = asked_ns;
 }
 
 /* An answer that came too late for the last snapshot. */
 static int finish_last(struct sql_link *link, struct text *error)
 {
 	bool threads = link->pending_threads;
+	uint64_t asked_ns = link->pending_since_ns;
 	MYSQL_RES *result;
 	int r = mariadb_finish(link, THREADS_TIMEOUT_MS, &result, error);
 
 	if (r < 0)
 		return r;
 	if (result && threads)
-		keep_threads(link, result);
+		keep_threads(link, result, asked_ns);
 	else if (result)
 		link->lib.mysql_free_result(result);
 	return 0;
@@ -140,6 +142,7 @@ static int ask_threads(struct sql_link *link, struct text *error)
 {
 	char late_buf[SQL_ERROR_SIZE];
 	struct text late = TEXT_ON(late_buf);
+	uint64_t asked_ns = clock_mono_ns();
 	MYSQL_RES *result;
 	int r;
 
@@ -150,7 +153,7 @@ static int ask_threads(struct sql_link *link, struct text *error)
 	if (r == -ENOTCONN)
 		text_add(error, late.buf);
 	if (r == 0)
-		keep_threads(link, result);
+		keep_threads(link, result, asked_ns);
 	return r == -ENOTCONN ? r : 0;
 }
 
@@ -196,11 +199,13 @@ static void free_list(struct sql_link *link, struct session_list *list)
 }
 
 /* Takes the result. */
-static int make_list(struct sql_link *link, MYSQL_RES *result, struct session_list *ret_list)
+static int make_list(struct sql_link *link, MYSQL_RES *result, uint64_t asked_ns,
+	struct session_list *ret_list)
 {
 	size_t max = (size_t)link->lib.mysql_num_rows(result);
 	struct session_list list = { .result = result,
-		.rows = calloc(max + 1, sizeof(*list.rows)) };
+		.rows = calloc(max + 1, sizeof(*list.rows)),
+		.asked_ns = asked_ns };
 	uint64_t own_id = link->lib.mysql_thread_id(link->mysql);
 	MYSQL_ROW row;
 
@@ -253,26 +258,33 @@ static void say_why_no_tid(const struct sql_link *link, struct sql_frame_session
 	text_copy(s->no_tid, sizeof(s->no_tid), why);
 }
 
-/* What the threads said is finer, and has the number of the statement, if it was of the same. */
-static void set_statement(
-	struct sql_frame_session *s, const struct mariadb_thread *thread, uint64_t time_s)
+/*
+ * Two answers speak of the same statement if it had begun before the first of them was asked for.
+ * The list counts whole seconds, which are never too many.
+ */
+static bool is_same_statement(const struct sql_link *link, const struct session_list *list,
+	const struct mariadb_thread *thread, uint64_t time_s)
 {
-	uint64_t elapsed_ns, difference_ns;
-
-	s->elapsed_ns = time_s * NSEC_PER_SEC;
 	if (!thread || thread->started_ns == 0)
+		return false;
+	if (link->threads_asked_ns >= list->asked_ns)
+		return thread->started_ns <= list->asked_ns;
+	return time_s * NSEC_PER_SEC >= clock_mono_ns() - link->threads_asked_ns;
+}
+
+/* What the threads said is finer, and has the number of the statement, if it was of the same. */
+static void set_statement(const struct sql_link *link, const struct session_list *list,
+	const struct mariadb_thread *thread, uint64_t time_s, struct sql_frame_session *s)
+{
+	s->elapsed_ns = time_s * NSEC_PER_SEC;
+	if (!is_same_statement(link, list, thread, time_s))
 		return;
-	elapsed_ns = clock_mono_ns() - thread->started_ns;
-	difference_ns = elapsed_ns > s->elapsed_ns ? elapsed_ns - s->elapsed_ns
-						   : s->elapsed_ns - elapsed_ns;
-	if (difference_ns > SAME_START_NS)
-		return;
-	s->elapsed_ns = elapsed_ns;
+	s->elapsed_ns = clock_mono_ns() - thread->started_ns;
 	s->query_id = thread->query_id;
 }
 
-static void fill_session(
-	const struct sql_link *link, const struct session_row *row, struct sql_frame_session *s)
+static void fill_session(const struct sql_link *link, const struct session_list *list,
+	const struct session_row *row, struct sql_frame_session *s)
 {
 	const char *user = row->cells[CELL_USER] ? row->cells[CELL_USER] : "";
 	const char *host = row->cells[CELL_HOST] ? row->cells[CELL_HOST] : "";
@@ -284,7 +296,7 @@ static void fill_session(
 		s->tid = (int32_t)sql_cell_u64(row->cells[CELL_TID]);
 	else if (thread && !link->thread_pool)
 		s->tid = thread->tid;
-	set_statement(s, thread, row->time_s);
+	set_statement(link, list, thread, row->time_s, s);
 	s->background = strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0;
 	snprintf(s->user, sizeof(s->user), "%s%s%.*s", user, host[0] ? "@" : "", host_len(host),
 		host);
@@ -315,7 +327,7 @@ static void send_list(
 		struct sql_frame_session session = { 0 };
 		const struct session_row *row = &list->rows[sent];
 
-		fill_session(link, row, &session);
+		fill_session(link, list, row, &session);
 		if (!sql_answer_add(answer, &session, row->cells[CELL_INFO], row->text_bytes,
 			    may_be_cut(link, row->text_bytes)))
 			break;
@@ -327,13 +339,17 @@ int mariadb_snapshot(struct sql_link *link, struct sql_answer *answer, struct te
 {
 	const char *query = link->by_threads ? select_query : show_query;
 	struct session_list list;
+	uint64_t asked_ns;
 	MYSQL_RES *result;
-	int r;
+	int r = finish_last(link, error);
 
-	if ((r = finish_last(link, error)) < 0 ||
-		(r = mariadb_ask(link, query, SESSIONS_TIMEOUT_MS, &result, error)) < 0)
+	if (r < 0)
 		return r;
-	r = make_list(link, result, &list);
+	asked_ns = clock_mono_ns();
+	r = mariadb_ask(link, query, SESSIONS_TIMEOUT_MS, &result, error);
+	if (r < 0)
+		return r;
+	r = make_list(link, result, asked_ns, &list);
 	if (r < 0)
 		return r;
 	if (needs_threads(link, &list))

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,17 +14,24 @@
 
 #include "sql/mariadb.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 
 /* What performance_schema keeps of a statement, when it ends in the middle of a character. */
 #define KEPT_BYTES 1021
 #define HEAD "INSERT INTO t VALUES ('it\\'s sEcReT "
 
 /* The server: one session. */
+#define CELL_TIME_S 5
+#define THREADS_QUERY "SELECT ID, TID, QUERY_ID, TIME_US"
 static char text[2048];
 static char *cells[] = { (char[]){ "17" }, (char[]){ "app" }, (char[]){ "h" }, NULL,
-	(char[]){ "Query" }, (char[]){ "3" }, (char[]){ "" }, text, (char[]){ "0" } };
+	(char[]){ "Query" }, (char[32]){ "3" }, (char[]){ "" }, text, (char[]){ "0" } };
+/* The same of THREADS_QUERY. */
+static char *thread_cells[] = { (char[]){ "17" }, (char[]){ "2225" }, (char[32]){ "100" }, (char[32]){ "0" } };
 static unsigned long lengths[ARRAY_SIZE(cells)];
 static unsigned int rows_left;
+static unsigned int threads_asked;
+static bool is_about_threads;
 static int answers[2];
 
 static my_socket get_socket(MYSQL *mysql)
@@ -35,8 +43,8 @@ static my_socket get_socket(MYSQL *mysql)
 static int send_query(MYSQL *mysql, const char *query, unsigned long len)
 {
 	(void)mysql;
-	(void)query;
-	(void)len;
+	is_about_threads = len == strlen(THREADS_QUERY) && memcmp(query, THREADS_QUERY, len) == 0;
+	threads_asked += is_about_threads;
 	rows_left = 1;
 	return 0;
 }
@@ -50,7 +58,7 @@ static my_bool read_query_result(MYSQL *mysql)
 static MYSQL_RES *store_result(MYSQL *mysql)
 {
 	(void)mysql;
-	return (MYSQL_RES *)cells;
+	return (MYSQL_RES *)(is_about_threads ? thread_cells : cells);
 }
 
 static void free_result(MYSQL_RES *result)
@@ -66,8 +74,7 @@ static my_ulonglong num_rows(MYSQL_RES *result)
 
 static MYSQL_ROW fetch_row(MYSQL_RES *result)
 {
-	(void)result;
-	return rows_left-- ? cells : NULL;
+	return rows_left-- ? (MYSQL_ROW)result : NULL;
 }
 
 static unsigned long *fetch_lengths(MYSQL_RES *result)
@@ -82,6 +89,18 @@ static unsigned long thread_id(MYSQL *mysql)
 	(void)mysql;
 	return 1;
 }
+
+static const struct mariadb_functions server = {
+	.mysql_get_socket = get_socket,
+	.mysql_send_query = send_query,
+	.mysql_read_query_result = read_query_result,
+	.mysql_store_result = store_result,
+	.mysql_free_result = free_result,
+	.mysql_num_rows = num_rows,
+	.mysql_fetch_row = fetch_row,
+	.mysql_fetch_lengths = fetch_lengths,
+	.mysql_thread_id = thread_id,
+};
 
 /* What the daemon gets of a statement that begins so and has so many bytes. */
 static void take_text(bool by_threads, const char *threads_query, const char *head, size_t bytes,
@@ -99,15 +118,7 @@ static void take_text(bool by_threads, const char *threads_query, const char *he
 	memcpy(text, head, strlen(head));
 	text[bytes] = '\0';
 	text_copy(link.threads_query, sizeof(link.threads_query), threads_query);
-	link.lib = (struct mariadb_functions){ .mysql_get_socket = get_socket,
-		.mysql_send_query = send_query,
-		.mysql_read_query_result = read_query_result,
-		.mysql_store_result = store_result,
-		.mysql_free_result = free_result,
-		.mysql_num_rows = num_rows,
-		.mysql_fetch_row = fetch_row,
-		.mysql_fetch_lengths = fetch_lengths,
-		.mysql_thread_id = thread_id };
+	link.lib = server;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, answers), 0);
 	assert_int_equal(send(answers[0], "", 1, 0), 1);
@@ -154,11 +165,130 @@ static void test_whole(void **state)
 	assert_memory_equal(session.text, "SELECT ?, a FROM txx", 20);
 }
 
+/* --- the number of a statement, and since when it runs ------------------------------------- */
+
+struct asker {
+	struct sql_frame_setup setup;
+	struct sql_link link;
+	int fds[2];
+};
+
+static int setup_asker(void **state)
+{
+	struct asker *a = calloc(1, sizeof(*a));
+
+	a->setup = (struct sql_frame_setup){ .text_mode = SQL_TEXT_OFF, .text_bytes = 1024 };
+	a->link = (struct sql_link){ .setup = &a->setup, .threads_query = THREADS_QUERY, .lib = server };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, answers), 0);
+	assert_int_equal(send(answers[0], "", 1, 0), 1);
+	threads_asked = 0;
+	text_copy(text, sizeof(text), "SELECT 1");
+	*state = a;
+	return 0;
+}
+
+static int teardown_asker(void **state)
+{
+	struct asker *a = *state;
+
+	mariadb_forget_threads(&a->link);
+	for (unsigned int i = 0; i < 2; i++) {
+		close(a->fds[i]);
+		close(answers[i]);
+	}
+	free(a);
+	return 0;
+}
+
+/* The list says time_s, the threads, if they are asked, query_id and time_us. */
+static struct sql_frame_session ask(struct asker *a, unsigned int time_s, unsigned int query_id,
+	uint64_t time_us)
+{
+	struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup, .dialect = SQL_DIALECT_MYSQL };
+	struct sql_frame_session session;
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+
+	text_reset(&error);
+	snprintf(cells[CELL_TIME_S], 32, "%u", time_s);
+	snprintf(thread_cells[2], 32, "%u", query_id);
+	snprintf(thread_cells[3], 32, "%llu", (unsigned long long)time_us);
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	assert_int_equal(answer.sent, 1);
+	assert_true(recv(a->fds[1], &session, sizeof(session), 0) > 0);
+	assert_int_equal(session.tid, 2225);
+	return session;
+}
+
+/* As if all that was asked and answered had been so much earlier. */
+static void pass(struct asker *a, uint64_t ns)
+{
+	a->link.threads_asked_ns -= ns;
+	a->link.asked_at_ns -= ns;
+	for (size_t i = 0; i < a->link.threads_count; i++)
+		a->link.threads[i].started_ns -= ns;
+}
+
+/* Asked for with the list, and long under way. */
+static void test_the_threads_say_more(void **state)
+{
+	struct sql_frame_session s = ask(*state, 3, 100, 3700000);
+
+	assert_int_equal(threads_asked, 1);
+	assert_int_equal(s.query_id, 100);
+	assert_in_range(s.elapsed_ns, 3700 * NSEC_PER_MSEC, 3700 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
+}
+
+/* The list saw another one, that ended before the threads were asked. */
+static void test_the_next_statement_is_another(void **state)
+{
+	struct sql_frame_session s = ask(*state, 3, 101, 0);
+
+	assert_int_equal(s.query_id, 0);
+	assert_int_equal(s.elapsed_ns, 3 * NSEC_PER_SEC);
+}
+
+/* The first began 0.2 s before the threads were asked; a second later it may be any. */
+static void test_what_was_kept_is_of_another(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s = ask(a, 0, 100, 200000);
+
+	assert_int_equal(s.query_id, 100);
+	pass(a, NSEC_PER_SEC);
+	s = ask(a, 0, 101, 0);
+	assert_int_equal(s.query_id, 0);
+	assert_int_equal(s.elapsed_ns, 0);
+	s = ask(a, 1, 101, 0);
+	assert_int_equal(s.query_id, 0);
+	assert_int_equal(s.elapsed_ns, NSEC_PER_SEC);
+	assert_int_equal(threads_asked, 1);
+}
+
+/* It has run for longer than what was kept is old. */
+static void test_what_was_kept_is_of_the_same(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s = ask(a, 5, 100, 5500000);
+
+	pass(a, 2 * NSEC_PER_SEC);
+	s = ask(a, 7, 101, 0);
+	assert_int_equal(threads_asked, 1);
+	assert_int_equal(s.query_id, 100);
+	assert_in_range(s.elapsed_ns, 7500 * NSEC_PER_MSEC, 7500 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
+}
+
 int main(void)
 {
+#define WITH_ASKER(test) cmocka_unit_test_setup_teardown(test, setup_asker, teardown_asker)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_whole),
+		WITH_ASKER(test_the_threads_say_more),
+		WITH_ASKER(test_the_next_statement_is_another),
+		WITH_ASKER(test_what_was_kept_is_of_another),
+		WITH_ASKER(test_what_was_kept_is_of_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
