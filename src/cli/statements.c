@@ -33,7 +33,7 @@ struct statement {
 
 struct statements {
 	uint32_t answers;
-	uint64_t server_ns; /* of the last answer */
+	uint64_t answer_ns; /* of the last answer */
 	uint32_t count;
 	struct statement items[STATEMENTS_MAX];
 };
@@ -78,7 +78,7 @@ static void take_line(struct statements *all, const struct record *r)
 
 	if (q->connection_id == 0) {
 		all->answers++;
-		all->server_ns = q->server_ns;
+		all->answer_ns = q->answer_ns;
 		return;
 	}
 	if (q->tid <= 0 || is_without(q) || all->count == STATEMENTS_MAX)
@@ -86,7 +86,7 @@ static void take_line(struct statements *all, const struct record *r)
 	s = &all->items[all->count++];
 	*s = (struct statement){
 		.begun_ns = minus(r->mono_ns, q->elapsed_ns),
-		.asked_ns = minus(r->mono_ns, all->server_ns),
+		.asked_ns = minus(r->mono_ns, all->answer_ns),
 		.answered_ns = r->mono_ns,
 		.connection_id = q->connection_id,
 		.answer = all->answers,

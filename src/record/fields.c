@@ -301,6 +301,7 @@ static const struct field sql_line_fields[] = {
 	SQL_LINE(OFFSET, idle, "idle"),
 	SQL_LINE(OFFSET, left_out, "left_out"),
 	SQL_LINE(U64_KNOWN, server_ns, "server_ns"),
+	SQL_LINE(U64_KNOWN, answer_ns, "answer_ns"),
 	SQL_LINE(TEXT, version, "version"),
 	SQL_LINE(TEXT, account, "account"),
 	SQL_LINE(TEXT, error, "error"),

@@ -221,6 +221,7 @@ struct record_sql {
 	int64_t idle;
 	int64_t left_out; /* active, but beyond what is kept */
 	uint64_t server_ns; /* that the server took to answer */
+	uint64_t answer_ns; /* from the question until the answer was read; the server looked in between */
 	char version[RECORD_NAME_SIZE];
 	char account[RECORD_NAME_SIZE];
 	char error[RECORD_LIST_SIZE + RECORD_NAME_SIZE]; /* why there is no answer */

@@ -140,7 +140,7 @@ static inline void data_sql(struct record *r)
 	r->mono_ns += 1020 * NSEC_PER_MSEC;
 	r->sql = (struct record_sql){
 		.target = "main", .server = "mariadb", .moment = "worst", .active = -1, .idle = -1,
-		.left_out = -1, .server_ns = 480000, .connection_id = 17, .query_id = 4711,
+		.left_out = -1, .server_ns = 480000, .answer_ns = 530000, .connection_id = 17, .query_id = 4711,
 		.user = "app@localhost", .database = "shop", .command = "Query",
 		.state = "Sending data", .elapsed_ns = 31 * NSEC_PER_SEC,
 		.text = "SELECT COUNT(*) FROM t WHERE c LIKE ?", .text_bytes = 44, .pid = 2211,

@@ -59,6 +59,26 @@ static void test_moments(void **state)
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
+/* The loop is busy while the answer lies there. */
+static bool trigger_and_dawdle(struct fixture *f)
+{
+	assert_true(session_trigger(f->session, &manual, 1));
+	usleep(60000);
+	return true;
+}
+
+static void test_an_answer_that_was_read_late(void **state)
+{
+	static const step steps[] = { is_answered, trigger_and_dawdle, is_answered, is_closed, NULL };
+	const struct record_sql *q = NULL;
+	struct fixture *f = *state;
+
+	run(f, steps);
+	assert_true(find_moment(read_output(f), "open", &q) > 0);
+	assert_int_equal(q->server_ns, 500000);
+	assert_in_range(q->answer_ns, 60 * MS, NSEC_PER_SEC);
+}
+
 static void test_refused(void **state)
 {
 	static const step steps[] = { has_failed, trigger_for_a_moment, is_closed, NULL };
@@ -102,6 +122,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_moments, setup_good, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_an_answer_that_was_read_late, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_silent, setup_stops, teardown_sql),
 	};

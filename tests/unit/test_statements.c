@@ -37,17 +37,23 @@ static void add_line(int fd, const struct record *r)
 	assert_int_equal(file_write_all(fd, line.buf, line.len), 0);
 }
 
-/* The line before those of the sessions: the server took 20 ms. */
-static void add_answer(int fd, uint64_t answered_ns)
+/* The line before those of the sessions: the server took 20 ms, and the answer was read later. */
+static void add_late_answer(int fd, uint64_t answered_ns, uint64_t ms)
 {
 	_cleanup_free_ struct record *r = malloc(sizeof(*r));
 
 	data_sql_silence(r);
 	r->mono_ns = answered_ns;
 	r->sql.server_ns = 20 * NSEC_PER_MSEC;
+	r->sql.answer_ns = ms * NSEC_PER_MSEC;
 	r->sql.unanswered_ns = 0;
 	r->sql.error[0] = '\0';
 	add_line(fd, r);
+}
+
+static void add_answer(int fd, uint64_t answered_ns)
+{
+	add_late_answer(fd, answered_ns, 20);
 }
 
 /* A client's statement that has run for ms. */
@@ -125,6 +131,19 @@ static void test_only_what_was_under_way(void **state)
 	r->type = RECORD_STUCK;
 	r->operation.connection_id = 17;
 	assert_said(fd, r, RAN "SELECT a FROM t\n");
+}
+
+/* What it says is as old as the question may be: the statement may have ended before the stall began. */
+static void test_an_answer_that_was_read_late(void **state)
+{
+	_cleanup_close_ int fd = make_file();
+	_cleanup_free_ struct record *r = session_line(AT(10000), 8500, "SELECT a");
+
+	(void)state;
+	add_late_answer(fd, AT(10000), 120);
+	add_line(fd, r);
+	assert_said(fd, operation(AT(9890), 500), "");
+	assert_said(fd, operation(AT(9870), 500), RAN "SELECT a\n");
 }
 
 /* A thread does not wait for a request: the next statement may have begun while it was under way. */
@@ -256,6 +275,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_what_was_under_way),
+		cmocka_unit_test(test_an_answer_that_was_read_late),
 		cmocka_unit_test(test_a_request_is_of_the_statement_that_sent_it),
 		cmocka_unit_test(test_whole_seconds_may_be_one_too_many),
 		cmocka_unit_test(test_each_moment_has_its_own),
