@@ -239,14 +239,18 @@ static const char about_query[] =
 
 static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, struct text *error)
 {
+	const char *leader = has_leader ? "leader_pid" : "NULL::int";
 	unsigned int chars = link->setup->text_mode == SQL_TEXT_OFF ? 0 : SQL_REDACT_BYTES_MAX / 4;
 	char query[2048];
 
-	/* One row with the counts at least, so that a quiet server is told from none. */
+	/*
+	 * One row with the counts at least, so that a quiet server is told from none. A statement
+	 * with workers is one.
+	 */
 	snprintf(query, sizeof(query),
 		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active FROM pg_stat_activity) "
 		"SELECT c.idle, c.active, s.* FROM (SELECT count(*) FILTER (WHERE state = 'idle'), "
-		"count(*) FILTER (WHERE active) FROM a) AS c (idle, active) LEFT JOIN ("
+		"count(*) FILTER (WHERE active AND %s IS NULL) FROM a) AS c (idle, active) LEFT JOIN ("
 		"SELECT pid, usename, host(client_addr), datname, coalesce(state, backend_type), "
 		"concat_ws(': ', wait_event_type, wait_event), backend_type, %s AS leader, "
 		"%s AS query_id, (extract(epoch FROM clock_timestamp() - CASE WHEN state = 'active' "
@@ -256,7 +260,7 @@ static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, st
 		"pg_size_bytes(current_setting('track_activity_query_size')) - 4, "
 		"char_length(query) > %u "
 		"FROM a WHERE active ORDER BY elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
-		has_leader ? "leader_pid" : "NULL::int", has_query_id ? "query_id" : "NULL::bigint",
+		leader, leader, has_query_id ? "query_id" : "NULL::bigint",
 		chars, chars, SQL_SESSIONS_MAX);
 	return check(link, link->lib.PQprepare(link->pg, STATEMENT, query, 0, NULL), NULL, error);
 }
@@ -437,7 +441,7 @@ static void fill_session(
 
 static int snapshot(struct sql_link *link, struct sql_answer *answer, struct text *error)
 {
-	uint64_t active, sent = 0;
+	uint64_t active, sent = 0; /* workers are in neither */
 	PGresult *result;
 	int r = ask_sessions(link, &result, error);
 
@@ -459,7 +463,7 @@ static int snapshot(struct sql_link *link, struct sql_answer *answer, struct tex
 		if (!sql_answer_add(answer, &session, cell(link, result, row, COLUMN_TEXT),
 			    sql_cell_u64(bytes) + is_cut, is_cut || is_longer))
 			break;
-		sent++;
+		sent += session.leader_pid == 0;
 	}
 	active = sql_cell_u64(cell(link, result, 0, COLUMN_ACTIVE));
 	sql_answer_count(answer, active > sent ? active - sent : 0,

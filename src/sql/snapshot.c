@@ -70,7 +70,8 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.text = add_text(s, frame->text),
 	};
 	s->count++;
-	if (row->background || row->idle)
+	/* A worker's statement is its leader's. */
+	if (row->background || row->idle || row->leader_pid)
 		return 0;
 	s->active++;
 	if (row->elapsed_ns > s->longest_ns)

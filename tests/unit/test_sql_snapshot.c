@@ -176,6 +176,17 @@ static void test_the_statement_of_a_worker_is_no_other(void **state)
 	assert_int_equal(longest_ns, 5 * SEC);
 }
 
+static void test_a_statement_with_workers_is_one(void **state)
+{
+	static struct sql_snapshot worst;
+
+	(void)state;
+	answer_of_workers(&worst);
+	assert_int_equal(worst.count, 3);
+	assert_int_equal(worst.active, 2);
+	assert_int_equal(worst.longest_ns, 5 * SEC);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -187,6 +198,7 @@ int main(void)
 		cmocka_unit_test(test_the_connection_of_a_worker),
 		cmocka_unit_test(test_a_worker_has_a_leader),
 		cmocka_unit_test(test_the_statement_of_a_worker_is_no_other),
+		cmocka_unit_test(test_a_statement_with_workers_is_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
