@@ -22,6 +22,7 @@ struct incident_stuck {
 	uint32_t tid;
 	uint16_t stack;	    /* 1-based; 0: none seen */
 	bool stale;	    /* the thread is elsewhere: the return was missed, never to be reported */
+	bool is_request;    /* in flight, while its thread may be anywhere */
 	bool was_used;	    /* of a free slot: the search goes on behind it */
 };
 

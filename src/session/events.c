@@ -84,10 +84,11 @@ static bool begin_stuck(struct session *s, const struct decoded_operation *decod
 	if (stuck->reported_age_ns == 0)
 		s->incident.stuck_operations++;
 	stuck->reported_age_ns = op->dur_ns;
+	stuck->is_request = probe_ops_get(decoded->probe)->operations_are_requests;
 	s->incident.stuck_lines++;
 	if (op->dur_ns > s->incident.longest_ns)
 		s->incident.longest_ns = op->dur_ns;
-	if (!probe_ops_get(decoded->probe)->operations_are_requests)
+	if (!stuck->is_request)
 		describe_wait(s, decoded, op, stuck);
 	return true;
 }

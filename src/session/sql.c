@@ -95,6 +95,13 @@ static bool has_unknown_thread(const struct sql_snapshot *snapshot)
 	return false;
 }
 
+/* A thread that only has a request in flight may do anything meanwhile. */
+static bool hung_at(const struct incident_stuck *stuck, uint64_t at_ns)
+{
+	return stuck->start_ns && stuck->start_ns <= at_ns && stuck->reported_age_ns && !stuck->stale &&
+	       !stuck->is_request;
+}
+
 /*
  * Adds the threads of the server that hang since before that answer: a session of unknown thread may be on
  * one of them.
@@ -111,8 +118,7 @@ static void add_candidates(const struct session *s, const struct sql_evidence *e
 	for (unsigned int i = 0; i < INCIDENT_STUCK_MAX; i++) {
 		const struct incident_stuck *stuck = &s->incident.stuck[i];
 
-		if (stuck->start_ns == 0 || stuck->stale || stuck->reported_age_ns == 0 ||
-			stuck->start_ns > snapshot->answered_ns || is_among(candidates, stuck->tid))
+		if (!hung_at(stuck, snapshot->answered_ns) || is_among(candidates, stuck->tid))
 			continue;
 		if (found == RECORD_CANDIDATES_MAX || asked++ == CANDIDATES_ASKED)
 			break;

@@ -8,7 +8,8 @@
 /* Of an operation: long before all answers. */
 #define BEFORE_NS 1000
 
-static void feed(struct fixture *f, int32_t tid, uint64_t start_ns, uint64_t end_ns, uint16_t flags)
+static void feed_of(struct fixture *f, enum config_probe_name probe, int32_t tid, uint64_t start_ns,
+	uint64_t end_ns, uint16_t flags)
 {
 	struct event_operation e = {
 		.header = { .type = EVENT_OPERATION, .version = EVENT_VERSION },
@@ -19,12 +20,18 @@ static void feed(struct fixture *f, int32_t tid, uint64_t start_ns, uint64_t end
 		.fd = 41,
 		.flags = flags | EVENT_PATH_COMPLETE,
 		.path_len = 2,
+		.probe = (uint8_t)probe,
 		.comm = "server",
 		.path = "f",
 	};
 
 	e.header.size = (uint32_t)FIXED_SIZE + e.path_len;
 	session_feed_event(f->session, &e, e.header.size);
+}
+
+static void feed(struct fixture *f, int32_t tid, uint64_t start_ns, uint64_t end_ns, uint16_t flags)
+{
+	feed_of(f, CONFIG_PROBE_vfs, tid, start_ns, end_ns, flags);
 }
 
 /* The thread of session 17, as the fake has it, around its newest answer. */
@@ -111,7 +118,10 @@ static const struct sql_snapshot *worst_of(struct fixture *f, int32_t *ret_serve
 	return e.worst;
 }
 
-/* 7001 hung at the third answer, which was the worst, 7002 since then, 7003 is of another process. */
+/*
+ * 7001 hung at the third answer, which was the worst, 7002 since then, 7003 is of another process, and 7004
+ * has a request in flight.
+ */
 static bool hang(struct fixture *f)
 {
 	int32_t server_pid;
@@ -121,9 +131,11 @@ static bool hang(struct fixture *f)
 		return false;
 	put_thread(f, server_pid, 7001);
 	put_thread(f, server_pid, 7002);
+	put_thread(f, server_pid, 7004);
 	feed(f, 7001, BEFORE_NS, worst->answered_ns + MS, 0);
 	feed(f, 7002, worst->answered_ns + 1, worst->answered_ns + MS, 0);
 	feed(f, 7003, BEFORE_NS, worst->answered_ns + MS, 0);
+	feed_of(f, CONFIG_PROBE_uring, 7004, BEFORE_NS, worst->answered_ns + MS, 0);
 	f->mark_ns = clock_mono_ns();
 	return true;
 }
