@@ -63,6 +63,7 @@ struct sql_driver {
 	/*
 	 * Opens the session. ret_server is filled but for its frame. Or a negative errno with
 	 * error, and, for a refused login, the statement that would mend it in missing.
+	 * -ETIMEDOUT: the server may still have the session that it left open.
 	 */
 	int (*connect)(struct sql_link *link, const char *password,
 		struct sql_frame_server *ret_server, struct text *error, struct text *missing);

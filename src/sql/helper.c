@@ -19,6 +19,8 @@
 
 #define BACKOFF_NS_MIN NSEC_PER_SEC
 #define BACKOFF_NS_MAX (60 * NSEC_PER_SEC)
+/* Each login that a server leaves open may cost it one of its connections until it goes on. */
+#define LOGIN_SILENT_NS (10 * 60 * NSEC_PER_SEC)
 /* A message of a server may be longer than what is told of it. */
 #define MESSAGE_SIZE 1024
 
@@ -137,13 +139,13 @@ static const char *read_password(const struct helper *h, char *buf, size_t size)
 	return buf;
 }
 
-static void note_failure(struct helper *h, const struct text *message)
+static void note_failure(struct helper *h, bool is_silent, const struct text *message)
 {
-	note_error(h, "", message);
+	note_error(h, is_silent ? "no login for 10 min: " : "", message);
 	h->backoff_ns = h->backoff_ns == 0 ? BACKOFF_NS_MIN : 2 * h->backoff_ns;
 	if (h->backoff_ns > BACKOFF_NS_MAX)
 		h->backoff_ns = BACKOFF_NS_MAX;
-	h->retry_at_ns = clock_mono_ns() + h->backoff_ns;
+	h->retry_at_ns = clock_mono_ns() + (is_silent ? LOGIN_SILENT_NS : h->backoff_ns);
 }
 
 /* 0 when there is a session; else h->error says why not. Negative only for the socket of the
@@ -165,7 +167,7 @@ static int connect_session(struct helper *h)
 	h->refused = r == -EACCES;
 	if (r < 0) {
 		add_reason(&message, r);
-		note_failure(h, &message);
+		note_failure(h, r == -ETIMEDOUT, &message);
 		return 0;
 	}
 	h->connected = true;

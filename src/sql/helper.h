@@ -2,7 +2,7 @@
 /*
  * The helper process of one database target: its one session, its answers, its backoff.
  * Called by the hidden command sql-helper, which the daemon starts for each target.
- * Never opens a second session, never forks, and ends with the daemon.
+ * Never opens a session while it has one, never forks, and ends with the daemon.
  */
 #ifndef IOSTALL_SQL_HELPER_H
 #define IOSTALL_SQL_HELPER_H

@@ -140,11 +140,17 @@ static void set_options(struct sql_link *link)
 {
 	const struct sql_frame_setup *setup = link->setup;
 	const unsigned int timeout_s = SQL_CONNECT_TIMEOUT_S, no = 0;
+	/*
+	 * How long an answer may take in the middle, where nobody else looks at the clock; the
+	 * library takes it over when the login is through. A local server that says nothing still
+	 * has our session, a new one would be a second; that it died its socket tells.
+	 */
+	const unsigned int patience_s = setup->host[0] ? SQL_NETWORK_TIMEOUT_S : 0;
 	const unsigned int protocol = setup->host[0] ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
 	struct mariadb_functions *lib = &link->lib;
 
 	lib->mysql_optionsv(link->mysql, MYSQL_OPT_CONNECT_TIMEOUT, &timeout_s);
-	lib->mysql_optionsv(link->mysql, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
+	lib->mysql_optionsv(link->mysql, MYSQL_OPT_READ_TIMEOUT, &patience_s);
 	lib->mysql_optionsv(link->mysql, MYSQL_OPT_WRITE_TIMEOUT, &timeout_s);
 	lib->mysql_optionsv(link->mysql, MYSQL_OPT_LOCAL_INFILE, &no);
 	lib->mysql_optionsv(link->mysql, MYSQL_SET_CHARSET_NAME, "utf8mb4");
@@ -155,18 +161,6 @@ static void set_options(struct sql_link *link)
 	}
 	if (setup->host[0] || setup->socket[0])
 		lib->mysql_optionsv(link->mysql, MYSQL_OPT_PROTOCOL, &protocol);
-}
-
-/*
- * How long an answer may take in the middle, where nobody else looks at the clock. A local server
- * that says nothing still has our session, a new one would be a second; that it died its socket
- * tells.
- */
-static void set_patience(struct sql_link *link)
-{
-	const unsigned int timeout_s = link->setup->host[0] ? SQL_NETWORK_TIMEOUT_S : 0;
-
-	link->lib.mysql_optionsv(link->mysql, MYSQL_OPT_READ_TIMEOUT, &timeout_s);
 }
 
 static void set_session(struct sql_link *link)
@@ -223,9 +217,11 @@ static void say_how_to_create(struct sql_link *link, struct text *missing)
 	add_account(missing, account);
 }
 
-static int fail_connect(struct sql_link *link, struct text *error, struct text *missing)
+static int fail_connect(
+	struct sql_link *link, uint64_t begin_ns, struct text *error, struct text *missing)
 {
 	unsigned int code = link->lib.mysql_errno(link->mysql);
+	uint64_t took_ns = clock_mono_ns() - begin_ns;
 
 	text_add(error, link->lib.mysql_error(link->mysql));
 	text_addf(error, " (%u)", code);
@@ -235,6 +231,9 @@ static int fail_connect(struct sql_link *link, struct text *error, struct text *
 		say_how_to_create(link, missing);
 		return -EACCES;
 	}
+	/* It took the connection and said nothing, or it has closed it. */
+	if (code == CR_SERVER_LOST && took_ns >= SQL_CONNECT_TIMEOUT_S * NSEC_PER_SEC)
+		return -ETIMEDOUT;
 	return -ECONNREFUSED;
 }
 
@@ -357,6 +356,7 @@ static int connect_server(struct sql_link *link, const char *password,
 {
 	const struct sql_frame_setup *setup = link->setup;
 	const char *socket_path = setup->socket[0] ? setup->socket : NULL;
+	uint64_t begin_ns = clock_mono_ns();
 	int r;
 
 	link->mysql = link->lib.mysql_init(NULL);
@@ -368,15 +368,14 @@ static int connect_server(struct sql_link *link, const char *password,
 	if (!link->lib.mysql_real_connect(link->mysql, setup->host[0] ? setup->host : NULL,
 		    setup->user[0] ? setup->user : NULL, password, NULL, setup->port, socket_path,
 		    0))
-		return fail_connect(link, error, missing);
+		return fail_connect(link, begin_ns, error, missing);
 	set_session(link);
 	r = describe(link, ret_server, error);
-	if (r < 0) {
+	if (r < 0)
 		disconnect(link);
-		return r;
-	}
-	set_patience(link);
-	return 0;
+	if (r == -ETIMEDOUT && error->len == 0)
+		text_add(error, SQL_ERROR_SILENT);
+	return r;
 }
 
 const struct sql_driver sql_driver_mariadb = {

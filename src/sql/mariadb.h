@@ -3,7 +3,7 @@
  * The session with a MariaDB or MySQL server, and questions with a limit of time.
  * Shared by mariadb.c, which logs in, and mariadb_sessions.c, which lists sessions.
  * Never asks while an earlier question has no answer, and never closes a session that may still
- * answer.
+ * answer, unless it does not get as far as to describe its server.
  */
 #ifndef IOSTALL_SQL_MARIADB_H
 #define IOSTALL_SQL_MARIADB_H

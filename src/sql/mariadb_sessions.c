@@ -108,7 +108,7 @@ static void keep_threads(struct sql_link *link, MYSQL_RES *result, uint64_t aske
 	link->threads_asked_ns = asked_ns;
 }
 
-/* An answer that came too late for the last snapshot. */
+/* An answer that came too late for the last snapshot; were it an error, it is of no use any more. */
 static int finish_last(struct sql_link *link, struct text *error)
 {
 	bool threads = link->pending_threads;
@@ -116,8 +116,9 @@ static int finish_last(struct sql_link *link, struct text *error)
 	MYSQL_RES *result;
 	int r = mariadb_finish(link, THREADS_TIMEOUT_MS, &result, error);
 
-	if (r < 0)
+	if (r == -ENOTCONN || r == -ETIMEDOUT)
 		return r;
+	text_reset(error);
 	if (result && threads)
 		keep_threads(link, result, asked_ns);
 	else if (result)

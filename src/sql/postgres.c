@@ -15,6 +15,9 @@
 #define STATEMENT "iostall_sessions"
 /* Below the two seconds after which the daemon takes a helper for late. */
 #define SESSIONS_TIMEOUT_MS 1500
+/* For all that a new session is asked: its backend reads catalogs from the disk, which took up to 8.3 s on
+ * one that hung. */
+#define DESCRIBE_TIMEOUT_NS (10 * NSEC_PER_SEC)
 
 #define FUNCTIONS(F)                                                                               \
 	F(PQconnectdbParams)                                                                       \
@@ -22,8 +25,8 @@
 	F(PQerrorMessage)                                                                          \
 	F(PQconnectionNeedsPassword)                                                               \
 	F(PQsetNoticeProcessor)                                                                    \
-	F(PQexec)                                                                                  \
-	F(PQprepare)                                                                               \
+	F(PQsendQuery)                                                                             \
+	F(PQsendPrepare)                                                                           \
 	F(PQsendQueryPrepared)                                                                     \
 	F(PQconsumeInput)                                                                          \
 	F(PQisBusy)                                                                                \
@@ -49,6 +52,7 @@ struct sql_link {
 	struct functions lib;
 	PGconn *pg;		   /* NULL: no session */
 	uint64_t pending_since_ns; /* of the question without an answer; 0: none */
+	uint64_t describe_until_ns;
 };
 
 /* What is not idle; a process of the server that waits in its main loop is. Of what it may not see
@@ -110,9 +114,69 @@ static int check(struct sql_link *link, PGresult *result, PGresult **ret_result,
 	return link->lib.PQstatus(link->pg) == CONNECTION_OK ? -EIO : -ENOTCONN;
 }
 
+static int wait_for_result(struct sql_link *link, uint64_t deadline_ns)
+{
+	struct pollfd pfd = { .fd = link->lib.PQsocket(link->pg), .events = POLLIN };
+
+	while (link->lib.PQisBusy(link->pg)) {
+		uint64_t now_ns = clock_mono_ns();
+		int left_ms =
+			now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) : 0;
+
+		if (poll(&pfd, 1, left_ms) == 0)
+			return -ETIMEDOUT;
+		if (!link->lib.PQconsumeInput(link->pg))
+			return -ENOTCONN;
+	}
+	return 0;
+}
+
+/*
+ * Waits for the answer that is pending, of which the last result counts. A server that says nothing
+ * keeps our session, a new one would be a second: -ETIMEDOUT, and nothing else is asked before the
+ * answer has come.
+ */
+static int finish(
+	struct sql_link *link, uint64_t deadline_ns, PGresult **ret_result, struct text *error)
+{
+	PGresult *result = NULL, *next;
+	int r;
+
+	while ((r = wait_for_result(link, deadline_ns)) == 0 &&
+		(next = link->lib.PQgetResult(link->pg))) {
+		link->lib.PQclear(result);
+		result = next;
+	}
+	if (r == -ETIMEDOUT) {
+		link->lib.PQclear(result);
+		text_addf(error, SQL_ERROR_SILENT " for %.1f s",
+			(double)(clock_mono_ns() - link->pending_since_ns) / NSEC_PER_SEC);
+		return r;
+	}
+	link->pending_since_ns = 0;
+	/* The session may be lost with the error that says why. */
+	if (check(link, result, ret_result, error) == 0)
+		return 0;
+	return link->lib.PQstatus(link->pg) == CONNECTION_OK && r == 0 ? -EIO : -ENOTCONN;
+}
+
+/* `sent`: what libpq said when the question was handed to it. */
+static int finish_sent(struct sql_link *link, int sent, uint64_t deadline_ns, PGresult **ret_result,
+	struct text *error)
+{
+	if (!sent) {
+		add_message(error, link->lib.PQerrorMessage(link->pg));
+		return link->lib.PQstatus(link->pg) == CONNECTION_OK ? -EIO : -ENOTCONN;
+	}
+	link->pending_since_ns = clock_mono_ns();
+	return finish(link, deadline_ns, ret_result, error);
+}
+
+/* Of a new session. */
 static int ask(struct sql_link *link, const char *query, PGresult **ret_result, struct text *error)
 {
-	return check(link, link->lib.PQexec(link->pg, query), ret_result, error);
+	return finish_sent(link, link->lib.PQsendQuery(link->pg, query), link->describe_until_ns,
+		ret_result, error);
 }
 
 static const char *cell(struct sql_link *link, PGresult *result, int row, int column)
@@ -207,9 +271,12 @@ static int fail_connect(struct sql_link *link, struct text *error, struct text *
 		       strstr(message, "authentication failed") ||
 		       strstr(message, "no pg_hba.conf entry");
 	bool unknown = strstr(message, "does not exist") && strstr(message, "role");
+	bool silent = strstr(message, "timeout expired");
 
 	add_message(error, message);
 	disconnect(link);
+	if (silent)
+		return -ETIMEDOUT;
 	if (!refused && !unknown)
 		return -ECONNREFUSED;
 	text_add(missing, "CREATE ROLE ");
@@ -262,7 +329,8 @@ static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, st
 		"FROM a WHERE active ORDER BY elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
 		leader, leader, has_query_id ? "query_id" : "NULL::bigint",
 		chars, chars, SQL_SESSIONS_MAX);
-	return check(link, link->lib.PQprepare(link->pg, STATEMENT, query, 0, NULL), NULL, error);
+	return finish_sent(link, link->lib.PQsendPrepare(link->pg, STATEMENT, query, 0, NULL),
+		link->describe_until_ns, NULL, error);
 }
 
 static int describe(struct sql_link *link, struct sql_frame_server *server, struct text *error)
@@ -295,38 +363,6 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	return prepare(link, has_leader, has_query_id, error);
 }
 
-/*
- * Waits for the answer that is pending. A server that says nothing keeps our session, a new one
- * would be a second: -ETIMEDOUT, and nothing else is asked before the answer has come.
- */
-static int finish(
-	struct sql_link *link, uint64_t deadline_ns, PGresult **ret_result, struct text *error)
-{
-	struct pollfd pfd = { .fd = link->lib.PQsocket(link->pg), .events = POLLIN };
-	PGresult *result, *rest;
-
-	while (link->lib.PQisBusy(link->pg)) {
-		uint64_t now_ns = clock_mono_ns();
-		int left_ms =
-			now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) : 0;
-
-		if (poll(&pfd, 1, left_ms) == 0) {
-			text_addf(error, SQL_ERROR_SILENT " for %.1f s",
-				(double)(now_ns - link->pending_since_ns) / NSEC_PER_SEC);
-			return -ETIMEDOUT;
-		}
-		if (!link->lib.PQconsumeInput(link->pg)) {
-			add_message(error, link->lib.PQerrorMessage(link->pg));
-			return -ENOTCONN;
-		}
-	}
-	link->pending_since_ns = 0;
-	result = link->lib.PQgetResult(link->pg);
-	while ((rest = link->lib.PQgetResult(link->pg)))
-		link->lib.PQclear(rest);
-	return check(link, result, ret_result, error);
-}
-
 /* An answer that is late is of no use any more, were it an error. */
 static int finish_last(struct sql_link *link, uint64_t deadline_ns, struct text *error)
 {
@@ -340,18 +376,14 @@ static int finish_last(struct sql_link *link, uint64_t deadline_ns, struct text 
 
 static int ask_sessions(struct sql_link *link, PGresult **ret_result, struct text *error)
 {
-	uint64_t now_ns = clock_mono_ns(),
-		 deadline_ns = now_ns + SESSIONS_TIMEOUT_MS * NSEC_PER_MSEC;
+	uint64_t deadline_ns = clock_mono_ns() + SESSIONS_TIMEOUT_MS * NSEC_PER_MSEC;
 	int r = finish_last(link, deadline_ns, error);
 
 	if (r < 0)
 		return r;
-	if (!link->lib.PQsendQueryPrepared(link->pg, STATEMENT, 0, NULL, NULL, NULL, 0)) {
-		add_message(error, link->lib.PQerrorMessage(link->pg));
-		return link->lib.PQstatus(link->pg) == CONNECTION_OK ? -EIO : -ENOTCONN;
-	}
-	link->pending_since_ns = now_ns;
-	return finish(link, deadline_ns, ret_result, error);
+	return finish_sent(link,
+		link->lib.PQsendQueryPrepared(link->pg, STATEMENT, 0, NULL, NULL, NULL, 0),
+		deadline_ns, ret_result, error);
 }
 
 static int connect_server(struct sql_link *link, const char *password,
@@ -367,10 +399,8 @@ static int connect_server(struct sql_link *link, const char *password,
 	if (link->lib.PQstatus(link->pg) != CONNECTION_OK)
 		return fail_connect(link, error, missing);
 	link->lib.PQsetNoticeProcessor(link->pg, ignore_notice, NULL);
-	/*
-	 * Asked once now: a new backend reads its catalogs from the disk, which took up to 8.3 s on
-	 * one that hung.
-	 */
+	link->describe_until_ns = clock_mono_ns() + DESCRIBE_TIMEOUT_NS;
+	/* Asked once now, so that the catalogs are read. */
 	if ((r = set_session(link, error)) < 0 || (r = describe(link, ret_server, error)) < 0 ||
 		((r = ask_sessions(link, NULL, error)) < 0 && r != -ETIMEDOUT)) {
 		disconnect(link);
