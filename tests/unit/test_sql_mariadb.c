@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lists of sessions of a client library that a test speaks for. */
+#include <errmsg.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,10 +51,28 @@ static int send_query(MYSQL *mysql, const char *query, unsigned long len)
 	return 0;
 }
 
+/* Of the next answer; 0: none. */
+static unsigned int next_error;
+
 static my_bool read_query_result(MYSQL *mysql)
 {
 	(void)mysql;
-	return 0;
+	return next_error != 0;
+}
+
+static unsigned int get_errno(MYSQL *mysql)
+{
+	unsigned int code = next_error;
+
+	(void)mysql;
+	next_error = 0;
+	return code;
+}
+
+static const char *get_error(MYSQL *mysql)
+{
+	(void)mysql;
+	return "refused";
 }
 
 static MYSQL_RES *store_result(MYSQL *mysql)
@@ -100,6 +120,8 @@ static const struct mariadb_functions server = {
 	.mysql_fetch_row = fetch_row,
 	.mysql_fetch_lengths = fetch_lengths,
 	.mysql_thread_id = thread_id,
+	.mysql_errno = get_errno,
+	.mysql_error = get_error,
 };
 
 /* What the daemon gets of a statement that begins so and has so many bytes. */
@@ -279,6 +301,97 @@ static void test_what_was_kept_is_of_the_same(void **state)
 	assert_in_range(s.elapsed_ns, 7500 * NSEC_PER_MSEC, 7500 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
 }
 
+/* --- what goes wrong ----------------------------------------------------------------------- */
+
+/* The server gave up the question that nobody waits for any more. */
+static void test_a_late_error_is_of_no_use(void **state)
+{
+	struct asker *a = *state;
+
+	a->link.pending_since_ns = clock_mono_ns();
+	next_error = 1969;
+	ask(a, 3, 100, 3700000);
+	assert_int_equal(a->link.pending_since_ns, 0);
+}
+
+static void test_a_session_that_is_lost_is_lost(void **state)
+{
+	struct asker *a = *state;
+	struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup };
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+
+	text_reset(&error);
+	a->link.pending_since_ns = clock_mono_ns();
+	next_error = CR_SERVER_LOST;
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), -ENOTCONN);
+	assert_string_equal(error_buf, "refused (2013)");
+}
+
+static unsigned int read_timeout_s;
+static unsigned int want_timeout_s;
+
+static MYSQL *init(MYSQL *mysql)
+{
+	static char session;
+
+	(void)mysql;
+	read_timeout_s = 4711;
+	return (MYSQL *)&session;
+}
+
+static int set_option(MYSQL *mysql, enum mysql_option option, ...)
+{
+	va_list args;
+
+	(void)mysql;
+	va_start(args, option);
+	if (option == MYSQL_OPT_READ_TIMEOUT)
+		read_timeout_s = *va_arg(args, const unsigned int *);
+	va_end(args);
+	return 0;
+}
+
+/* What is set later the library does not look at. */
+static MYSQL *refuse(MYSQL *mysql, const char *host, const char *user, const char *password, const char *db,
+	unsigned int port, const char *socket, unsigned long flags)
+{
+	(void)mysql, (void)host, (void)user, (void)password, (void)db, (void)port, (void)socket, (void)flags;
+	assert_int_equal(read_timeout_s, want_timeout_s);
+	next_error = CR_CONNECTION_ERROR;
+	return NULL;
+}
+
+static void close_session(MYSQL *mysql)
+{
+	(void)mysql;
+}
+
+static void log_in(struct asker *a, const char *host, unsigned int timeout_s)
+{
+	struct sql_frame_server described = { 0 };
+	char error_buf[SQL_ERROR_SIZE], missing_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf), missing = TEXT_ON(missing_buf);
+
+	text_reset(&error);
+	text_reset(&missing);
+	a->link.lib.mysql_init = init;
+	a->link.lib.mysql_optionsv = set_option;
+	a->link.lib.mysql_real_connect = refuse;
+	a->link.lib.mysql_close = close_session;
+	text_copy(a->setup.host, sizeof(a->setup.host), host);
+	want_timeout_s = timeout_s;
+	assert_int_equal(sql_driver_mariadb.connect(&a->link, NULL, &described, &error, &missing),
+		-ECONNREFUSED);
+}
+
+/* A local server that stops in the middle of an answer still has the session. */
+static void test_patience_is_set_before_the_login(void **state)
+{
+	log_in(*state, "", 0);
+	log_in(*state, "db.example", SQL_NETWORK_TIMEOUT_S);
+}
+
 int main(void)
 {
 #define WITH_ASKER(test) cmocka_unit_test_setup_teardown(test, setup_asker, teardown_asker)
@@ -289,6 +402,9 @@ int main(void)
 		WITH_ASKER(test_the_next_statement_is_another),
 		WITH_ASKER(test_what_was_kept_is_of_another),
 		WITH_ASKER(test_what_was_kept_is_of_the_same),
+		WITH_ASKER(test_a_late_error_is_of_no_use),
+		WITH_ASKER(test_a_session_that_is_lost_is_lost),
+		WITH_ASKER(test_patience_is_set_before_the_login),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
