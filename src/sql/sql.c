@@ -22,7 +22,7 @@
 #define FRESH_NS (2 * NSEC_PER_SEC)
 /* An older one says nothing any more of a database that is asked each second. */
 #define KNOWN_NS (10 * NSEC_PER_SEC)
-/* Helpers that hang in the kernel although they were killed; more are left to init. */
+/* Helpers that hang in the kernel although they were killed; more stay zombies as long as the daemon lives. */
 #define ORPHANS_MAX 16
 
 struct sql {
