@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was found as a sentence, and as parts with their numbers. Names from outside are kept as they are:
+ * What was found as a sentence, and the words that its parts share with it. Names from outside are kept as they are:
  * who writes them to JSON, to a terminal or to a log escapes them.
  */
 #include <ctype.h>
@@ -10,15 +10,14 @@
 
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "verdict/rules.h"
+#include "verdict/say.h"
 
 /* Names of a path that a sentence has room for: "big/t.ibd". */
 #define PATH_NAMES 2
 /* Of the bytes of a device: then they are all called read, or written. */
 #define ONE_WAY_PCT 80
-#define MEMORY_FULL_PCT 10
 
-static void add_pct(struct text *t, double pct)
+void verdict_add_pct(struct text *t, double pct)
 {
 	text_addf(t, pct >= 10 || pct <= 0 ? "%.0f %%" : "%.1f %%", pct);
 }
@@ -28,7 +27,7 @@ static void add_ms(struct text *t, double ms)
 	text_addf(t, ms >= 10 || ms <= 0 ? "%.0f ms" : "%.1f ms", ms);
 }
 
-static void add_device(struct text *t, const struct verdict_device *d)
+void verdict_add_device(struct text *t, const struct verdict_device *d)
 {
 	if (*d->name)
 		text_add(t, d->name);
@@ -36,36 +35,36 @@ static void add_device(struct text *t, const struct verdict_device *d)
 		text_addf(t, "%" PRIu32 ":%" PRIu32, d->major, d->minor);
 }
 
-static double queue_of(const struct verdict_device *d)
+double verdict_queue_of(const struct verdict_device *d)
 {
 	return d->busy.ns > 0 ? d->busy.queue_ns_sum / (double)d->busy.ns : NAN;
 }
 
-static double await_of(const struct verdict_device *d)
+double verdict_await_of(const struct verdict_device *d)
 {
 	return d->read_await_max_ms > d->write_await_max_ms ? d->read_await_max_ms : d->write_await_max_ms;
 }
 
 /* "util 100 %, r_await 296 ms, queue 64": the names of iostat(1). */
-static void add_figures(struct text *t, const struct verdict_device *d)
+void verdict_add_figures(struct text *t, const struct verdict_device *d)
 {
-	double queue = queue_of(d);
+	double queue = verdict_queue_of(d);
 
 	text_add(t, "util ");
-	add_pct(t, d->util_max_pct);
+	verdict_add_pct(t, d->util_max_pct);
 	text_add(t, d->read_await_max_ms >= d->write_await_max_ms ? ", r_await " : ", w_await ");
-	add_ms(t, await_of(d));
+	add_ms(t, verdict_await_of(d));
 	if (queue == queue)
 		text_addf(t, queue >= 9.95 ? ", queue %.0f" : ", queue %.1f", queue);
 }
 
-static void add_count(struct text *t, uint64_t count, const char *one, const char *many)
+void verdict_add_count(struct text *t, uint64_t count, const char *one, const char *many)
 {
 	text_addf(t, "%" PRIu64 " %s", count, count == 1 ? one : many);
 }
 
 /* "mariadbd tid 2211", "postgres pid 4711" */
-static void add_who(struct text *t, const struct verdict_who *who)
+void verdict_add_who(struct text *t, const struct verdict_who *who)
 {
 	text_add(t, *who->comm ? who->comm : "?");
 	if (who->tid > 0 && who->tid != who->pid)
@@ -91,16 +90,16 @@ void verdict_say_hung(const struct verdict_finding *v, struct text *t)
 	const struct verdict_device *d = v->device;
 
 	text_add(t, "device ");
-	add_device(t, d);
+	verdict_add_device(t, d);
 	text_add(t, " hung (");
-	add_count(t, d->silent_in_flight, "request", "requests");
+	verdict_add_count(t, d->silent_in_flight, "request", "requests");
 	text_add(t, " in flight, none finished for ");
 	record_add_duration(t, d->silent_ns);
 	text_add(t, ")");
 	if (!verdict_is_frozen_below(v->f, v->device))
 		return;
 	text_add(t, ", perhaps since a file system below it is frozen: ");
-	add_who(t, &v->f->waits[VERDICT_WAIT_frozen].kernel);
+	verdict_add_who(t, &v->f->waits[VERDICT_WAIT_frozen].kernel);
 	text_add(t, " waits for it");
 }
 
@@ -111,7 +110,7 @@ void verdict_say_frozen(const struct verdict_finding *v, struct text *t)
 	text_add(t, "a file system is frozen");
 	if (w->device >= 0) {
 		text_add(t, ", that on ");
-		add_device(t, &v->f->devices[w->device]);
+		verdict_add_device(t, &v->f->devices[w->device]);
 	}
 	if (*w->path) {
 		text_add(t, ", with ");
@@ -125,9 +124,9 @@ void verdict_say_slow(const struct verdict_finding *v, struct text *t)
 
 	verdict_device_rates(v->device, &requests, &bytes);
 	text_add(t, "device ");
-	add_device(t, v->device);
+	verdict_add_device(t, v->device);
 	text_add(t, " slow by itself, not by its load (");
-	add_figures(t, v->device);
+	verdict_add_figures(t, v->device);
 	text_addf(t, requests >= 10 ? ", %.0f requests and " : ", %.1f requests and ", requests);
 	record_add_size(t, (uint64_t)bytes);
 	text_add(t, " a second)");
@@ -136,9 +135,9 @@ void verdict_say_slow(const struct verdict_finding *v, struct text *t)
 void verdict_say_saturated(const struct verdict_finding *v, struct text *t)
 {
 	text_add(t, "device ");
-	add_device(t, v->device);
+	verdict_add_device(t, v->device);
 	text_add(t, " saturated (");
-	add_figures(t, v->device);
+	verdict_add_figures(t, v->device);
 	text_add(t, ")");
 }
 
@@ -147,9 +146,9 @@ void verdict_say_held_back(const struct verdict_finding *v, struct text *t)
 	const struct verdict_device *d = v->device;
 
 	text_add(t, "device ");
-	add_device(t, d);
+	verdict_add_device(t, d);
 	text_add(t, " held back before its queue (util at most ");
-	add_pct(t, d->util_max_pct);
+	verdict_add_pct(t, d->util_max_pct);
 	if (d->has_totals && d->requests > 0) {
 		text_add(t, ", its own time at most ");
 		record_add_duration(t, d->device_time.max_ns);
@@ -164,7 +163,7 @@ void verdict_say_limited(const struct verdict_finding *v, struct text *t)
 	text_add(t, "a control group is at its limit");
 	if (*v->f->waits[v->wait].who.comm) {
 		text_add(t, ", that of ");
-		add_who(t, &v->f->waits[v->wait].who);
+		verdict_add_who(t, &v->f->waits[v->wait].who);
 	}
 }
 
@@ -177,11 +176,11 @@ void verdict_say_waiting(const struct verdict_finding *v, struct text *t)
 		text_add(t, "no device at its limit, ");
 	text_addf(t, "threads wait for %s (%s), the longest is ", verdict_wait_name(v->wait),
 		w->waits_for);
-	add_who(t, &w->who);
+	verdict_add_who(t, &w->who);
 }
 
 /* What is not there, or not enough of it. */
-static void add_missing(const struct verdict_facts *f, struct text *t)
+void verdict_add_missing(const struct verdict_facts *f, struct text *t)
 {
 	bool totals = false;
 
@@ -214,7 +213,7 @@ static void add_missing(const struct verdict_facts *f, struct text *t)
 void verdict_say_unknown(const struct verdict_finding *v, struct text *t)
 {
 	text_add(t, "no verdict: ");
-	add_missing(v->f, t);
+	verdict_add_missing(v->f, t);
 }
 
 /* The culprit */
@@ -233,20 +232,20 @@ static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 {
 	if (v->team_workers > 0 && !v->leader_moved)
 		text_addf(t, "%" PRIu32 " that work for ", v->team_workers);
-	add_who(t, &v->culprit->who);
+	verdict_add_who(t, &v->culprit->who);
 	if (v->team_workers > 0 && v->leader_moved)
 		text_addf(t, " and %" PRIu32 " that work%s for it", v->team_workers,
 			v->team_workers == 1 ? "s" : "");
 }
 
 /* "92 % of 214 MiB read by mariadbd tid 2211, big/t.ibd" */
-static void add_culprit(const struct verdict_finding *v, struct text *t)
+void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
 {
 	const struct verdict_device *d = v->device;
 	const struct verdict_load *c = v->culprit;
 	uint32_t others;
 
-	add_pct(t, c->share_pct);
+	verdict_add_pct(t, c->share_pct);
 	text_add(t, " of ");
 	record_add_size(t, d->read_bytes + d->write_bytes);
 	text_addf(t, " %s by ", moved_word(d));
@@ -257,7 +256,7 @@ static void add_culprit(const struct verdict_finding *v, struct text *t)
 	if (!v->culprit_is_most && others > 1) {
 		text_add(t, " together with ");
 		/* A record has the first ten. */
-		add_count(t, others - 1, "other", others >= 10 ? "others or more" : "others");
+		verdict_add_count(t, others - 1, "other", others >= 10 ? "others or more" : "others");
 	}
 	if (*v->file) {
 		text_add(t, ", ");
@@ -283,7 +282,7 @@ static void add_statement_text(struct text *t, const char *s)
 }
 
 /* "app@localhost "SELECT ..." running 31 s" */
-static void add_statement(struct text *t, const struct verdict_statement *s, bool with_text)
+void verdict_add_statement(struct text *t, const struct verdict_statement *s, bool with_text)
 {
 	text_add(t, *s->user ? s->user : "?");
 	if (with_text && *s->text) {
@@ -298,7 +297,7 @@ static void add_statement(struct text *t, const struct verdict_statement *s, boo
 }
 
 /* How far its start may be off: a MySQL that has only seconds counts those of the clock. */
-static uint64_t start_error_ns(const struct verdict_statement *s)
+uint64_t verdict_start_error_ns(const struct verdict_statement *s)
 {
 	return s->elapsed_ns % NSEC_PER_SEC ? 0 : NSEC_PER_SEC;
 }
@@ -309,7 +308,7 @@ static uint64_t start_error_ns(const struct verdict_statement *s)
  */
 static const char *statement_begin(const struct verdict_finding *v, const struct verdict_statement *s)
 {
-	return s->started_ns <= v->f->trigger_ns + start_error_ns(s) ? ", " : ", at the worst moment ";
+	return s->started_ns <= v->f->trigger_ns + verdict_start_error_ns(s) ? ", " : ", at the worst moment ";
 }
 
 /* The victims */
@@ -331,203 +330,19 @@ static void add_victims(const struct verdict_finding *v, const struct verdict_sq
 	if (v->victims > 0) {
 		text_add(t, "; ");
 		if (v->culprit_is_most)
-			add_count(t, v->victims, "other thread waited", "other threads waited");
+			verdict_add_count(t, v->victims, "other thread waited", "other threads waited");
 		else
-			add_count(t, v->victims, "thread waited", "threads waited");
+			verdict_add_count(t, v->victims, "thread waited", "threads waited");
 		text_add(t, " up to ");
 		record_add_duration(t, v->victims_longest_ns);
 	}
 	/* Most of them sleep within the database, behind the threads above, which no probe sees. */
 	if (others > 0) {
 		text_add(t, "; ");
-		add_count(t, others, statement ? "other statement" : "statement",
+		verdict_add_count(t, others, statement ? "other statement" : "statement",
 			statement ? "other statements" : "statements");
 		text_add(t, " under way for up to ");
 		record_add_duration(t, longest_ns);
-	}
-}
-
-/* The parts */
-
-static struct record_verdict_part *add_part(struct record_verdict *r, const char *what,
-	const char *basis, struct text *ret_text)
-{
-	struct record_verdict_part *part;
-
-	/* No verdict has so many. */
-	part = &r->parts[r->parts_count < RECORD_PARTS_MAX ? r->parts_count++ : RECORD_PARTS_MAX - 1];
-	text_copy(part->what, sizeof(part->what), what);
-	text_copy(part->basis, sizeof(part->basis), basis);
-	part->share_pct = part->util_pct = part->await_ms = part->queue = NAN;
-	*ret_text = TEXT_ON(part->text);
-	text_reset(ret_text);
-	return part;
-}
-
-static void set_who(struct record_verdict_part *part, const struct verdict_who *who)
-{
-	part->pid = who->pid;
-	part->tid = who->tid;
-	text_copy(part->comm, sizeof(part->comm), who->comm);
-}
-
-static void add_device_part(const struct verdict_finding *v, struct record_verdict *r)
-{
-	const struct verdict_device *d = v->device;
-	struct record_verdict_part *part;
-	struct text t;
-
-	part = add_part(r, "device", VERDICT_MEASURED, &t);
-	add_device(&t, d);
-	text_add(&t, ": ");
-	if (d->sampled) {
-		add_figures(&t, d);
-		part->util_pct = d->util_max_pct;
-		part->await_ms = await_of(d);
-		part->queue = queue_of(d);
-	} else {
-		text_add(&t, "not among the sampled ones");
-	}
-	if (d->silent_ns > 0) {
-		text_add(&t, ", finished nothing for ");
-		record_add_duration(&t, d->silent_ns);
-		part->longest_ns = d->silent_ns;
-	}
-	if (!d->has_totals)
-		return;
-	text_add(&t, ", ");
-	add_count(&t, d->requests, "request", "requests");
-	text_add(&t, ", queue up to ");
-	record_add_duration(&t, d->queue_time.max_ns);
-	text_add(&t, ", device up to ");
-	record_add_duration(&t, d->device_time.max_ns);
-	part->requests = d->requests;
-	part->bytes = d->read_bytes + d->write_bytes;
-}
-
-static void add_cause_part(const struct verdict_finding *v, struct record_verdict *r)
-{
-	const struct verdict_wait_facts *w = &v->f->waits[VERDICT_WAIT_frozen];
-	struct record_verdict_part *part;
-	struct text t;
-
-	if (strcmp(v->rule->class_name, "hung") != 0 || !verdict_is_frozen_below(v->f, v->device))
-		return;
-	part = add_part(r, "cause", VERDICT_INFERRED, &t);
-	text_add(&t, "the kernel's ");
-	add_who(&t, &w->kernel);
-	text_add(&t, " waits for a frozen file system for ");
-	record_add_duration(&t, w->kernel_longest_ns);
-	set_who(part, &w->kernel);
-	part->longest_ns = w->kernel_longest_ns;
-}
-
-static void add_culprit_part(const struct verdict_finding *v, struct record_verdict *r)
-{
-	struct record_verdict_part *part;
-	struct text t;
-
-	part = add_part(r, "culprit", v->culprit->inferred ? VERDICT_INFERRED : VERDICT_MEASURED, &t);
-	add_culprit(v, &t);
-	set_who(part, &v->culprit->who);
-	/* That of the process is its first thread's: the process itself is what is meant. */
-	if (v->culprit_by != VERDICT_BY_THREAD)
-		part->tid = 0;
-	text_copy(part->path, sizeof(part->path), v->file);
-	part->share_pct = v->culprit->share_pct;
-	part->bytes = v->culprit->bytes;
-	part->requests = v->culprit->requests;
-}
-
-/* The load is that of the whole incident: of one that began after the trigger it may be in part only. */
-static void add_statement_part(const struct verdict_finding *v, const struct verdict_statement *s,
-	struct record_verdict *r)
-{
-	bool measured = s->started_ns + start_error_ns(s) <= v->f->trigger_ns;
-	struct record_verdict_part *part;
-	struct text t;
-
-	part = add_part(r, "statement", measured ? VERDICT_MEASURED : VERDICT_INFERRED, &t);
-	add_statement(&t, s, true);
-	part->longest_ns = s->elapsed_ns;
-}
-
-static void add_victims_part(const struct verdict_finding *v, struct record_verdict *r)
-{
-	const struct verdict_thread *first = v->first_victim;
-	struct record_verdict_part *part;
-	struct text t;
-
-	if (v->victims == 0)
-		return;
-	part = add_part(r, "victims", VERDICT_MEASURED, &t);
-	add_count(&t, v->victims, "thread", "threads");
-	text_add(&t, v->f->threads_left_out ? " or more" : "");
-	text_add(&t, ", the longest ");
-	record_add_duration(&t, v->victims_longest_ns);
-	text_addf(&t, ": %s[%" PRId32 "/%" PRId32 "] for %s", first->comm, first->pid, first->tid,
-		verdict_wait_name(v->device ? first->device_wait : first->wait));
-	part->threads = v->victims;
-	part->longest_ns = v->victims_longest_ns;
-	part->pid = first->pid;
-	part->tid = first->tid;
-	text_copy(part->comm, sizeof(part->comm), first->comm);
-}
-
-/* Threads that wait for memory load the disks with what was thrown out of it: it goes with any verdict. */
-static void add_memory_part(const struct verdict_facts *f, struct record_verdict *r)
-{
-	struct text t;
-
-	if (f->memory_full_max_pct < MEMORY_FULL_PCT)
-		return;
-	add_part(r, "memory", VERDICT_MEASURED, &t);
-	text_add(&t, "all runnable tasks waited for memory in up to ");
-	add_pct(&t, f->memory_full_max_pct);
-	text_add(&t, " of the time (pressure, full)");
-}
-
-static void add_kernel_part(const struct verdict_facts *f, struct record_verdict *r)
-{
-	struct text t;
-
-	if (f->kernel_lines == 0)
-		return;
-	add_part(r, "kernel", VERDICT_MEASURED, &t);
-	add_count(&t, f->kernel_lines, "line", "lines");
-	text_add(&t, " about storage in the kernel's log, the first: ");
-	text_add(&t, f->kernel_text);
-}
-
-/* Where a database reads for its statements in threads of its own, nobody says for which. */
-static void add_missing_statement(const struct verdict_finding *v, const struct verdict_sql *sql,
-	struct record_verdict *r)
-{
-	struct text t;
-
-	if (!sql || !v->culprit || !sql->is_server(sql->userdata, v->culprit->who.pid))
-		return;
-	add_part(r, "missing", "", &t);
-	text_add(&t, "for which statement the bytes were: ");
-	text_add(&t, v->culprit_by == VERDICT_BY_THREAD ? "none is known of the thread that moved them" :
-							  "no thread of the server moved half of them");
-}
-
-static void add_missing_part(const struct verdict_finding *v, struct record_verdict *r)
-{
-	struct text t;
-
-	if (strcmp(v->rule->class_name, "unknown") == 0) {
-		add_part(r, "missing", "", &t);
-		add_missing(v->f, &t);
-	} else if (v->rule->blames && !v->culprit) {
-		add_part(r, "missing", "", &t);
-		text_add(&t, v->device->has_totals ?
-				"whose the bytes of the device were: nobody's that trace.* lets through" :
-				"whose the bytes of the device were: its requests were not seen");
-	} else if (v->wait == VERDICT_WAIT_lock && !v->device) {
-		add_part(r, "missing", "", &t);
-		text_add(&t, "who holds the lock: a record does not have it");
 	}
 }
 
@@ -539,11 +354,11 @@ static void add_sentence(const struct verdict_finding *v, const struct verdict_s
 	v->rule->say(v, t);
 	if (v->culprit) {
 		text_add(t, ": ");
-		add_culprit(v, t);
+		verdict_add_culprit(v, t);
 	}
 	if (statement) {
 		text_add(t, statement_begin(v, statement));
-		add_statement(t, statement, with_text);
+		verdict_add_statement(t, statement, with_text);
 	}
 	if (strcmp(v->rule->class_name, "unknown") != 0)
 		add_victims(v, sql, statement != NULL, t);
@@ -571,24 +386,5 @@ void verdict_say(const struct verdict_finding *v, const struct verdict_sql *sql,
 	text_copy(ret_verdict->basis, sizeof(ret_verdict->basis), v->rule->basis);
 	add_sentence(v, sql, known ? &statement : NULL, true, &sentence);
 	add_sentence(v, sql, known ? &statement : NULL, false, &message);
-	if (v->device) {
-		ret_verdict->dev_major = v->device->major;
-		ret_verdict->dev_minor = v->device->minor;
-		text_copy(ret_verdict->dev_name, sizeof(ret_verdict->dev_name), v->device->name);
-		add_device_part(v, ret_verdict);
-	} else if (v->wait < VERDICT_WAIT_COUNT) {
-		text_copy(ret_verdict->waits_for, sizeof(ret_verdict->waits_for),
-			v->f->waits[v->wait].waits_for);
-	}
-	add_cause_part(v, ret_verdict);
-	if (v->culprit)
-		add_culprit_part(v, ret_verdict);
-	if (known)
-		add_statement_part(v, &statement, ret_verdict);
-	add_victims_part(v, ret_verdict);
-	add_memory_part(v->f, ret_verdict);
-	add_kernel_part(v->f, ret_verdict);
-	add_missing_part(v, ret_verdict);
-	if (!known)
-		add_missing_statement(v, sql, ret_verdict);
+	verdict_add_parts(v, sql, known ? &statement : NULL, ret_verdict);
 }
