@@ -87,6 +87,8 @@ void session_summarize(struct session *s, bool final);
 /* verdict.c */
 /* What the line being made says, before it is written. */
 void session_note_facts(struct session *s);
+/* How the silence of a database stands. */
+void session_note_silence(struct session *s, unsigned int target, const struct sql_evidence *e);
 /* Once, after all lines but `close`. */
 void session_write_verdict(struct session *s);
 

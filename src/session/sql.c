@@ -232,9 +232,16 @@ static void on_answer(void *userdata)
 
 void session_ask_sql(struct session *s)
 {
+	struct sql_evidence e;
+
 	memset(s->sql, 0, sizeof(s->sql));
 	if (!s->o.sql)
 		return;
+	/* What led to the incident may be over before anything else is taken. */
+	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
+		sql_get_evidence(s->o.sql, i, &e);
+		session_note_silence(s, i, &e);
+	}
 	/* Here, since at a reload there are two sessions for a while. */
 	sql_set_callback(s->o.sql, on_answer, s);
 	sql_begin_incident(s->o.sql);
@@ -246,6 +253,7 @@ void session_take_sql_lines(struct session *s, bool final)
 
 	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
 		sql_get_evidence(s->o.sql, i, &e);
+		session_note_silence(s, i, &e);
 		take_opening(s, i, &e, final);
 		keep_candidates(s, &s->sql[i], &e);
 		if (final)

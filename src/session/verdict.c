@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The line of a record that says what was wrong, from what all others said. */
 #include "session/internal.h"
+#include "snapshot/thread.h"
 #include "sql/sql.h"
 #include "verdict/verdict.h"
 
@@ -28,6 +29,19 @@ void session_note_facts(struct session *s)
 	default:
 		break;
 	}
+}
+
+void session_note_silence(struct session *s, unsigned int target, const struct sql_evidence *e)
+{
+	struct verdict_silence silence = { .ns = e->in_session ? e->unanswered_ns : 0 };
+	struct verdict_who server = { .pid = e->server_pid };
+	struct watch_thread_stat stat;
+
+	if (silence.ns && server.pid && thread_read_stat(s->procfs_fd, server.pid, &stat) == 0) {
+		silence.stopped = stat.state == 'T' || stat.state == 't';
+		text_copy(server.comm, sizeof(server.comm), stat.comm);
+	}
+	verdict_note_silence(&s->facts, target, e->target, &server, &silence);
 }
 
 /* A backend of PostgreSQL is a process: its load as a whole is that of its statement, too. */

@@ -71,12 +71,18 @@ int thread_read_syscall(int procfs_fd, int32_t tid, struct thread_syscall *ret_c
 	return n < 0 ? (int)n : thread_parse_syscall(buf, (size_t)n, ret_call);
 }
 
-int thread_read_state(int procfs_fd, int32_t tid, char *ret_state)
+int thread_read_stat(int procfs_fd, int32_t tid, struct watch_thread_stat *ret_stat)
 {
 	char buf[1024];
 	ssize_t n = read_thread_file(procfs_fd, tid, "stat", buf, sizeof(buf));
+
+	return n < 0 ? (int)n : watch_parse_thread_stat(buf, (size_t)n, ret_stat);
+}
+
+int thread_read_state(int procfs_fd, int32_t tid, char *ret_state)
+{
 	struct watch_thread_stat stat;
-	int r = n < 0 ? (int)n : watch_parse_thread_stat(buf, (size_t)n, &stat);
+	int r = thread_read_stat(procfs_fd, tid, &stat);
 
 	if (r == 0)
 		*ret_state = stat.state;

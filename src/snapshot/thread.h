@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "watch/parsers.h"
+
 #define THREAD_WCHAN_SIZE 64
 #define THREAD_STACK_SIZE 2048
 
@@ -29,6 +31,7 @@ void thread_parse_stack(const char *buf, size_t len, char ret_stack[THREAD_STACK
 
 /* -ENOENT or -ESRCH: the thread has ended; -EPERM or -EACCES: CAP_SYS_PTRACE is missing. */
 int thread_read_syscall(int procfs_fd, int32_t tid, struct thread_syscall *ret_call);
+int thread_read_stat(int procfs_fd, int32_t tid, struct watch_thread_stat *ret_stat);
 int thread_read_state(int procfs_fd, int32_t tid, char *ret_state);
 
 /* What cannot be read is left empty. */

@@ -215,6 +215,12 @@ static const struct sql_snapshot *of_incident(
 	return snapshot->asked_ns && snapshot->answered_ns >= sql->begin_ns ? snapshot : NULL;
 }
 
+/* A login that takes its time says nothing about what is asked in a session. */
+static bool is_in_session(const struct sql_target *t)
+{
+	return t->connected || t->silent_since_ns;
+}
+
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence)
 {
 	const struct sql_target *t = sql->targets[index];
@@ -233,6 +239,7 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 		.is_told = t->is_told,
 		.missing = t->missing,
 		.unanswered_ns = sql_target_unanswered_ns(t, clock_mono_ns()),
+		.in_session = is_in_session(t),
 	};
 }
 
@@ -317,10 +324,7 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 
 	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
 		const struct sql_target *t = sql->targets[i];
-		/* A login that takes its time says nothing about what is asked in a session. */
-		uint64_t unanswered_ns = t->connected || t->silent_since_ns
-			? sql_target_unanswered_ns(t, now_ns)
-			: 0;
+		uint64_t unanswered_ns = is_in_session(t) ? sql_target_unanswered_ns(t, now_ns) : 0;
 
 		if (unanswered_ns > activity.unanswered_ns)
 			activity.unanswered_ns = unanswered_ns;

@@ -68,6 +68,7 @@ struct sql_evidence {
 	bool is_told;	 /* there was a first answer, or it is known why not */
 	const char *missing; /* what would mend it, "" when not known */
 	uint64_t unanswered_ns; /* 0: the last question has been answered, or may still be */
+	bool in_session; /* it was asked in a session, and no login takes its time */
 };
 
 /* 0 for NULL. */

@@ -393,3 +393,20 @@ void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *li
 	if (f->kernel_lines++ == 0)
 		text_copy(f->kernel_text, sizeof(f->kernel_text), line->text);
 }
+
+void verdict_note_silence(struct verdict_facts *f, unsigned int target, const char *name,
+	const struct verdict_who *server, const struct verdict_silence *silence)
+{
+	struct verdict_database *d = &f->databases[target];
+	/* One that is over has its note of 0, and the next begins below what the last reached. */
+	bool goes_on = silence->ns > d->now.ns;
+
+	/* Of one that was stopped the answer may come a little after it goes on. */
+	d->now.stopped = silence->stopped || (goes_on && d->now.stopped);
+	d->now.ns = silence->ns;
+	if (d->now.ns <= d->longest.ns)
+		return;
+	d->longest = d->now;
+	d->server = *server;
+	text_copy(d->target, sizeof(d->target), name);
+}

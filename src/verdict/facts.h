@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "config.h"
 #include "record/record.h"
 
 /* Locked memory, 27 KB in all: further threads are counted. */
@@ -131,6 +132,19 @@ struct verdict_wait_facts {
 	int8_t device;		    /* of the longest, -1: none */
 };
 
+/* A question that a database left open. */
+struct verdict_silence {
+	uint64_t ns; /* 0: none */
+	bool stopped; /* its server's process, by a signal or a debugger, at some time meanwhile */
+};
+
+struct verdict_database {
+	char target[RECORD_NAME_SIZE]; /* "main" */
+	struct verdict_who server; /* pid 0: not known */
+	struct verdict_silence now;
+	struct verdict_silence longest;
+};
+
 struct verdict_facts {
 	uint64_t trigger_ns;
 	uint64_t min_stall_ns;
@@ -148,6 +162,7 @@ struct verdict_facts {
 	struct verdict_device devices[VERDICT_DEVICES_MAX];
 	struct verdict_wait_facts waits[VERDICT_WAIT_COUNT];
 	struct verdict_thread threads[VERDICT_THREADS_MAX];
+	struct verdict_database databases[CONFIG_SQL_TARGETS_MAX];
 };
 
 void verdict_begin(struct verdict_facts *f, uint64_t trigger_ns, uint64_t min_stall_ns);
@@ -158,6 +173,10 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 void verdict_note_device(struct verdict_facts *f, const struct record_device *device);
 void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by);
 void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *line);
+
+/* How the silence of a target stands, each second and at each answer. */
+void verdict_note_silence(struct verdict_facts *f, unsigned int target, const char *name,
+	const struct verdict_who *server, const struct verdict_silence *silence);
 
 /* How long threads waited for it, added up as far as that is known. */
 uint64_t verdict_waited_ns(const struct verdict_device *d);

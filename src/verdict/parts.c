@@ -134,6 +134,19 @@ static void add_victims_part(const struct verdict_finding *v, struct record_verd
 	text_copy(part->comm, sizeof(part->comm), first->comm);
 }
 
+static void add_database_part(const struct verdict_finding *v, struct record_verdict *r)
+{
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!v->silent)
+		return;
+	part = add_part(r, "database", VERDICT_MEASURED, &t);
+	verdict_add_silence(v->silent, &t);
+	set_who(part, &v->silent->server);
+	part->longest_ns = v->silent->longest.ns;
+}
+
 /* Threads that wait for memory load the disks with what was thrown out of it: it goes with any verdict. */
 static void add_memory_part(const struct verdict_facts *f, struct record_verdict *r)
 {
@@ -180,6 +193,9 @@ static void add_missing_part(const struct verdict_finding *v, struct record_verd
 	if (strcmp(v->rule->class_name, "unknown") == 0) {
 		add_part(r, "missing", "", &t);
 		verdict_add_missing(v->f, &t);
+	} else if (strcmp(v->rule->class_name, "unanswered") == 0 && !v->silent->longest.stopped) {
+		add_part(r, "missing", "", &t);
+		text_add(&t, "why the database does not answer");
 	} else if (v->rule->blames && !v->culprit) {
 		add_part(r, "missing", "", &t);
 		text_add(&t, v->device->has_totals ?
@@ -209,6 +225,7 @@ void verdict_add_parts(const struct verdict_finding *v, const struct verdict_sql
 	if (statement)
 		add_statement_part(v, statement, ret_verdict);
 	add_victims_part(v, ret_verdict);
+	add_database_part(v, ret_verdict);
 	add_memory_part(v->f, ret_verdict);
 	add_kernel_part(v->f, ret_verdict);
 	add_missing_part(v, ret_verdict);

@@ -28,6 +28,8 @@
 #define HELD_BACK_NS (NSEC_PER_SEC / 4)
 #define WAITING_NS NSEC_PER_SEC
 #define WAITING_THREADS 3
+/* A shorter silence is a slow answer. */
+#define SILENT_NS (2 * NSEC_PER_SEC)
 
 static double larger(double a, double b)
 {
@@ -154,6 +156,51 @@ static bool is_waiting(const struct verdict_facts *f, enum verdict_wait *ret_wai
 	return f->waits[longest].longest_ns >= WAITING_NS || count_threads(f, longest) >= WAITING_THREADS;
 }
 
+const struct verdict_database *verdict_silent_database(const struct verdict_facts *f)
+{
+	const struct verdict_database *silent = NULL;
+	uint64_t longest_ns = SILENT_NS - 1;
+
+	for (unsigned int i = 0; i < CONFIG_SQL_TARGETS_MAX; i++) {
+		if (f->databases[i].longest.ns <= longest_ns)
+			continue;
+		silent = &f->databases[i];
+		longest_ns = silent->longest.ns;
+	}
+	return silent;
+}
+
+bool verdict_is_of_server(const struct verdict_thread *t, const struct verdict_database *d)
+{
+	if (t->tid == 0 || t->kernel || d->server.pid == 0)
+		return false;
+	/* Each session of PostgreSQL is a process of the same name. */
+	return t->pid == d->server.pid || strcmp(t->comm, d->server.comm) == 0;
+}
+
+static bool has_thread_that_waits(const struct verdict_facts *f, const struct verdict_database *d,
+	enum verdict_wait wait)
+{
+	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++)
+		if (f->threads[i].wait == wait && verdict_is_of_server(&f->threads[i], d))
+			return true;
+	return false;
+}
+
+/*
+ * A server whose own threads wait long for a lock, the journal, memory or a file server is silent because of
+ * that: `waiting` is nearer to the reason, and its sentence has the silence, too. The wait of others explains
+ * nothing. One that is stopped needs no other reason: whoever waits for it may wait for what it holds.
+ */
+static bool is_unanswered(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	const struct verdict_database *d = verdict_silent_database(f);
+	enum verdict_wait wait;
+
+	*ret_wait = VERDICT_WAIT_COUNT;
+	return d && (d->longest.stopped || !is_waiting(f, &wait) || !has_thread_that_waits(f, d, wait));
+}
+
 static bool is_anything(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
 	(void)f;
@@ -170,6 +217,7 @@ const struct verdict_rule verdict_rules[] = {
 	{ "throttled", VERDICT_MEASURED, NULL, is_limited, false, verdict_say_limited },
 	/* Nobody sees the limit itself: only that the time was spent before the queue. */
 	{ "throttled", VERDICT_INFERRED, is_held_back, NULL, false, verdict_say_held_back },
+	{ "unanswered", VERDICT_MEASURED, NULL, is_unanswered, false, verdict_say_unanswered },
 	{ "waiting", VERDICT_MEASURED, NULL, is_waiting, false, verdict_say_waiting },
 	{ "unknown", VERDICT_INFERRED, NULL, is_anything, false, verdict_say_unknown },
 };

@@ -27,6 +27,7 @@ struct verdict_finding {
 	int32_t culprit_leader; /* the thread whose statement it works for, mostly itself */
 	bool culprit_is_most; /* has at least half of them; else others are as much to blame */
 	const char *file; /* that has at least half of the bytes, or "" */
+	const struct verdict_database *silent; /* the one that was silent for the longest; NULL: none */
 	uint32_t victims;
 	uint64_t victims_longest_ns;
 	const struct verdict_thread *first_victim; /* the one that waited for the longest */
@@ -56,6 +57,7 @@ void verdict_say_slow(const struct verdict_finding *v, struct text *t);
 void verdict_say_saturated(const struct verdict_finding *v, struct text *t);
 void verdict_say_held_back(const struct verdict_finding *v, struct text *t);
 void verdict_say_limited(const struct verdict_finding *v, struct text *t);
+void verdict_say_unanswered(const struct verdict_finding *v, struct text *t);
 void verdict_say_waiting(const struct verdict_finding *v, struct text *t);
 void verdict_say_unknown(const struct verdict_finding *v, struct text *t);
 /* The sentences and parts of what was found. */
@@ -66,6 +68,11 @@ void verdict_say(const struct verdict_finding *v, const struct verdict_sql *sql,
 void verdict_device_rates(const struct verdict_device *d, double *ret_requests, double *ret_bytes);
 /* A thread of the file system below a hung device waits for its thaw. */
 bool verdict_is_frozen_below(const struct verdict_facts *f, const struct verdict_device *d);
+
+/* The database that was silent for the longest, if that was long enough to tell; else NULL. */
+const struct verdict_database *verdict_silent_database(const struct verdict_facts *f);
+/* That thread is one of its server. */
+bool verdict_is_of_server(const struct verdict_thread *t, const struct verdict_database *d);
 
 /* A device whose requests are those of another one. */
 bool verdict_is_stacked(const struct verdict_device *d);

@@ -167,6 +167,26 @@ void verdict_say_limited(const struct verdict_finding *v, struct text *t)
 	}
 }
 
+void verdict_add_silence(const struct verdict_database *d, struct text *t)
+{
+	text_add(t, d->target);
+	if (d->server.pid) {
+		text_add(t, " (");
+		verdict_add_who(t, &d->server);
+		text_add(t, ")");
+	}
+	text_add(t, " has not answered for ");
+	record_add_duration(t, d->longest.ns);
+	if (d->longest.stopped)
+		text_add(t, ", it is stopped");
+}
+
+void verdict_say_unanswered(const struct verdict_finding *v, struct text *t)
+{
+	text_add(t, "database ");
+	verdict_add_silence(v->silent, t);
+}
+
 void verdict_say_waiting(const struct verdict_finding *v, struct text *t)
 {
 	const struct verdict_wait_facts *w = &v->f->waits[v->wait];
@@ -313,8 +333,24 @@ static const char *statement_begin(const struct verdict_finding *v, const struct
 
 /* The victims */
 
-/* `statement`: the culprit's is named, and these are others. */
-static void add_victims(const struct verdict_finding *v, const struct verdict_sql *sql, bool statement,
+static void add_victims(const struct verdict_finding *v, struct text *t)
+{
+	if (v->victims == 0)
+		return;
+	text_add(t, "; ");
+	if (v->culprit_is_most)
+		verdict_add_count(t, v->victims, "other thread waited", "other threads waited");
+	else
+		verdict_add_count(t, v->victims, "thread waited", "threads waited");
+	text_add(t, " up to ");
+	record_add_duration(t, v->victims_longest_ns);
+}
+
+/*
+ * Most of them sleep within the database, behind the threads that wait, which no probe sees. `statement`: the
+ * culprit's is named, and these are others.
+ */
+static void add_statements(const struct verdict_finding *v, const struct verdict_sql *sql, bool statement,
 	struct text *t)
 {
 	const struct verdict_who *who = v->culprit ? &v->culprit->who : NULL;
@@ -326,24 +362,13 @@ static void add_victims(const struct verdict_finding *v, const struct verdict_sq
 	if (tid == 0 && statement)
 		tid = who->pid;
 	others = sql ? sql->count_others(sql->userdata, tid, &longest_ns) : 0;
-
-	if (v->victims > 0) {
-		text_add(t, "; ");
-		if (v->culprit_is_most)
-			verdict_add_count(t, v->victims, "other thread waited", "other threads waited");
-		else
-			verdict_add_count(t, v->victims, "thread waited", "threads waited");
-		text_add(t, " up to ");
-		record_add_duration(t, v->victims_longest_ns);
-	}
-	/* Most of them sleep within the database, behind the threads above, which no probe sees. */
-	if (others > 0) {
-		text_add(t, "; ");
-		verdict_add_count(t, others, statement ? "other statement" : "statement",
-			statement ? "other statements" : "statements");
-		text_add(t, " under way for up to ");
-		record_add_duration(t, longest_ns);
-	}
+	if (others == 0)
+		return;
+	text_add(t, "; ");
+	verdict_add_count(t, others, statement ? "other statement" : "statement",
+		statement ? "other statements" : "statements");
+	text_add(t, " under way for up to ");
+	record_add_duration(t, longest_ns);
 }
 
 /* What a record has as a sentence, with or without what a statement says. */
@@ -360,8 +385,14 @@ static void add_sentence(const struct verdict_finding *v, const struct verdict_s
 		text_add(t, statement_begin(v, statement));
 		verdict_add_statement(t, statement, with_text);
 	}
+	/* Whether those are victims is not known of what is none. */
 	if (strcmp(v->rule->class_name, "unknown") != 0)
-		add_victims(v, sql, statement != NULL, t);
+		add_victims(v, t);
+	if (v->silent && strcmp(v->rule->class_name, "unanswered") != 0) {
+		text_add(t, "; database ");
+		verdict_add_silence(v->silent, t);
+	}
+	add_statements(v, sql, statement != NULL, t);
 }
 
 /* Of a thread that is known for what it did itself. */

@@ -22,6 +22,8 @@ void verdict_add_figures(struct text *t, const struct verdict_device *d);
 void verdict_add_culprit(const struct verdict_finding *v, struct text *t);
 void verdict_add_statement(struct text *t, const struct verdict_statement *s, bool with_text);
 uint64_t verdict_start_error_ns(const struct verdict_statement *s);
+/* "main (mariadbd pid 31863) has not answered for 10.30 s, it is stopped" */
+void verdict_add_silence(const struct verdict_database *d, struct text *t);
 /* What a verdict would need. */
 void verdict_add_missing(const struct verdict_facts *f, struct text *t);
 

@@ -136,6 +136,11 @@ static void find_culprit(struct verdict_finding *v, const struct verdict_sql *sq
 	}
 }
 
+static bool is_class(const struct verdict_finding *v, const char *class_name)
+{
+	return strcmp(v->rule->class_name, class_name) == 0;
+}
+
 /* Or works for the same statement. */
 static bool is_culprit(const struct verdict_finding *v, const struct verdict_sql *sql,
 	const struct verdict_thread *t)
@@ -152,6 +157,8 @@ static bool is_victim(const struct verdict_finding *v, const struct verdict_sql 
 {
 	if (t->tid == 0 || t->kernel || (v->culprit_is_most && is_culprit(v, sql, t)))
 		return false;
+	if (is_class(v, "unanswered"))
+		return verdict_is_of_server(t, v->silent);
 	if (v->device)
 		return t->device == v->device - v->f->devices;
 	return v->wait == VERDICT_WAIT_COUNT || t->wait == v->wait;
@@ -182,6 +189,7 @@ void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql
 	struct verdict_finding v = { .f = f, .file = "" };
 
 	find_rule(f, &v);
+	v.silent = verdict_silent_database(f);
 	if (v.rule->blames)
 		find_culprit(&v, sql);
 	find_victims(&v, sql);

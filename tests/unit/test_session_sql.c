@@ -118,6 +118,53 @@ static void test_silent(void **state)
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
+/* Later than what counts as silent: two seconds of waiting. */
+static bool is_silent_for_long(struct fixture *f)
+{
+	struct sql_evidence e;
+	char path[32];
+
+	sql_get_evidence(f->sql, 0, &e);
+	if (e.unanswered_ns < 2 * NSEC_PER_SEC)
+		return false;
+	assert_true(e.in_session);
+	snprintf(path, sizeof(path), "proc/%d/stat", e.server_pid);
+	tree_put(f->t, path, "%d (mariadbd) T 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0\n", e.server_pid);
+	return true;
+}
+
+static void assert_unanswered(struct fixture *f)
+{
+	const struct output *out = read_output(f);
+	const struct record_verdict *v = &out->lines[out->count - 2].verdict;
+
+	assert_int_equal(out->lines[out->count - 2].type, RECORD_VERDICT);
+	assert_string_equal(v->class_name, "unanswered");
+	assert_memory_equal(v->sentence, "database stops (mariadbd pid ", 29);
+	assert_non_null(strstr(v->sentence, ") has not answered for 2."));
+	assert_non_null(strstr(v->sentence, " s, it is stopped"));
+}
+
+/* Its process is looked at when the incident begins: then it may go on. */
+static bool answers_again(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	kill(e.server_pid, SIGCONT);
+	return e.unanswered_ns == 0;
+}
+
+static void test_the_verdict_of_a_silence(void **state)
+{
+	static const step steps[] = { is_answered, is_silent_for_long, trigger_until_stopped, answers_again,
+		stop_it, is_closed, NULL };
+	struct fixture *f = *state;
+
+	run(f, steps);
+	assert_unanswered(f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +172,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_an_answer_that_was_read_late, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_silent, setup_stops, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_the_verdict_of_a_silence, setup_stops, teardown_sql),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)

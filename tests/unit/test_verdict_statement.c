@@ -268,6 +268,42 @@ static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_
 	return false;
 }
 
+/* Nothing was at its limit, but something ran. */
+static void test_statements_without_a_verdict(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_never, .leader_of = leader_of_none,
+		.count_others = count_others };
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 5);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_verdict(x, "unknown", "inferred", "no verdict: no operation took 100 ms and no device was at "
+		"its limit; 14 statements under way for up to 12.00 s");
+	assert_string_equal(x->v.message, x->v.sentence);
+	/* Whose wait it was is not said, since it is not known to be one. */
+	operation(x, 2230, "", 300 * MS, true);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_null(strstr(x->v.sentence, "waited up to"));
+}
+
+static void test_statements_of_a_silent_database(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_never, .leader_of = leader_of_none,
+		.count_others = count_others };
+	const struct verdict_silence silence = { .ns = 3 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	verdict_note_silence(&x->f, 0, "main", &(struct verdict_who){ 0 }, &silence);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_verdict(x, "unanswered", "measured",
+		"database main has not answered for 3.00 s; 14 statements under way for up to 12.00 s");
+	samples(x, &slow_sdb, 5);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_string_equal(x->v.class_name, "slow");
+	assert_non_null(strstr(x->v.sentence, "; database main has not answered for 3.00 s; 14 statements under "
+					       "way for up to 12.00 s"));
+}
+
 /* A device that is slow by itself is no statement's doing. */
 static void test_only_the_load_is_a_statement(void **state)
 {
@@ -370,6 +406,8 @@ int main(void)
 		verdict_test(test_who_works_for_the_statement_is_no_victim),
 		verdict_test(test_a_leader_that_moved_nothing),
 		verdict_test(test_workers_with_less_than_half),
+		verdict_test(test_statements_without_a_verdict),
+		verdict_test(test_statements_of_a_silent_database),
 		verdict_test(test_only_the_load_is_a_statement),
 		verdict_test(test_a_server_is_to_blame_without_a_statement),
 		verdict_test(test_a_thread_of_a_server_without_a_statement),
