@@ -198,7 +198,8 @@ static void note_databases(struct daemon *d)
 			.in_state = activity.fresh ? (int32_t)activity.in_state : -1,
 			.longest_s = activity.fresh ? (double)activity.longest_ns / NSEC_PER_SEC : NAN,
 			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
-		});
+		},
+		&activity.targets);
 }
 
 static void on_sample(void *userdata, uint64_t expirations)

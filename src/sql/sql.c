@@ -316,29 +316,59 @@ static bool is_in_state(const struct sql_snapshot *snapshot, uint32_t row,
 	return false;
 }
 
+static uint32_t count_in_state(const struct sql_snapshot *snapshot, const struct config_list *states)
+{
+	uint32_t count = 0;
+
+	for (uint32_t row = 0; row < snapshot->count; row++)
+		count += is_in_state(snapshot, row, states);
+	return count;
+}
+
+/* The highest so far of one of the values, and whose it is. */
+struct highest {
+	uint64_t value;
+	char *name;
+};
+
+static void take_highest(struct highest *highest, const struct sql_target *t, uint64_t value)
+{
+	if (value <= highest->value)
+		return;
+	highest->value = value;
+	text_copy(highest->name, WATCH_SQL_TARGET_SIZE, t->name);
+}
+
 void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct sql_activity *ret_activity)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct sql_activity activity = { 0 };
+	struct highest active = { 0, activity.targets.active };
+	struct highest longest = { 0, activity.targets.longest };
+	struct highest in_state = { 0, activity.targets.in_state };
+	struct highest unanswered = { 0, activity.targets.unanswered };
 
 	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
 		const struct sql_target *t = sql->targets[i];
 		uint64_t unanswered_ns = is_in_session(t) ? sql_target_unanswered_ns(t, now_ns) : 0;
+		uint32_t count;
 
-		if (unanswered_ns > activity.unanswered_ns)
-			activity.unanswered_ns = unanswered_ns;
+		take_highest(&unanswered, t, unanswered_ns);
 		activity.present |= unanswered_ns > 0 ||
 			(t->current->asked_ns && now_ns - t->current->answered_ns <= KNOWN_NS);
 		if (!t->current->asked_ns || now_ns - t->current->answered_ns > FRESH_NS)
 			continue;
+		count = count_in_state(t->current, states);
 		activity.fresh = true;
 		activity.active += t->current->active;
-		if (t->current->longest_ns > activity.longest_ns)
-			activity.longest_ns = t->current->longest_ns;
-		for (uint32_t row = 0; row < t->current->count; row++)
-			activity.in_state += is_in_state(t->current, row, states);
+		activity.in_state += count;
+		take_highest(&active, t, t->current->active);
+		take_highest(&longest, t, t->current->longest_ns);
+		take_highest(&in_state, t, count);
 	}
+	activity.longest_ns = longest.value;
+	activity.unanswered_ns = unanswered.value;
 	*ret_activity = activity;
 }
 

@@ -14,6 +14,7 @@
 #include "sql/snapshot.h"
 #include "sql/target.h"
 #include "util/text.h"
+#include "watch/sample.h"
 
 struct loop;
 struct sql;
@@ -94,6 +95,7 @@ struct sql_activity {
 	uint32_t in_state;
 	uint64_t longest_ns;
 	uint64_t unanswered_ns; /* of targets that had a session */
+	struct watch_sql_targets targets;
 };
 
 void sql_get_activity(const struct sql *sql, const struct config_list *states,

@@ -19,6 +19,7 @@ struct subject {
 	const struct watch_filesystem *filesystem;
 	const struct watch_cgroup *cgroup;
 	const char *service;
+	const struct watch_sql_targets *targets;
 };
 
 /* A rule over one subject. */
@@ -274,8 +275,25 @@ static bool subject_get(const struct watch *watch, const struct watch_sample *sa
 		ret_subject->service = watch_health_target(watch);
 		*ret_serial = sample->health.serial;
 		return sample->health.present;
+	case RULES_SCOPE_database:
+		ret_subject->targets = watch_sql_targets(watch);
+		return true;
 	default:
 		return true;
+	}
+}
+
+static const char *target_of(enum config_rule_name rule, const struct watch_sql_targets *targets)
+{
+	switch (rule) {
+	case CONFIG_RULE_sql_longest:
+		return targets->longest;
+	case CONFIG_RULE_sql_active:
+		return targets->active;
+	case CONFIG_RULE_sql_state:
+		return targets->in_state;
+	default:
+		return targets->unanswered;
 	}
 }
 
@@ -301,6 +319,8 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 		text_copy(firing->subject, sizeof(firing->subject), subject->cgroup->path);
 	if (subject->service)
 		text_copy(firing->subject, sizeof(firing->subject), subject->service);
+	if (subject->targets)
+		text_copy(firing->subject, sizeof(firing->subject), target_of(rule, subject->targets));
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;

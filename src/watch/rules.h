@@ -38,7 +38,8 @@ struct rules_firing {
 	const char *unit; /* static: "%", "ms" ... */
 	enum rules_scope scope;
 	char device[WATCH_DISK_NAME_SIZE]; /* empty when the rule is not about a device */
-	char subject[WATCH_SUBJECT_SIZE];  /* what else the rule is about; empty: nothing */
+	/* What else the rule is about: a mount point, a cgroup, the worst of the databases; empty: nothing. */
+	char subject[WATCH_SUBJECT_SIZE];
 	int32_t pid; /* the longest blocked thread when the rule is about processes, else 0 */
 	int32_t tid;
 	double value;

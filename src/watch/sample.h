@@ -14,6 +14,7 @@
 /* What a rule's value is of, when it is no disk: a mount point, a cgroup; of a longer one the end. */
 #define WATCH_SUBJECT_SIZE 96
 #define WATCH_MOUNT_SIZE 64
+#define WATCH_SQL_TARGET_SIZE 32
 /* Whole disks that are judged; what a host has beyond is counted as left out. */
 #define WATCH_DISKS_MAX 256
 /* What a stored sample keeps: the devices with the most to say. */
@@ -57,6 +58,14 @@ struct watch_sql {
 	double longest_s;    /* the one that has run longest */
 	int32_t in_state;    /* statements in one of the states of watch.sql_state */
 	double unanswered_s; /* how long a question has been open; 0: none is */
+};
+
+/* Which target has the highest value of each; "": none has any. */
+struct watch_sql_targets {
+	char active[WATCH_SQL_TARGET_SIZE];
+	char longest[WATCH_SQL_TARGET_SIZE];
+	char in_state[WATCH_SQL_TARGET_SIZE];
+	char unanswered[WATCH_SQL_TARGET_SIZE];
 };
 
 /* The user's own check, see health.h; filled from outside, see watch_set_health(). */

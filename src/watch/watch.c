@@ -73,6 +73,7 @@ struct watch {
 	struct cgroups cgroups;
 	struct watch_limits limits;
 	struct watch_sql sql;
+	struct watch_sql_targets sql_targets;
 	struct watch_health health;
 	char health_target[WATCH_SUBJECT_SIZE];
 	char buf[READ_BUFFER_SIZE];
@@ -420,9 +421,16 @@ int watch_take_sample(struct watch *w, bool armed)
 	return 0;
 }
 
-void watch_set_sql(struct watch *w, const struct watch_sql *sql)
+void watch_set_sql(
+	struct watch *w, const struct watch_sql *sql, const struct watch_sql_targets *targets)
 {
 	w->sql = *sql;
+	w->sql_targets = *targets;
+}
+
+const struct watch_sql_targets *watch_sql_targets(const struct watch *w)
+{
+	return &w->sql_targets;
 }
 
 void watch_set_health(struct watch *w, const struct watch_health *health, const char *target)

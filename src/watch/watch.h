@@ -68,7 +68,9 @@ int watch_reload(struct watch *watch, const struct watch_options *options);
 int watch_take_sample(struct watch *watch, bool armed);
 
 /* What the next samples say of the databases, until it is said anew; nothing before the first time. */
-void watch_set_sql(struct watch *watch, const struct watch_sql *sql);
+void watch_set_sql(
+	struct watch *watch, const struct watch_sql *sql, const struct watch_sql_targets *targets);
+const struct watch_sql_targets *watch_sql_targets(const struct watch *watch);
 
 /* What the next sample says of the check of [health]. The target is copied. */
 void watch_set_health(

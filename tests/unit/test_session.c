@@ -156,8 +156,9 @@ static void test_rule_waits_for_the_cooldown(void **state)
 static bool statements_pile_up(struct fixture *f)
 {
 	const struct watch_sql sql = { .present = true, .active = 1000 };
+	const struct watch_sql_targets targets = { .active = "main" };
 
-	watch_set_sql(f->watch, &sql);
+	watch_set_sql(f->watch, &sql, &targets);
 	return true;
 }
 
@@ -191,8 +192,10 @@ static void test_rule_that_fires_once(void **state)
 	out = read_output(f);
 	assert_int_equal(count_type(out, RECORD_OPEN), 2);
 	for (unsigned int i = 1; i < out->count; i++)
-		if (out->lines[i].type == RECORD_OPEN)
+		if (out->lines[i].type == RECORD_OPEN) {
 			assert_string_equal(out->lines[i].open.trigger.rule, "sql_active");
+			assert_string_equal(out->lines[i].open.trigger.subject, "main");
+		}
 }
 
 static bool trigger_in_cooldown(struct fixture *f)
