@@ -50,6 +50,12 @@ static void add_stuck(struct text *t, const struct record_summary *s)
 		text_add(t, s->stuck_lines ? "some" : "0");
 }
 
+/* Of a record that was cut off behind its first line nothing is known. */
+static bool has_duration(const struct record_summary *s)
+{
+	return s->closed || s->duration_ns;
+}
+
 static void print_row(FILE *out, const struct record_summary *s)
 {
 	char opened[CLOCK_RFC3339_SIZE], duration[32], rule[256];
@@ -61,7 +67,10 @@ static void print_row(FILE *out, const struct record_summary *s)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text_reset(&texts[i]);
 	clock_format_rfc3339(s->opened_real_ns, opened, sizeof(opened));
-	record_add_duration(&texts[0], s->duration_ns);
+	if (has_duration(s))
+		record_add_duration(&texts[0], s->duration_ns);
+	else
+		text_add(&texts[0], "?");
 	record_add_printable(&texts[1], *s->trigger.rule ? s->trigger.rule : "-");
 	add_where(&texts[2], &s->trigger);
 	add_stuck(&texts[3], s);
@@ -70,14 +79,14 @@ static void print_row(FILE *out, const struct record_summary *s)
 	else
 		text_add(&texts[4], "-");
 	record_add_printable(&texts[5], *s->verdict ? s->verdict : "-");
-	fprintf(out, "%-21s  %.10s %.8sZ  %9s  %-12s  %-10s  %-9s  %7" PRIu64 "  %6s  %9s  %6" PRIu64
+	fprintf(out, "%-21s  %.10s %.8sZ  %9s  %-14s  %-10s  %-10s  %7" PRIu64 "  %6s  %9s  %6" PRIu64
 		"  %s\n", s->incident, opened, opened + 11, duration, rule, where, verdict, s->stalls,
 		stuck, longest, s->lost, state_name(s));
 }
 
 static void print_header(FILE *out)
 {
-	fprintf(out, "%-21s  %-20s  %9s  %-12s  %-10s  %-9s  %7s  %6s  %9s  %6s  %s\n", "INCIDENT",
+	fprintf(out, "%-21s  %-20s  %9s  %-14s  %-10s  %-10s  %7s  %6s  %9s  %6s  %s\n", "INCIDENT",
 		"OPENED", "DURATION", "RULE", "WHERE", "VERDICT", "STALLS", "STUCK", "LONGEST",
 		"LOST", "STATE");
 }
@@ -109,7 +118,10 @@ static void print_json(FILE *out, const struct record_summary *s, const char *pa
 		text_json_i64(&t, "pid", s->trigger.pid);
 	else
 		text_json_null(&t, "pid");
-	text_json_u64(&t, "duration_ns", s->duration_ns);
+	if (has_duration(s))
+		text_json_u64(&t, "duration_ns", s->duration_ns);
+	else
+		text_json_null(&t, "duration_ns");
 	text_json_u64(&t, "stalls", s->stalls);
 	if (s->closed)
 		text_json_u64(&t, "stuck_threads", s->stuck_threads);

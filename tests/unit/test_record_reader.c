@@ -306,18 +306,33 @@ static void test_list(void **state)
 	place("cut-off.jsonl", f->config.record.spool_dir, OTHER_ID);
 	assert_int_equal(run_list(f, false, buf, sizeof(buf)), EXIT_CODE_OK);
 	assert_string_equal(buf,
-		"INCIDENT               OPENED                 DURATION  RULE          WHERE       "
-		"VERDICT     STALLS   STUCK    LONGEST    LOST  STATE\n"
-		"20261120T031207Z-3f9c  2026-11-20 03:12:07Z    23.40 s  utilisation   sdb         "
-		"saturated       12       3     4.20 s       2  closed\n"
-		"20261121T000000Z-0001  2026-11-20 03:12:07Z    12.34 s  utilisation   sdb         "
-		"-                1    some     512 ms       0  cut off\n");
+		"INCIDENT               OPENED                 DURATION  RULE            WHERE       "
+		"VERDICT      STALLS   STUCK    LONGEST    LOST  STATE\n"
+		"20261120T031207Z-3f9c  2026-11-20 03:12:07Z    23.40 s  utilisation     sdb         "
+		"saturated        12       3     4.20 s       2  closed\n"
+		"20261121T000000Z-0001  2026-11-20 03:12:07Z    12.34 s  utilisation     sdb         "
+		"-                 1    some     512 ms       0  cut off\n");
 	assert_int_equal(run_list(f, true, buf, sizeof(buf)), EXIT_CODE_OK);
 	assert_non_null(strstr(buf, "{\"incident\":\"20261120T031207Z-3f9c\","
 				    "\"opened\":\"2026-11-20T03:12:07.123456Z\","
 				    "\"state\":\"closed\",\"host\":\"db1\","
 				    "\"rule\":\"utilisation\",\"device\":\"sdb\",\"subject\":null,"
 				    "\"pid\":null,"));
+}
+
+/* How long it was is not known, and it was not 0 us. */
+static void test_list_of_an_open_line_alone(void **state)
+{
+	const struct fixture *f = *state;
+	char buf[8192], command[PATH_MAX + 128];
+
+	snprintf(command, sizeof(command), "head -n 1 " FIXTURES "cut-off.jsonl >'%s/" DATA_ID ".jsonl'",
+		f->config.record.spool_dir);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(run_list(f, false, buf, sizeof(buf)), EXIT_CODE_OK);
+	assert_non_null(strstr(buf, DATA_ID "  2026-11-20 03:12:07Z          ?  utilisation "));
+	assert_int_equal(run_list(f, true, buf, sizeof(buf)), EXIT_CODE_OK);
+	assert_non_null(strstr(buf, ",\"duration_ns\":null,"));
 }
 
 static void test_list_goes_on_after_a_broken_file(void **state)
@@ -421,6 +436,7 @@ int main(void)
 		cmocka_unit_test(test_ours_is_told_by_the_first_line),
 		WITH_DIRS(test_the_store_finds_incidents),
 		WITH_DIRS(test_list),
+		WITH_DIRS(test_list_of_an_open_line_alone),
 		WITH_DIRS(test_list_goes_on_after_a_broken_file),
 		WITH_DIRS(test_show),
 		WITH_DIRS(test_show_says_what_is_wrong),
