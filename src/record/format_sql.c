@@ -21,6 +21,7 @@ static void add_answer(struct text *t, const struct record_sql *q)
 		text_addf(t, ", %" PRId64 " left out", q->left_out);
 	format_add_known(t, "  ", q->version);
 	format_add_known(t, " as ", q->account);
+	format_add_known(t, ", which does not see everything; right would be: ", q->missing);
 }
 
 static void add_thread(struct text *t, const struct record_sql *q)
@@ -38,7 +39,10 @@ static void add_thread(struct text *t, const struct record_sql *q)
 
 static void add_session(struct text *t, const struct record_sql *q)
 {
-	record_add_duration(t, q->elapsed_ns);
+	if (q->elapsed_ns)
+		record_add_duration(t, q->elapsed_ns);
+	else
+		text_add(t, "?");
 	text_add(t, "  ");
 	format_add_or_unknown(t, q->user);
 	format_add_known(t, "/", q->database);

@@ -225,7 +225,7 @@ struct record_sql {
 	char version[RECORD_NAME_SIZE];
 	char account[RECORD_NAME_SIZE];
 	char error[RECORD_LIST_SIZE + RECORD_NAME_SIZE]; /* why there is no answer */
-	char missing[RECORD_LIST_SIZE];	/* the statement that would mend it */
+	char missing[RECORD_LIST_SIZE]; /* the statement that would mend that, or let the account see more */
 	uint64_t unanswered_ns;
 	/* of a session */
 	uint64_t connection_id;
@@ -234,7 +234,7 @@ struct record_sql {
 	char database[RECORD_NAME_SIZE];
 	char command[RECORD_NAME_SIZE];
 	char state[RECORD_NAME_SIZE];
-	uint64_t elapsed_ns;
+	uint64_t elapsed_ns; /* 0: not known */
 	char text[RECORD_SQL_TEXT_SIZE];
 	uint64_t text_bytes; /* of the whole statement */
 	int32_t pid;

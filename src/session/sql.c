@@ -73,6 +73,7 @@ static void write_answer(struct session *s, const struct sql_evidence *e,
 	q->left_out = (int64_t)snapshot->left_out + unwritten;
 	q->server_ns = snapshot->server_ns;
 	q->answer_ns = snapshot->answered_ns - snapshot->asked_ns;
+	text_copy(q->missing, sizeof(q->missing), e->grant);
 	text_copy(q->version, sizeof(q->version), e->version);
 	text_copy(q->account, sizeof(q->account), e->account);
 	set_times(s, snapshot);

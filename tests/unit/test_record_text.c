@@ -97,6 +97,10 @@ static void test_text_for_people(void **state)
 	assert_text(r, "   +1.020s  sql     main worst  31.00 s  app@localhost/shop [no thread: thread "
 		       "pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
 		       "LIKE ?\n");
+	r->sql.elapsed_ns = 0;
+	assert_text(r, "   +1.020s  sql     main worst  ?  app@localhost/shop [no thread: thread "
+		       "pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
+		       "LIKE ?\n");
 	data_sql_silence(r);
 	assert_text(r, "   +2.020s  sql     main end  NO ANSWER for 2.00 s  Access denied for user "
 		       "'iostall'@'localhost'; right would be: CREATE USER iostall@localhost\n");
@@ -107,6 +111,10 @@ static void test_text_for_people(void **state)
 	r->sql.left_out = 2;
 	assert_text(r, "   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
 		       "iostall@localhost\n");
+	text_copy(r->sql.missing, sizeof(r->sql.missing), "GRANT PROCESS ON *.* TO iostall");
+	assert_text(r, "   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
+		       "iostall@localhost, which does not see everything; right would be: GRANT PROCESS ON "
+		       "*.* TO iostall\n");
 	data_close(r);
 	assert_text(r, "incident 20261120T031207Z-3f9c\n"
 		       "  closed    after 23.40 s: clear\n"

@@ -12,6 +12,11 @@ static int setup_refused(void **state)
 	return setup_sql(state, "sql.refused");
 }
 
+static int setup_alone(void **state)
+{
+	return setup_sql(state, "sql.alone");
+}
+
 static int setup_stops(void **state)
 {
 	return setup_sql(state, "sql.stops");
@@ -97,6 +102,26 @@ static void test_refused(void **state)
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
+/* It answers, but its account sees no one else. */
+static void test_a_missing_grant(void **state)
+{
+	static const step steps[] = { is_answered, trigger_for_a_moment, is_answered, is_closed, NULL };
+	static const char *const moments[] = { "open", "worst", "end" };
+	struct fixture *f = *state;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+		const struct record_sql *q = NULL;
+
+		assert_int_equal(find_moment(out, moments[i], &q), 1);
+		assert_string_equal(q->error, "");
+		assert_int_equal(q->active, 0);
+		assert_string_equal(q->missing, "GRANT PROCESS ON *.* TO iostall@localhost");
+	}
+}
+
 /* It answered before the incident; in it nothing is known, and that is said. */
 static void test_silent(void **state)
 {
@@ -171,6 +196,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_moments, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_an_answer_that_was_read_late, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_a_missing_grant, setup_alone, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_silent, setup_stops, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_the_verdict_of_a_silence, setup_stops, teardown_sql),
 	};

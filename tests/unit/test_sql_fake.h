@@ -26,7 +26,7 @@ static inline void fake_send(const void *frame, size_t size)
 		_exit(1);
 }
 
-static inline void fake_server_of(int32_t server_pid)
+static inline void fake_server_of(int32_t server_pid, const char *missing)
 {
 	struct sql_frame_server f = {
 		.frame = { SQL_FRAME_SERVER, sizeof(f), 0 },
@@ -37,12 +37,13 @@ static inline void fake_server_of(int32_t server_pid)
 		.account = "iostall@localhost",
 	};
 
+	snprintf(f.missing, sizeof(f.missing), "%s", missing);
 	fake_send(&f, sizeof(f));
 }
 
 static inline void fake_server(void)
 {
-	fake_server_of(getpid());
+	fake_server_of(getpid(), "");
 }
 
 static inline void fake_row(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns, bool idle)
@@ -138,7 +139,10 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 {
 	static const char garbage[100] = "garbage";
 
-	if (strcmp(mode, "good") == 0) {
+	if (strcmp(mode, "alone") == 0) {
+		fake_server_of(getpid(), "GRANT PROCESS ON *.* TO iostall@localhost");
+		fake_end(ask, "");
+	} else if (strcmp(mode, "good") == 0) {
 		fake_answer(ask);
 	} else if (strcmp(mode, "refused") == 0) {
 		fake_end(ask, "Access denied for user 'iostall'@'localhost'");
@@ -169,7 +173,7 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 			fake_session(ask, i, 0, i);
 		fake_end(ask, "");
 	} else if (strcmp(mode, "backend") == 0) {
-		fake_server_of(getppid());
+		fake_server_of(getppid(), "");
 		fake_session(ask, 17, getpid(), 3 * NSEC_PER_SEC);
 		fake_end(ask, "");
 	} else if (strcmp(mode, "grows") == 0) {
