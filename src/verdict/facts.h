@@ -13,7 +13,7 @@
 #include "config.h"
 #include "record/record.h"
 
-/* Locked memory, 27 KB in all: further threads are counted. */
+/* Locked memory, 29 KB in all: further threads are counted. */
 #define VERDICT_DEVICES_MAX 16
 #define VERDICT_THREADS_MAX 256
 /* Ten threads each of the busiest devices; without the others nothing is added up. */
