@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/doctor.h"
 #include "cli/exit.h"
 #include "control.h"
 #include "enrich/symbols.h"
@@ -20,9 +21,7 @@
 #include "loop.h"
 #include "probes/set.h"
 #include "snapshot/thread.h"
-#include "sql/sql.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -31,28 +30,10 @@
 #include "watch/rules.h"
 #include "watch/watch.h"
 
-/* The time limits of a helper's client library end before. */
-#define SQL_WAIT_NS (10 * NSEC_PER_SEC)
-#define SQL_TICK_NS (20 * NSEC_PER_MSEC)
-
-enum verdict {
-	WORKS,
-	DEGRADED, /* less than could be; the rest works */
-	FAILS,
-};
-
 static const char *const verdict_names[] = { "ok", "degraded", "fails" };
 
-struct doctor {
-	const struct options *o;
-	const struct config *config;
-	unsigned int counts[3];
-};
-
-/* One finding: what was looked at, whether it works, and what to know or do about it. */
-__attribute__((format(printf, 5, 6)))
-static void report(struct doctor *d, const char *area, const char *name, enum verdict verdict,
-	const char *format, ...)
+void doctor_report(struct doctor *d, const char *area, const char *name,
+	enum doctor_verdict verdict, const char *format, ...)
 {
 	char raw[512], buf[2048];
 	struct text out = TEXT_ON(buf);
@@ -70,11 +51,11 @@ static void report(struct doctor *d, const char *area, const char *name, enum ve
 		text_json_string(&out, "result", verdict_names[verdict]);
 		text_json_string(&out, "detail", raw);
 		text_json_close(&out, '}');
-		puts(out.buf);
+		fprintf(d->out, "%s\n", out.buf);
 		return;
 	}
 	text_add_printable(&out, raw, strlen(raw));
-	printf("%-9s %-9s %-14s %s\n", verdict_names[verdict], area, name, out.buf);
+	fprintf(d->out, "%-9s %-9s %-14s %s\n", verdict_names[verdict], area, name, out.buf);
 }
 
 static void check_host(struct doctor *d)
@@ -84,32 +65,32 @@ static void check_host(struct doctor *d)
 	struct rlimit limit;
 
 	uname(&names);
-	report(d, "host", "kernel", WORKS, "%s %s, iostall " IOSTALL_VERSION, names.release,
+	doctor_report(d, "host", "kernel", WORKS, "%s %s, iostall " IOSTALL_VERSION, names.release,
 		names.machine);
 	if (geteuid() == 0)
-		report(d, "host", "user", WORKS, "root");
+		doctor_report(d, "host", "user", WORKS, "root");
 	else
-		report(d, "host", "user", FAILS, "not root: BPF programs cannot be loaded");
+		doctor_report(d, "host", "user", FAILS, "not root: BPF programs cannot be loaded");
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
-		report(d, "host", "btf", WORKS, "/sys/kernel/btf/vmlinux");
+		doctor_report(d, "host", "btf", WORKS, "/sys/kernel/btf/vmlinux");
 	else
-		report(d, "host", "btf", FAILS,
+		doctor_report(d, "host", "btf", FAILS,
 			"no /sys/kernel/btf/vmlinux: a kernel with CONFIG_DEBUG_INFO_BTF is needed");
 	if (file_read_at(AT_FDCWD, "/sys/kernel/security/lockdown", lockdown, sizeof(lockdown)) < 0)
 		text_copy(lockdown, sizeof(lockdown), "[none]");
 	lockdown[strcspn(lockdown, "\n")] = '\0';
 	selected = strchr(lockdown, '[');
 	if (selected && strncmp(selected, "[confidentiality]", 17) == 0)
-		report(d, "host", "lockdown", FAILS,
+		doctor_report(d, "host", "lockdown", FAILS,
 			"confidentiality: the kernel lets no BPF program read its memory");
 	else
-		report(d, "host", "lockdown", WORKS, "%s", lockdown);
+		doctor_report(d, "host", "lockdown", WORKS, "%s", lockdown);
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && geteuid() != 0 &&
 		limit.rlim_cur < (16 << 20))
-		report(d, "host", "memlock", DEGRADED, "limit %llu bytes: memory cannot be locked",
+		doctor_report(d, "host", "memlock", DEGRADED, "limit %llu bytes: memory cannot be locked",
 			(unsigned long long)limit.rlim_cur);
 	else
-		report(d, "host", "memlock", WORKS, "memory can be locked");
+		doctor_report(d, "host", "memlock", WORKS, "memory can be locked");
 }
 
 static void check_rules(struct doctor *d)
@@ -119,17 +100,17 @@ static void check_rules(struct doctor *d)
 		char path[PATH_MAX];
 
 		if (!rule->enabled) {
-			report(d, "trigger", rules_name(i), WORKS, "disabled by rule.%s.enabled",
+			doctor_report(d, "trigger", rules_name(i), WORKS, "disabled by rule.%s.enabled",
 				rules_name(i));
 			continue;
 		}
 		snprintf(path, sizeof(path), "%s/%s", d->o->procfs,
 			rules_source(i));
 		if (rules_source(i)[0] && access(path, R_OK) < 0)
-			report(d, "trigger", rules_name(i), DEGRADED, "%s: %s", path,
+			doctor_report(d, "trigger", rules_name(i), DEGRADED, "%s: %s", path,
 				strerror(errno));
 		else
-			report(d, "trigger", rules_name(i), WORKS, "over %g %s in %llu samples",
+			doctor_report(d, "trigger", rules_name(i), WORKS, "over %g %s in %llu samples",
 				rule->set, rules_unit(i), (unsigned long long)rule->hold_samples);
 	}
 }
@@ -145,11 +126,11 @@ static void check_cgroups(struct doctor *d, const struct watch *watch)
 		if (!cgroup)
 			continue;
 		any = true;
-		report(d, "trigger", "cgroup", WORKS, "%s, holds %.1f %% of %.1f MiB", cgroup->path,
+		doctor_report(d, "trigger", "cgroup", WORKS, "%s, holds %.1f %% of %.1f MiB", cgroup->path,
 			cgroup->used_pct, (double)cgroup->limit_bytes / (1 << 20));
 	}
 	if (!any)
-		report(d, "trigger", "cgroup", WORKS,
+		doctor_report(d, "trigger", "cgroup", WORKS,
 			"no watched process has a memory limit; nothing to judge");
 }
 
@@ -165,17 +146,15 @@ static void check_processes(struct doctor *d)
 	options.filesystem = NULL; /* asked by check_filesystems() */
 	r = watch_new(&options, &watch);
 	if (r < 0) {
-		report(d, "trigger", "processes", FAILS, "%s: %s", d->o->procfs, strerror(-r));
+		doctor_report(d, "trigger", "processes", FAILS, "%s: %s", d->o->procfs, strerror(-r));
 		return;
 	}
 	watch_take_sample(watch, false);
 	processes = watch_processes(watch, &count);
 	if (count == 0)
-		report(d, "trigger", "processes", DEGRADED,
+		doctor_report(d, "trigger", "processes", DEGRADED,
 			"no process of watch.process runs now; it is looked for every 10 s");
-	for (unsigned int i = 0; i < count; i++)
-		report(d, "trigger", "processes", WORKS, "%s, pid %d", processes[i].comm,
-			processes[i].pid);
+	doctor_report_processes(d, processes, count);
 	check_cgroups(d, watch);
 	watch_free(watch);
 }
@@ -191,22 +170,22 @@ static void check_filesystems(struct doctor *d)
 		      : -ENOMEM;
 
 	if (r < 0) {
-		report(d, "trigger", "filesystem", DEGRADED,
+		doctor_report(d, "trigger", "filesystem", DEGRADED,
 			"%s/self/mountinfo: %s; space and inodes are not judged", d->o->procfs,
 			strerror(-r));
 		return;
 	}
 	if (table->count == 0)
-		report(d, "trigger", "filesystem", DEGRADED,
+		doctor_report(d, "trigger", "filesystem", DEGRADED,
 			"watch.filesystem names none that has a disk and can be written to");
 	for (uint32_t i = 0; i < table->count; i++) {
 		const struct watch_filesystem *fs = &table->list[i];
 
-		report(d, "trigger", "filesystem", WORKS, "%s, %.1f %% used, inodes %.1f %%",
+		doctor_report(d, "trigger", "filesystem", WORKS, "%s, %.1f %% used, inodes %.1f %%",
 			fs->mount, fs->used_pct, fs->inodes_pct);
 	}
 	if (table->left_out)
-		report(d, "trigger", "filesystem", DEGRADED, "%u more are beyond the table",
+		doctor_report(d, "trigger", "filesystem", DEGRADED, "%u more are beyond the table",
 			table->left_out);
 }
 
@@ -238,11 +217,11 @@ static void check_health(struct doctor *d)
 		r = check.result;
 	}
 	if (r == 0 && !health)
-		report(d, "trigger", "health", WORKS, "health.connect and health.command name none");
+		doctor_report(d, "trigger", "health check", WORKS, "health.connect and health.command name none");
 	else if (r == 0)
-		report(d, "trigger", "health", WORKS, "%s answers", health_target(health));
+		doctor_report(d, "trigger", "health check", WORKS, "%s answers", health_target(health));
 	else
-		report(d, "trigger", "health", DEGRADED, "%s: %s", health_target(health),
+		doctor_report(d, "trigger", "health check", DEGRADED, "%s: %s", health_target(health),
 			health_describe(r));
 	health_free(health);
 	loop_free(check.loop);
@@ -260,12 +239,12 @@ static void check_probe(struct doctor *d, const struct probe *probe, bool enable
 
 		snprintf(name, sizeof(name), "%s/%s", probe->ops->name, backend->name);
 		if (!probe->tried[i])
-			report(d, "probe", name, FAILS, "not tried: the shared maps cannot be made");
+			doctor_report(d, "probe", name, FAILS, "not tried: the shared maps cannot be made");
 		else if (probe->reasons[i][0])
-			report(d, "probe", name, chosen ? FAILS : DEGRADED, "%s; %s",
+			doctor_report(d, "probe", name, chosen ? FAILS : DEGRADED, "%s; %s",
 				probe->reasons[i], probe->hints[i]);
 		else
-			report(d, "probe", name, probe->partial[i][0] ? DEGRADED : WORKS,
+			doctor_report(d, "probe", name, probe->partial[i][0] ? DEGRADED : WORKS,
 				"loads and attaches%s%s%s",
 				!enabled ? "; disabled" : chosen ? "; in use" : "",
 				probe->partial[i][0] ? "; only in part: " : "", probe->partial[i]);
@@ -295,7 +274,7 @@ static bool check_probes(struct doctor *d)
 		return false;
 	r = probe_set_try_all(set, d->config, d->o->sysfs);
 	if (r < 0)
-		report(d, "probe", "maps", FAILS, "%s", strerror(-r));
+		doctor_report(d, "probe", "maps", FAILS, "%s", strerror(-r));
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		check_probe(d, &set->probes[i], set->enabled[i]);
 		usable = usable || (set->enabled[i] && backend_works(&set->probes[i],
@@ -315,24 +294,24 @@ static void check_snapshot(struct doctor *d)
 	int r = thread_read_syscall(procfs_fd, getpid(), &call);
 
 	if (r < 0)
-		report(d, "snapshot", "syscall", DEGRADED,
+		doctor_report(d, "snapshot", "syscall", DEGRADED,
 			"/proc/TID/syscall: %s; only threads in D are believed to be stuck",
 			strerror(-r));
 	else
-		report(d, "snapshot", "syscall", WORKS, "/proc/TID/syscall");
+		doctor_report(d, "snapshot", "syscall", WORKS, "/proc/TID/syscall");
 	thread_read_wait(procfs_fd, getpid(), wchan, stack);
 	if (stack[0])
-		report(d, "snapshot", "stack", WORKS, "/proc/TID/stack");
+		doctor_report(d, "snapshot", "stack", WORKS, "/proc/TID/stack");
 	else
-		report(d, "snapshot", "stack", DEGRADED,
+		doctor_report(d, "snapshot", "stack", DEGRADED,
 			"/proc/TID/stack cannot be read (CAP_SYS_ADMIN): no stacks of stuck threads");
 	snprintf(path, sizeof(path), "%s/kallsyms", d->o->procfs);
 	r = symbols_new(path, &symbols);
 	if (r < 0)
-		report(d, "snapshot", "kallsyms", DEGRADED, "%s: %s; stacks show addresses", path,
+		doctor_report(d, "snapshot", "kallsyms", DEGRADED, "%s: %s; stacks show addresses", path,
 			strerror(-r));
 	else
-		report(d, "snapshot", "kallsyms", WORKS, "symbols of the kernel are known");
+		doctor_report(d, "snapshot", "kallsyms", WORKS, "symbols of the kernel are known");
 	if (r == 0)
 		symbols_free(symbols);
 }
@@ -350,16 +329,16 @@ static bool check_directory(struct doctor *d, const char *name, const char *path
 	if (made)
 		rmdir(path);
 	if (error) {
-		report(d, "sink", name, FAILS, "%s: %s", path, strerror(error));
+		doctor_report(d, "sink", name, FAILS, "%s: %s", path, strerror(error));
 		return false;
 	}
 	if (made)
-		report(d, "sink", name, WORKS, "%s does not exist yet and can be made", path);
+		doctor_report(d, "sink", name, WORKS, "%s does not exist yet and can be made", path);
 	else if (want_tmpfs && fs.f_type != TMPFS_MAGIC)
-		report(d, "sink", name, DEGRADED,
+		doctor_report(d, "sink", name, DEGRADED,
 			"%s is not on tmpfs: a record made there may wait for the disk", path);
 	else
-		report(d, "sink", name, WORKS, "%s", path);
+		doctor_report(d, "sink", name, WORKS, "%s", path);
 	return true;
 }
 
@@ -368,116 +347,11 @@ static void check_socket(struct doctor *d, const char *name, bool enabled, const
 	struct stat st;
 
 	if (!enabled)
-		report(d, "sink", name, WORKS, "disabled by %s.enabled", name);
+		doctor_report(d, "sink", name, WORKS, "disabled by %s.enabled", name);
 	else if (stat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-		report(d, "sink", name, WORKS, "%s", path);
+		doctor_report(d, "sink", name, WORKS, "%s", path);
 	else
-		report(d, "sink", name, DEGRADED, "%s is no socket: nobody listens", path);
-}
-
-struct sql_check {
-	struct loop *loop;
-	struct sql *sql;
-	uint64_t until_ns;
-};
-
-/* Each target has answered, or its helper has said why it cannot. */
-static bool is_known(const struct sql *sql)
-{
-	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
-		struct sql_evidence e;
-
-		sql_get_evidence(sql, i, &e);
-		if (!e.current && !e.is_told)
-			return false;
-	}
-	return true;
-}
-
-static void on_sql_tick(void *userdata, uint64_t expirations)
-{
-	struct sql_check *check = userdata;
-
-	(void)expirations;
-	sql_tick(check->sql, false);
-	if (is_known(check->sql) || clock_mono_ns() > check->until_ns)
-		loop_stop(check->loop);
-}
-
-static void report_target(struct doctor *d, const struct sql *sql, unsigned int index)
-{
-	char buf[512];
-	struct text state = TEXT_ON(buf);
-	struct sql_evidence e;
-
-	text_reset(&state);
-	sql_get_evidence(sql, index, &e);
-	sql_describe_target(sql, index, &state);
-	if (!e.current)
-		report(d, "sql", e.target, DEGRADED, "%s%s%s", buf,
-			*e.missing ? "; right would be: " : "", e.missing);
-	else if (*e.grant)
-		report(d, "sql", e.target, DEGRADED,
-			"%s, but it does not see everything; right would be: %s", buf, e.grant);
-	else
-		report(d, "sql", e.target, e.has_tid ? WORKS : DEGRADED,
-			"%s, %u active and %u idle sessions seen, %s", buf, e.current->active,
-			e.current->idle,
-			e.has_tid ? "with their threads"
-				  : "but the server does not say which thread each runs on");
-}
-
-static void ask_databases(struct doctor *d, const struct watch *watch, struct sql_check *check)
-{
-	const struct sql_options options = {
-		.config = d->config,
-		.procfs = d->o->procfs,
-		.loop = check->loop,
-		.watch = watch,
-	};
-	struct loop_source *timer = NULL;
-	int r = sql_new(&options, &check->sql);
-
-	if (r == 0)
-		r = loop_add_timer(check->loop, on_sql_tick, check, &timer);
-	if (r < 0) {
-		report(d, "sql", "targets", DEGRADED, "%s", strerror(-r));
-		return;
-	}
-	check->until_ns = clock_mono_ns() + SQL_WAIT_NS;
-	loop_set_timer(timer, 1, SQL_TICK_NS);
-	loop_run(check->loop);
-	loop_remove(timer);
-	if (sql_targets_count(check->sql) == 0)
-		report(d, "sql", "targets", WORKS,
-			"none is configured, and none that runs is found by its usual socket");
-	for (unsigned int i = 0; i < sql_targets_count(check->sql); i++)
-		report_target(d, check->sql, i);
-}
-
-/* As the daemon does it: a helper process for each target, and one question. */
-static void check_sql(struct doctor *d)
-{
-	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
-	struct sql_check check = { .sql = NULL };
-	struct watch *watch = NULL;
-
-	if (!d->config->sql.enabled) {
-		report(d, "sql", "targets", WORKS, "disabled by sql.enabled");
-		return;
-	}
-	watch_options_from_config(d->config, &options);
-	/* What would be logged is reported. */
-	if (!d->o->verbose)
-		log_set_level(LOG_LEVEL_ERROR);
-	if (loop_new(&check.loop) == 0 && watch_new(&options, &watch) == 0)
-		ask_databases(d, watch, &check);
-	else
-		report(d, "sql", "targets", DEGRADED, "processes cannot be looked for");
-	log_set_level(d->o->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
-	sql_free(check.sql);
-	watch_free(watch);
-	loop_free(check.loop);
+		doctor_report(d, "sink", name, DEGRADED, "%s is no socket: nobody listens", path);
 }
 
 static void check_daemon(struct doctor *d)
@@ -486,16 +360,16 @@ static void check_daemon(struct doctor *d)
 	int r = control_ask(d->config->control.socket, "status", answer);
 
 	if (r == 0)
-		report(d, "daemon", "control", WORKS, "answers on %s", d->config->control.socket);
+		doctor_report(d, "daemon", "control", WORKS, "answers on %s", d->config->control.socket);
 	else
-		report(d, "daemon", "control", DEGRADED, "no daemon on %s: %s",
+		doctor_report(d, "daemon", "control", DEGRADED, "no daemon on %s: %s",
 			d->config->control.socket, strerror(-r));
 }
 
 static int run(const struct options *o)
 {
 	_cleanup_free_ struct config *config = command_load_config(o);
-	struct doctor d = { .o = o, .config = config };
+	struct doctor d = { .o = o, .config = config, .out = stdout };
 	bool can_arm, can_record;
 
 	if (!config)
@@ -512,7 +386,7 @@ static int run(const struct options *o)
 	check_directory(&d, "record", config->record.dir, false);
 	check_socket(&d, "journal", config->journal.enabled, config->journal.socket);
 	check_socket(&d, "syslog", config->syslog.enabled, config->syslog.socket);
-	check_sql(&d);
+	doctor_check_sql(&d);
 	check_daemon(&d);
 	if (!o->json)
 		printf("\n%u ok, %u degraded, %u fail: %s\n", d.counts[WORKS], d.counts[DEGRADED],
