@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sql/account.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -198,22 +199,36 @@ static void add_account(struct text *out, const char *account)
 	text_add(out, "'");
 }
 
-static void say_how_to_create(struct sql_link *link, struct text *missing)
+/* Which of the two a refused login is, the server does not tell a stranger. */
+static void say_how_to_log_in(struct sql_link *link, unsigned int code, struct text *missing)
 {
 	const struct sql_frame_setup *setup = link->setup;
+	const char *user = setup->user[0] ? setup->user : "iostall";
+	bool by_password = setup->password_file[0] || setup->option_file[0];
 	bool mysql = setup->type == SQL_TYPE_MYSQL;
-	const char *host = setup->host[0] ? "%" : "localhost";
+	const char *how = " IDENTIFIED BY 'PASSWORD'";
 	char account[2 * SQL_NAME_SIZE];
 
-	snprintf(account, sizeof(account), "%s@%s", setup->user[0] ? setup->user : "iostall", host);
+	snprintf(account, sizeof(account), "%s@%s", user, setup->host[0] ? "%" : "localhost");
+	if (!by_password && !setup->host[0])
+		how = mysql ? " IDENTIFIED WITH auth_socket" : " IDENTIFIED VIA unix_socket";
+	if (code != ER_HOST_NOT_PRIVILEGED && by_password) {
+		text_add(missing, "ALTER USER ");
+		add_account(missing, account);
+		text_addf(missing, "%s; or, if there is no such account, ", how);
+	} else if (code != ER_HOST_NOT_PRIVILEGED && !setup->host[0] && !sql_is_own_user(user)) {
+		/* No account made for the socket would let us in. */
+		sql_say_run_as(setup, user, missing);
+		text_addf(missing, "; or, if the account has a password, sql.%s.password_file",
+			setup->name);
+		return;
+	} else if (code != ER_HOST_NOT_PRIVILEGED) {
+		text_addf(missing, "sql.%s.password_file, if the account has a password; or, if there is "
+				   "no such account, ", setup->name);
+	}
 	text_add(missing, "CREATE USER ");
 	add_account(missing, account);
-	if (setup->password_file[0] || setup->option_file[0] || setup->host[0])
-		text_add(missing, " IDENTIFIED BY 'PASSWORD'");
-	else
-		text_add(missing,
-			mysql ? " IDENTIFIED WITH auth_socket" : " IDENTIFIED VIA unix_socket");
-	text_add(missing, "; GRANT PROCESS ON *.* TO ");
+	text_addf(missing, "%s; GRANT PROCESS ON *.* TO ", how);
 	add_account(missing, account);
 }
 
@@ -228,7 +243,7 @@ static int fail_connect(
 	disconnect(link);
 	if (code == ER_ACCESS_DENIED_ERROR || code == ER_ACCESS_DENIED_NO_PASSWORD_ERROR ||
 		code == ER_HOST_NOT_PRIVILEGED) {
-		say_how_to_create(link, missing);
+		say_how_to_log_in(link, code, missing);
 		return -EACCES;
 	}
 	/* It took the connection and said nothing, or it has closed it. */

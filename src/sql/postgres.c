@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sql/account.h"
 #include "sql/driver.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -263,28 +264,60 @@ static void add_name(struct text *out, const char *name)
 		text_add(out, "\"");
 }
 
+static void say_how_to_create(struct sql_link *link, bool by_password, struct text *missing)
+{
+	text_add(missing, "CREATE ROLE ");
+	add_name(missing, role(link));
+	text_add(missing, by_password ? " LOGIN PASSWORD 'PASSWORD'" : " LOGIN");
+	text_add(missing, "; GRANT pg_monitor TO ");
+	add_name(missing, role(link));
+}
+
+/* Of peer the server compares the names alone; of a password it tells no stranger whether there is the role. */
+static void say_how_to_log_in(
+	struct sql_link *link, const char *message, bool needs_password, struct text *missing)
+{
+	const struct sql_frame_setup *setup = link->setup;
+
+	if (needs_password) {
+		text_addf(missing, "sql.%s.password_file; and, if there is no such role, ", setup->name);
+		say_how_to_create(link, true, missing);
+	} else if (strstr(message, "password authentication failed")) {
+		text_add(missing, "ALTER ROLE ");
+		add_name(missing, role(link));
+		text_add(missing, " PASSWORD 'PASSWORD'; or, if there is no such role, ");
+		say_how_to_create(link, true, missing);
+	} else if (strstr(message, "does not exist")) {
+		say_how_to_create(link, setup->password_file[0], missing);
+	} else if (strstr(message, "Peer authentication failed") && !sql_is_own_user(role(link))) {
+		sql_say_run_as(setup, role(link), missing);
+		text_add(missing, "; or a line for ");
+		add_name(missing, role(link));
+		text_addf(missing, " without peer in pg_hba.conf, and sql.%s.password_file", setup->name);
+	} else {
+		text_add(missing, "a line for ");
+		add_name(missing, role(link));
+		text_add(missing, " in pg_hba.conf that lets it in");
+	}
+}
+
 /* A refused login has no code in libpq; what it cannot be is left out by what it says. */
 static int fail_connect(struct sql_link *link, struct text *error, struct text *missing)
 {
 	const char *message = link->lib.PQerrorMessage(link->pg);
-	bool refused = link->lib.PQconnectionNeedsPassword(link->pg) ||
-		       strstr(message, "authentication failed") ||
+	bool needs_password = link->lib.PQconnectionNeedsPassword(link->pg);
+	bool refused = needs_password || strstr(message, "authentication failed") ||
 		       strstr(message, "no pg_hba.conf entry");
 	bool unknown = strstr(message, "does not exist") && strstr(message, "role");
 	bool silent = strstr(message, "timeout expired");
 
 	add_message(error, message);
+	if (!silent && (refused || unknown))
+		say_how_to_log_in(link, message, needs_password, missing);
 	disconnect(link);
 	if (silent)
 		return -ETIMEDOUT;
-	if (!refused && !unknown)
-		return -ECONNREFUSED;
-	text_add(missing, "CREATE ROLE ");
-	add_name(missing, role(link));
-	text_add(missing, link->setup->password_file[0] ? " LOGIN PASSWORD 'PASSWORD'" : " LOGIN");
-	text_add(missing, "; GRANT pg_monitor TO ");
-	add_name(missing, role(link));
-	return -EACCES;
+	return refused || unknown ? -EACCES : -ECONNREFUSED;
 }
 
 static int set_session(struct sql_link *link, struct text *error)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sql/account.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+bool sql_is_own_user(const char *account)
+{
+	const struct passwd *user = getpwuid(geteuid());
+
+	return user && strcmp(user->pw_name, account) == 0;
+}
+
+void sql_say_run_as(const struct sql_frame_setup *setup, const char *account, struct text *missing)
+{
+	const struct passwd *user = getpwuid(geteuid());
+
+	text_addf(missing, "sql.%s.run_as = %s, a user of this system (now: ", setup->name, account);
+	if (user)
+		text_addf(missing, "%s)", user->pw_name);
+	else
+		text_addf(missing, "%u)", geteuid());
+}
