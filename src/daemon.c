@@ -63,6 +63,7 @@ struct daemon {
 	uint64_t stalls; /* over all incidents, for the summary of `watch` */
 	uint64_t stuck;
 	bool stopping;
+	bool records_stay; /* in the spool: record.dir cannot be used */
 	int exit_code;
 };
 
@@ -510,24 +511,28 @@ static void watch_terminal(struct daemon *d)
 		log_warning("the end of standard output will not be noticed");
 }
 
-/* Said at the start already: later there is a freeze to look at. */
-static void check_record_dir(const struct daemon *d)
+/* Said at the start already: later there is a freeze to look at, and what is asked here may hang. */
+static void check_record_dir(struct daemon *d)
 {
 	const char *dir = d->config->record.dir;
 
-	if ((mkdir(dir, 0750) < 0 && errno != EEXIST) || access(dir, W_OK | X_OK) < 0)
+	d->records_stay = (mkdir(dir, 0750) < 0 && errno != EEXIST) || access(dir, W_OK | X_OK) < 0;
+	if (d->records_stay)
 		log_warning("record.dir: %s cannot be used: %s; records stay in %s", dir,
 			strerror(errno), d->config->record.spool_dir);
 }
 
 static void print_summary(const struct daemon *d)
 {
-	if (d->o->json)
-		return;
-	printf("%llu incidents, %llu stalls, %llu operations stuck; records in %s\n",
-		(unsigned long long)session_incidents_count(d->session),
-		(unsigned long long)d->stalls, (unsigned long long)d->stuck, d->config->record.dir);
-	fflush(stdout);
+	char buf[256];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	text_add_count(&t, session_incidents_count(d->session), "incident, ", "incidents, ");
+	text_add_count(&t, d->stalls, "stall, ", "stalls, ");
+	text_add_count(&t, d->stuck, "operation stuck", "operations stuck");
+	printf("%s; records in %s\n", buf,
+		d->records_stay ? d->config->record.spool_dir : d->config->record.dir);
 }
 
 static void run(struct daemon *d)
@@ -556,8 +561,10 @@ static void run(struct daemon *d)
 	if (!sinks_flush(d->sinks, FLUSH_TIMEOUT_NS))
 		log_warning("not everything could be written; it stays in %s for the next start",
 			d->config->record.spool_dir);
-	if (d->o->foreground)
+	if (d->o->foreground && !d->o->json)
 		print_summary(d);
+	if (d->o->foreground && d->records_stay && d->exit_code == EXIT_CODE_OK)
+		d->exit_code = EXIT_CODE_SPOOL;
 }
 
 int daemon_run(struct config *config, const struct daemon_options *options)

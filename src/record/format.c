@@ -415,8 +415,10 @@ static void format_close(const struct record *r, struct text *t)
 	text_add(t, "\n  closed    after ");
 	record_add_duration(t, c->duration_ns);
 	format_add_known(t, ": ", c->reason);
-	text_addf(t, "\n  seen      %" PRIu64 " stalls, %" PRIu64 " stuck operations in %" PRIu64
-		" lines", c->stalls, c->stuck_threads, c->stuck_lines);
+	text_add(t, "\n  seen      ");
+	text_add_count(t, c->stalls, "stall, ", "stalls, ");
+	text_add_count(t, c->stuck_threads, "stuck operation in ", "stuck operations in ");
+	text_add_count(t, c->stuck_lines, "line", "lines");
 	if (c->longest_ns) {
 		text_add(t, ", longest ");
 		record_add_duration(t, c->longest_ns);

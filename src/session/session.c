@@ -203,7 +203,7 @@ static void finish_drain(struct session *s, uint64_t detach_ns)
 	session_take_kernel_lines(s, true);
 	session_write_verdict(s);
 	close = session_write_close(s, detach_ns);
-	log_info("incident %s closed (%s): %llu stalls, %llu operations stuck", s->incident.id,
+	log_info("incident %s closed (%s): stalls %llu, operations stuck %llu", s->incident.id,
 		close->reason, (unsigned long long)close->stalls,
 		(unsigned long long)close->stuck_threads);
 	begin_cooldown(s, clock_mono_ns() + s->o.config->incident.cooldown_ns);

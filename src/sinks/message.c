@@ -67,14 +67,17 @@ static void add_close(const struct message *m, const struct record_close *c, str
 		record_add_printable(t, m->verdict);
 		text_add(t, "; ");
 	}
-	text_addf(t, "%" PRIu64 " stalls, %" PRIu64 " operations stuck", c->stalls,
-		c->stuck_threads);
+	text_add_count(t, c->stalls, "stall", "stalls");
+	text_add(t, ", ");
+	text_add_count(t, c->stuck_threads, "operation stuck", "operations stuck");
 	if (c->longest_ns) {
 		text_add(t, ", longest ");
 		record_add_duration(t, c->longest_ns);
 	}
-	if (lost)
-		text_addf(t, ", %" PRIu64 " things lost", lost);
+	if (lost) {
+		text_add(t, ", ");
+		text_add_count(t, lost, "thing lost", "things lost");
+	}
 	text_add(t, "; opened by ");
 }
 

@@ -54,6 +54,11 @@ void text_addf(struct text *t, const char *format, ...)
 	va_end(ap);
 }
 
+void text_add_count(struct text *t, uint64_t count, const char *one, const char *many)
+{
+	text_addf(t, "%" PRIu64 " %s", count, count == 1 ? one : many);
+}
+
 void text_copy(char *dst, size_t size, const char *s)
 {
 	size_t len = strnlen(s, size - 1);

@@ -25,6 +25,8 @@ void text_reset(struct text *t);
 void text_add(struct text *t, const char *s);
 void text_add_bytes(struct text *t, const char *s, size_t len);
 void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "1 stall", "2 stalls" */
+void text_add_count(struct text *t, uint64_t count, const char *one, const char *many);
 void text_vaddf(struct text *t, const char *format, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 

@@ -56,7 +56,7 @@ static void add_device_part(const struct verdict_finding *v, struct record_verdi
 	if (!d->has_totals)
 		return;
 	text_add(&t, ", ");
-	verdict_add_count(&t, d->requests, "request", "requests");
+	text_add_count(&t, d->requests, "request", "requests");
 	text_add(&t, ", queue up to ");
 	record_add_duration(&t, d->queue_time.max_ns);
 	text_add(&t, ", device up to ");
@@ -121,7 +121,7 @@ static void add_victims_part(const struct verdict_finding *v, struct record_verd
 	if (v->victims == 0)
 		return;
 	part = add_part(r, "victims", VERDICT_MEASURED, &t);
-	verdict_add_count(&t, v->victims, "thread", "threads");
+	text_add_count(&t, v->victims, "thread", "threads");
 	text_add(&t, v->f->threads_left_out ? " or more" : "");
 	text_add(&t, ", the longest ");
 	record_add_duration(&t, v->victims_longest_ns);
@@ -167,7 +167,7 @@ static void add_kernel_part(const struct verdict_facts *f, struct record_verdict
 	if (f->kernel_lines == 0)
 		return;
 	add_part(r, "kernel", VERDICT_MEASURED, &t);
-	verdict_add_count(&t, f->kernel_lines, "line", "lines");
+	text_add_count(&t, f->kernel_lines, "line", "lines");
 	text_add(&t, " about storage in the kernel's log, the first: ");
 	text_add(&t, f->kernel_text);
 }

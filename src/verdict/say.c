@@ -58,11 +58,6 @@ void verdict_add_figures(struct text *t, const struct verdict_device *d)
 		text_addf(t, queue >= 9.95 ? ", queue %.0f" : ", queue %.1f", queue);
 }
 
-void verdict_add_count(struct text *t, uint64_t count, const char *one, const char *many)
-{
-	text_addf(t, "%" PRIu64 " %s", count, count == 1 ? one : many);
-}
-
 /* "mariadbd tid 2211", "postgres pid 4711" */
 void verdict_add_who(struct text *t, const struct verdict_who *who)
 {
@@ -92,7 +87,7 @@ void verdict_say_hung(const struct verdict_finding *v, struct text *t)
 	text_add(t, "device ");
 	verdict_add_device(t, d);
 	text_add(t, " hung (");
-	verdict_add_count(t, d->silent_in_flight, "request", "requests");
+	text_add_count(t, d->silent_in_flight, "request", "requests");
 	text_add(t, " in flight, none finished for ");
 	record_add_duration(t, d->silent_ns);
 	text_add(t, ")");
@@ -276,7 +271,7 @@ void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
 	if (!v->culprit_is_most && others > 1) {
 		text_add(t, " together with ");
 		/* A record has the first ten. */
-		verdict_add_count(t, others - 1, "other", others >= 10 ? "others or more" : "others");
+		text_add_count(t, others - 1, "other", others >= 10 ? "others or more" : "others");
 	}
 	if (*v->file) {
 		text_add(t, ", ");
@@ -339,9 +334,9 @@ static void add_victims(const struct verdict_finding *v, struct text *t)
 		return;
 	text_add(t, "; ");
 	if (v->culprit_is_most)
-		verdict_add_count(t, v->victims, "other thread waited", "other threads waited");
+		text_add_count(t, v->victims, "other thread waited", "other threads waited");
 	else
-		verdict_add_count(t, v->victims, "thread waited", "threads waited");
+		text_add_count(t, v->victims, "thread waited", "threads waited");
 	text_add(t, " up to ");
 	record_add_duration(t, v->victims_longest_ns);
 }
@@ -365,7 +360,7 @@ static void add_statements(const struct verdict_finding *v, const struct verdict
 	if (others == 0)
 		return;
 	text_add(t, "; ");
-	verdict_add_count(t, others, statement ? "other statement" : "statement",
+	text_add_count(t, others, statement ? "other statement" : "statement",
 		statement ? "other statements" : "statements");
 	text_add(t, " under way for up to ");
 	record_add_duration(t, longest_ns);

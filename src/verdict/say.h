@@ -10,7 +10,6 @@
 #include "verdict/rules.h"
 
 void verdict_add_pct(struct text *t, double pct);
-void verdict_add_count(struct text *t, uint64_t count, const char *one, const char *many);
 void verdict_add_who(struct text *t, const struct verdict_who *who);
 
 void verdict_add_device(struct text *t, const struct verdict_device *d);

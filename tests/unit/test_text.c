@@ -285,6 +285,19 @@ static void test_json_overflow(void **state)
 	}
 }
 
+static void test_count(void **state)
+{
+	char buf[32];
+	struct text t = TEXT_ON(buf);
+
+	(void)state;
+	text_reset(&t);
+	text_add_count(&t, 0, "stall, ", "stalls, ");
+	text_add_count(&t, 1, "stall, ", "stalls, ");
+	text_add_count(&t, 2, "stall", "stalls");
+	assert_string_equal(buf, "0 stalls, 1 stall, 2 stalls");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +308,7 @@ int main(void)
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_overflow),
+		cmocka_unit_test(test_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
