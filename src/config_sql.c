@@ -61,7 +61,7 @@ int config_check_sql(const struct config *c, struct config_sql_conflict *ret_con
 		if (t->socket[0] && t->host[0]) {
 			*ret_conflict = (struct config_sql_conflict){
 				i, "host", "socket",
-				"cannot stand together; right would be one of the two"
+				"is set, too; right would be one of the two"
 			};
 			return -EINVAL;
 		}

@@ -366,6 +366,8 @@ static int parse_path_value(
 {
 	size_t len = strlen(value);
 
+	if (value[0] == '"' || value[0] == '\'')
+		return fail_kind(s, ret_reason, "in quotes, which are part of the value");
 	/* Where none is the default, none can be said. */
 	if (value[0] != '/' && (len > 0 || *s->standard))
 		return fail_kind(s, ret_reason, "not an absolute path");

@@ -17,8 +17,8 @@
 struct config *command_load_config(const struct options *o);
 
 /*
- * The same for commands that only ask or read, which are needed most when something is wrong: with a file
- * that has an error they go on with the defaults. NULL only for an error in --set.
+ * The same for commands that ask the daemon or show a file, which are needed most when something is wrong:
+ * with a file that has an error they go on with the defaults. NULL only for an error in --set.
  */
 struct config *command_load_config_to_ask(const struct options *o);
 

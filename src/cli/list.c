@@ -202,7 +202,7 @@ int list_records(FILE *out, const struct config *c, bool json)
 
 static int run(const struct options *o)
 {
-	_cleanup_free_ struct config *config = command_load_config_to_ask(o);
+	_cleanup_free_ struct config *config = command_load_config(o);
 
 	return config ? list_records(stdout, config, o->json) : EXIT_CODE_CONFIG;
 }

@@ -77,6 +77,10 @@ static int open_named(struct show *show, const struct config *c, const char *nam
 	/* An incident's file name is not an id, so it is looked for where the caller stands. */
 	if (r < 0 && access(name, F_OK) == 0)
 		return open_file(show, name);
+	if (r < 0 && strcmp(name, "last") == 0) {
+		log_error("no incidents in %s and %s", c->record.spool_dir, c->record.dir);
+		return -1;
+	}
 	if (r < 0) {
 		log_error("no incident %s in %s and %s", name, c->record.spool_dir, c->record.dir);
 		return -1;
@@ -183,8 +187,14 @@ int show_record(FILE *out, const struct config *c, const char *name, bool json)
 
 static int run(const struct options *o)
 {
-	_cleanup_free_ struct config *config = command_load_config_to_ask(o);
+	_cleanup_free_ struct config *config = NULL;
 
+	if (!*o->args[0]) {
+		log_error("show: an empty name; right would be an ID, a FILE or last");
+		return EXIT_CODE_USAGE;
+	}
+	/* A path needs none; anywhere else than where the file says there may be other incidents. */
+	config = strchr(o->args[0], '/') ? command_load_config_to_ask(o) : command_load_config(o);
 	return config ? show_record(stdout, config, o->args[0], o->json) : EXIT_CODE_CONFIG;
 }
 

@@ -211,8 +211,10 @@ static const struct error_case text_errors[] = {
 	  "x.conf:2: sql.main.type: \"oracle\" is not one of mariadb, mysql, postgresql; "
 	  "right would be e.g. mariadb" },
 	{ "[sql.a]\nhost = h\n[sql.b]\nsocket = /run/x\n[watch]\n[sql.b]\nhost = h",
-	  "x.conf:7: sql.b.host: sql.b.socket cannot stand together; right would be one of the "
-	  "two" },
+	  "x.conf:7: sql.b.host: sql.b.socket is set, too; right would be one of the two" },
+	{ "[sql.main]\nsocket = \"/run/x\"",
+	  "x.conf:2: sql.main.socket: \"\"/run/x\"\" is in quotes, which are part of the value; right "
+	  "would be e.g. /run/mysqld/mysqld.sock" },
 	{ "[sql.main]\nport = 3306",
 	  "x.conf:2: sql.main.port: sql.main.host is missing: a socket has no port; right would "
 	  "be both or neither" },

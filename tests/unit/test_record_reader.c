@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/list.h"
 #include "cli/show.h"
@@ -421,6 +422,22 @@ static void test_a_full_output_is_a_failure(void **state)
 
 #define WITH_DIRS(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
+/* With the defaults it might say that there are no incidents. */
+static void test_without_the_configuration(void **state)
+{
+	char path[] = "/nonexistent/x.jsonl", last[] = "last", none[] = "";
+	char *args[] = { last };
+	const struct options o = { .source.file = "/nonexistent/x.conf", .args = args, .args_count = 1 };
+
+	(void)state;
+	assert_int_equal(command_list.run(&o), EXIT_CODE_CONFIG);
+	assert_int_equal(command_show.run(&o), EXIT_CODE_CONFIG);
+	args[0] = path;
+	assert_int_equal(command_show.run(&o), EXIT_CODE_RECORD);
+	args[0] = none;
+	assert_int_equal(command_show.run(&o), EXIT_CODE_USAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +446,7 @@ int main(void)
 		cmocka_unit_test(test_padding_is_nothing),
 		cmocka_unit_test(test_garbage_is_counted_and_passed_over),
 		cmocka_unit_test(test_lines_of_a_later_version_are_passed_over),
+		cmocka_unit_test(test_without_the_configuration),
 		cmocka_unit_test(test_without_an_open_line_it_is_no_record),
 		WITH_DIRS(test_cut_at_any_byte),
 		WITH_DIRS(test_a_line_without_end_is_one_piece_of_garbage),
