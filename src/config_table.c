@@ -312,7 +312,8 @@ const struct config_setting config_settings[] = {
 	{ CONFIG_SQL_ANY, "option_file", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(option_file),
 	  .standard = "", .example = "/etc/iostall/main.cnf",
 	  .help = "File with settings of the client library: sections [client] and [iostall] of a "
-		  "my.cnf, [iostall] of a service file of libpq. Read as run_as." },
+		  "my.cnf, [iostall] of a service file of libpq. Read as run_as. A user in it counts "
+		  "where user is the default; with neither it is that of run_as." },
 	{ CONFIG_SQL_ANY, "run_as", CONFIG_TYPE_TEXT, SQL_TEXT_FIELD(run_as),
 	  .check_item = check_user, .standard = "iostall", .example = "iostall",
 	  .help = "User of the system that the helper process becomes." },

@@ -5,6 +5,25 @@
 #include <string.h>
 #include <unistd.h>
 
+#define STANDARD_USER "iostall"
+
+const char *sql_login_user(const struct sql_frame_setup *setup)
+{
+	bool standard = !setup->user[0] || strcmp(setup->user, STANDARD_USER) == 0;
+
+	if (standard && setup->option_file[0])
+		return NULL;
+	return standard ? STANDARD_USER : setup->user;
+}
+
+bool sql_say_option_file(const struct sql_frame_setup *setup, struct text *missing)
+{
+	if (sql_login_user(setup))
+		return false;
+	text_addf(missing, "in %s a user and a password that the server knows", setup->option_file);
+	return true;
+}
+
 bool sql_is_own_user(const char *account)
 {
 	const struct passwd *user = getpwuid(geteuid());

@@ -203,12 +203,14 @@ static void add_account(struct text *out, const char *account)
 static void say_how_to_log_in(struct sql_link *link, unsigned int code, struct text *missing)
 {
 	const struct sql_frame_setup *setup = link->setup;
-	const char *user = setup->user[0] ? setup->user : "iostall";
+	const char *user = sql_login_user(setup);
 	bool by_password = setup->password_file[0] || setup->option_file[0];
 	bool mysql = setup->type == SQL_TYPE_MYSQL;
 	const char *how = " IDENTIFIED BY 'PASSWORD'";
 	char account[2 * SQL_NAME_SIZE];
 
+	if (sql_say_option_file(setup, missing))
+		return;
 	snprintf(account, sizeof(account), "%s@%s", user, setup->host[0] ? "%" : "localhost");
 	if (!by_password && !setup->host[0])
 		how = mysql ? " IDENTIFIED WITH auth_socket" : " IDENTIFIED VIA unix_socket";
@@ -381,7 +383,7 @@ static int connect_server(struct sql_link *link, const char *password,
 	}
 	set_options(link);
 	if (!link->lib.mysql_real_connect(link->mysql, setup->host[0] ? setup->host : NULL,
-		    setup->user[0] ? setup->user : NULL, password, NULL, setup->port, socket_path,
+		    sql_login_user(setup), password, NULL, setup->port, socket_path,
 		    0))
 		return fail_connect(link, begin_ns, error, missing);
 	set_session(link);

@@ -227,7 +227,7 @@ static PGconn *open_session(struct sql_link *link, const char *password)
 	/* An empty value is as none. */
 	ADD("host", host);
 	ADD("port", port);
-	ADD("user", setup->user);
+	ADD("user", sql_login_user(setup));
 	ADD("dbname", setup->database[0] || setup->option_file[0] ? setup->database : "postgres");
 	ADD("password", password);
 	ADD("service", setup->option_file[0] ? "iostall" : "");
@@ -246,7 +246,7 @@ static PGconn *open_session(struct sql_link *link, const char *password)
 
 static const char *role(const struct sql_link *link)
 {
-	return link->setup->user[0] ? link->setup->user : "iostall";
+	return sql_login_user(link->setup);
 }
 
 /* As SQL writes a name. */
@@ -279,6 +279,8 @@ static void say_how_to_log_in(
 {
 	const struct sql_frame_setup *setup = link->setup;
 
+	if (sql_say_option_file(setup, missing))
+		return;
 	if (needs_password) {
 		text_addf(missing, "sql.%s.password_file; and, if there is no such role, ", setup->name);
 		say_how_to_create(link, true, missing);

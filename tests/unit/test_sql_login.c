@@ -26,6 +26,7 @@ static char session;
 static unsigned int code;
 static const char *message;
 static int needs_password;
+static char login_user[64]; /* "": the library chose */
 
 static MYSQL *my_init(MYSQL *mysql)
 {
@@ -45,7 +46,7 @@ static MYSQL *my_connect(MYSQL *mysql, const char *host, const char *user, const
 {
 	(void)mysql;
 	(void)host;
-	(void)user;
+	snprintf(login_user, sizeof(login_user), "%s", user ? user : "");
 	(void)password;
 	(void)db;
 	(void)port;
@@ -73,8 +74,9 @@ static void my_close(MYSQL *mysql)
 
 static PGconn *pg_connect(const char *const *keys, const char *const *values, int expand)
 {
-	(void)keys;
-	(void)values;
+	for (; *keys; keys++, values++)
+		if (strcmp(*keys, "user") == 0)
+			snprintf(login_user, sizeof(login_user), "%s", *values ? *values : "");
 	(void)expand;
 	return (PGconn *)(void *)&session;
 }
@@ -260,6 +262,30 @@ static void test_postgres_unknown(void **state)
 		"a line for a in pg_hba.conf that lets it in");
 }
 
+/* A user that is only the default does not hide that of the file. */
+static void test_option_file(void **state)
+{
+	static const struct sql_driver *const drivers[] = { &sql_driver_mariadb,
+		&sql_driver_postgresql };
+
+	(void)state;
+	code = ER_ACCESS_DENIED_ERROR;
+	message = "FATAL:  password authentication failed for user \"a\"\n";
+	for (size_t i = 0; i < 2; i++) {
+		struct sql_frame_setup setup = setup_as("iostall");
+
+		advise(drivers[i], &setup);
+		assert_string_equal(login_user, "iostall");
+		snprintf(setup.option_file, sizeof(setup.option_file), "/etc/a.cnf");
+		assert_string_equal(advise(drivers[i], &setup),
+			"in /etc/a.cnf a user and a password that the server knows");
+		assert_string_equal(login_user, "");
+		snprintf(setup.user, sizeof(setup.user), "b");
+		advise(drivers[i], &setup);
+		assert_string_equal(login_user, "b");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_postgres_peer),
 		cmocka_unit_test(test_postgres_password),
 		cmocka_unit_test(test_postgres_unknown),
+		cmocka_unit_test(test_option_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
