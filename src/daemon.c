@@ -288,14 +288,19 @@ static void answer_status(struct daemon *d, struct text *answer)
 static void answer_trigger(struct daemon *d, const char *argument, uid_t uid, struct text *answer)
 {
 	uint64_t hold_ns = MANUAL_HOLD_NS;
+	char buf[96];
+	struct text limit = TEXT_ON(buf);
 
+	text_reset(&limit);
+	text_add(&limit, "longer than incident.max_time; right would be at most ");
+	record_add_duration(&limit, d->config->incident.max_time_ns);
 	text_json_open(answer, NULL, '{');
 	if (uid != 0)
 		text_json_string(answer, "error", "only root may trigger");
 	else if (*argument && parse_unsigned(argument, &hold_ns) < 0)
 		text_json_string(answer, "error", "the time is not a number of nanoseconds");
 	else if (hold_ns > d->config->incident.max_time_ns)
-		text_json_string(answer, "error", "longer than incident.max_time allows");
+		text_json_string(answer, "error", limit.buf);
 	else if (!trigger_manually(d, hold_ns ? hold_ns : MANUAL_HOLD_NS))
 		text_json_string(answer, "error", "the last incident is just being closed, try again");
 	else
@@ -455,19 +460,6 @@ static void lock_memory(void)
 			strerror(errno));
 }
 
-/* poll() says of a file that it takes everything, and then write() waits for its disk. */
-static void decouple_log(struct daemon *d)
-{
-	struct stat st;
-	int fd;
-
-	if (fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode) ||
-		pump_new(STDERR_FILENO, &fd, &d->log_pump) < 0)
-		return;
-	dup2(fd, STDERR_FILENO);
-	close(fd);
-}
-
 static int start(struct daemon *d)
 {
 	int code = EXIT_CODE_OK;
@@ -477,7 +469,7 @@ static int start(struct daemon *d)
 		return EXIT_CODE_FAILURE;
 	/* Signals first: threads made later inherit the mask. */
 	code = start_loop(d);
-	decouple_log(d);
+	pump_decouple(STDERR_FILENO, &d->log_pump);
 	if (code == EXIT_CODE_OK && !d->o->foreground)
 		code = start_control(d);
 	if (code == EXIT_CODE_OK)

@@ -93,25 +93,43 @@ static void check_host(struct doctor *d)
 		doctor_report(d, "host", "memlock", WORKS, "memory can be locked");
 }
 
+static void check_rule(struct doctor *d, enum config_rule_name i)
+{
+	const struct config_rule *rule = &d->config->rules[i];
+	const char *name = rules_name(i);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", d->o->procfs, rules_source(i));
+	if (!rule->enabled)
+		doctor_report(d, "trigger", name, WORKS, "disabled by rule.%s.enabled", name);
+	else if (rules_source(i)[0] && access(path, R_OK) < 0)
+		doctor_report(d, "trigger", name, DEGRADED, "%s: %s", path, strerror(errno));
+	else
+		doctor_report(d, "trigger", name, WORKS, "over %g %s in %llu samples", rule->set,
+			rules_unit(i), (unsigned long long)rule->hold_samples);
+}
+
+static bool is_about_sql(enum config_rule_name rule)
+{
+	return strncmp(rules_name(rule), "sql_", 4) == 0;
+}
+
 static void check_rules(struct doctor *d)
 {
-	for (enum config_rule_name i = 0; i < CONFIG_RULE_COUNT; i++) {
-		const struct config_rule *rule = &d->config->rules[i];
-		char path[PATH_MAX];
+	for (enum config_rule_name i = 0; i < CONFIG_RULE_COUNT; i++)
+		if (!is_about_sql(i))
+			check_rule(d, i);
+}
 
-		if (!rule->enabled) {
-			doctor_report(d, "trigger", rules_name(i), WORKS, "disabled by rule.%s.enabled",
-				rules_name(i));
-			continue;
-		}
-		snprintf(path, sizeof(path), "%s/%s", d->o->procfs,
-			rules_source(i));
-		if (rules_source(i)[0] && access(path, R_OK) < 0)
-			doctor_report(d, "trigger", rules_name(i), DEGRADED, "%s: %s", path,
-				strerror(errno));
-		else
-			doctor_report(d, "trigger", rules_name(i), WORKS, "over %g %s in %llu samples",
-				rule->set, rules_unit(i), (unsigned long long)rule->hold_samples);
+/* Those that judge what a database answers. */
+static void check_sql_rules(struct doctor *d, bool any_target)
+{
+	for (enum config_rule_name i = 0; i < CONFIG_RULE_COUNT; i++) {
+		if (is_about_sql(i) && any_target)
+			check_rule(d, i);
+		else if (is_about_sql(i))
+			doctor_report(d, "trigger", rules_name(i), WORKS,
+				"no database is asked; nothing to judge");
 	}
 }
 
@@ -386,7 +404,7 @@ static int run(const struct options *o)
 	check_directory(&d, "record", config->record.dir, false);
 	check_socket(&d, "journal", config->journal.enabled, config->journal.socket);
 	check_socket(&d, "syslog", config->syslog.enabled, config->syslog.socket);
-	doctor_check_sql(&d);
+	check_sql_rules(&d, doctor_check_sql(&d));
 	check_daemon(&d);
 	if (!o->json)
 		printf("\n%u ok, %u degraded, %u fail: %s\n", d.counts[WORKS], d.counts[DEGRADED],

@@ -33,8 +33,8 @@ struct doctor {
 __attribute__((format(printf, 5, 6))) void doctor_report(struct doctor *d, const char *area,
 	const char *name, enum doctor_verdict verdict, const char *format, ...);
 
-/* As the daemon does it: a helper process for each target, and one question. */
-void doctor_check_sql(struct doctor *d);
+/* As the daemon does it: a helper process for each target, and one question. Whether there is a target. */
+bool doctor_check_sql(struct doctor *d);
 
 /* One row for each server: its main process, and how many processes belong to it. */
 void doctor_report_processes(

@@ -256,15 +256,16 @@ static void ask_databases(struct doctor *d, const struct watch *watch, struct sq
 		report_target(d, check->sql, i);
 }
 
-void doctor_check_sql(struct doctor *d)
+bool doctor_check_sql(struct doctor *d)
 {
 	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
 	struct sql_check check = { .sql = NULL };
 	struct watch *watch = NULL;
+	bool any;
 
 	if (!d->config->sql.enabled) {
 		doctor_report(d, "sql", "targets", WORKS, "disabled by sql.enabled");
-		return;
+		return false;
 	}
 	watch_options_from_config(d->config, &options);
 	/* What would be logged is reported. */
@@ -275,7 +276,9 @@ void doctor_check_sql(struct doctor *d)
 	else
 		doctor_report(d, "sql", "targets", DEGRADED, "processes cannot be looked for");
 	log_set_level(d->o->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	any = sql_targets_count(check.sql) > 0;
 	sql_free(check.sql);
 	watch_free(watch);
 	loop_free(check.loop);
+	return any;
 }

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,6 +100,18 @@ bool pump_is_settled(struct pump *pump)
 	if (ioctl(pump->pipe_fd, FIONREAD, &in_pipe) < 0 || in_pipe > 0)
 		return false;
 	return !__atomic_load_n(&pump->busy, __ATOMIC_SEQ_CST);
+}
+
+/* poll() says of a file that it takes everything, and then write() waits for its disk. */
+void pump_decouple(int fd, struct pump **ret_pump)
+{
+	struct stat st;
+	int pipe_fd;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || pump_new(fd, &pipe_fd, ret_pump) < 0)
+		return;
+	dup2(pipe_fd, fd);
+	close(pipe_fd);
 }
 
 bool pump_flush(struct pump *pump, uint64_t timeout_ns)

@@ -17,6 +17,8 @@ struct pump;
  * too: the end of a pipe that is CLOEXEC and never blocks (EAGAIN when it is full).
  */
 int pump_new(int file_fd, int *ret_write_fd, struct pump **ret_pump);
+/* Puts one before fd itself when that is a file; else, or when it fails, nothing changes. */
+void pump_decouple(int fd, struct pump **ret_pump);
 /* Returns at once. The thread ends by itself behind the last byte, once nobody can write more. */
 struct pump *pump_free(struct pump *pump);
 
