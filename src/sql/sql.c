@@ -198,7 +198,7 @@ void sql_begin_incident(struct sql *sql)
 {
 	sql->begin_ns = clock_mono_ns();
 	for (unsigned int i = 0; i < sql->count; i++)
-		sql_target_begin_incident(sql->targets[i]);
+		sql_target_begin_incident(sql->targets[i], sql->begin_ns);
 	sql_ask_all(sql);
 }
 
@@ -247,9 +247,9 @@ bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view
 {
 	for (unsigned int i = 0; i < sql->count; i++) {
 		const struct sql_target *t = sql->targets[i];
-		const struct sql_snapshot *worst = of_incident(sql, t->worst);
 
-		if (worst && sql_snapshots_find_thread(worst, of_incident(sql, t->current), tid, ret_view))
+		if (sql_longest_find_thread(&t->longest, of_incident(sql, t->worst),
+			    of_incident(sql, t->current), tid, ret_view))
 			return true;
 	}
 	return false;

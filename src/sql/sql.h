@@ -49,7 +49,7 @@ void sql_tick(struct sql *sql, bool armed);
 /* Called after each answer of a target; NULL: nobody is. */
 void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata);
 
-/* All targets are asked at once, and what was the worst is forgotten. */
+/* All targets are asked at once; what was the worst and what ran longest is forgotten. */
 void sql_begin_incident(struct sql *sql);
 /* Those with no answer outstanding are asked. */
 void sql_ask_all(struct sql *sql);
@@ -77,8 +77,8 @@ unsigned int sql_targets_count(const struct sql *sql);
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
 
 /*
- * The statement that a thread ran at the worst moment of this incident, by the newest answer that has it.
- * ret_view is valid until the loop runs again. False: it ran none then.
+ * Of the statements that a thread ran up to the worst moment of this incident, the one that ran longest in
+ * it (see sql_longest_find_thread()). ret_view is valid until the loop runs again. False: it ran none.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
 /* The process of a server that has been logged in to, on this host. */

@@ -247,6 +247,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	t->building = last;
 	if (sql_snapshot_is_worse(t->current, t->worst))
 		*t->worst = *t->current;
+	sql_longest_take(&t->longest, t->current);
 	tell(t);
 }
 
@@ -319,9 +320,10 @@ uint64_t sql_target_unanswered_ns(const struct sql_target *t, uint64_t now_ns)
 	return now_ns - t->asked_ns;
 }
 
-void sql_target_begin_incident(struct sql_target *t)
+void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 {
 	sql_snapshot_begin(t->worst, 0);
+	sql_longest_begin(&t->longest, now_ns);
 }
 
 void sql_target_tick(struct sql_target *t, uint64_t now_ns, bool armed)

@@ -14,6 +14,7 @@
 #include "config.h"
 #include "loop.h"
 #include "sql/frames.h"
+#include "sql/longest.h"
 #include "sql/snapshot.h"
 
 #define SQL_TARGET_WHY_SIZE (SQL_ERROR_SIZE + 64)
@@ -70,6 +71,7 @@ struct sql_target {
 	struct sql_snapshot *building;
 	struct sql_snapshot *current;
 	struct sql_snapshot *worst;
+	struct sql_longest longest;
 };
 
 /*
@@ -88,8 +90,8 @@ void sql_target_tick(struct sql_target *target, uint64_t now_ns, bool armed);
 /* Unless an answer is outstanding. */
 void sql_target_ask(struct sql_target *target, uint64_t now_ns);
 
-/* What was the worst is forgotten. */
-void sql_target_begin_incident(struct sql_target *target);
+/* What was the worst is forgotten, and what ran longest. */
+void sql_target_begin_incident(struct sql_target *target, uint64_t now_ns);
 
 /* How long helper or server have been silent; 0: they are not, or not for long enough. */
 uint64_t sql_target_unanswered_ns(const struct sql_target *target, uint64_t now_ns);

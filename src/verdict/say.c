@@ -318,12 +318,12 @@ uint64_t verdict_start_error_ns(const struct verdict_statement *s)
 }
 
 /*
- * What the thread ran at the worst moment: of one that began after the trigger the load may have been another
- * statement's, so the sentence does not pass it off as the reason.
+ * What the thread ran longest: of one that began after the trigger the load may have been another statement's,
+ * so the sentence does not pass it off as the reason.
  */
 static const char *statement_begin(const struct verdict_finding *v, const struct verdict_statement *s)
 {
-	return s->started_ns <= v->f->trigger_ns + verdict_start_error_ns(s) ? ", " : ", at the worst moment ";
+	return s->started_ns <= v->f->trigger_ns + verdict_start_error_ns(s) ? ", " : ", meanwhile ";
 }
 
 /* The victims */

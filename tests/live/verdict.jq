@@ -41,7 +41,7 @@ def must($what; condition): if condition then empty else $what end;
 	must("it is not in the sentence"; $v.sentence | contains($said)),
 	# Of a length in whole seconds nobody knows whether it began after the trigger.
 	must("passed off as the reason, or not: \($part.statement.basis), \($v.sentence)";
-		if $v.sentence | contains(", at the worst moment ") then $part.statement.basis == "inferred"
+		if $v.sentence | contains(", meanwhile ") then $part.statement.basis == "inferred"
 		else $part.statement.basis == "measured" or ($said | test(" running [0-9]+\\.00 s$")) end),
 	must("it is in the logs of others, or not even mentioned: \($v.message)";
 		$v.message | contains(", a statement running ") and (contains($text) | not))

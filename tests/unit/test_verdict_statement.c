@@ -64,9 +64,9 @@ static void assert_statement(struct fixture *x, uint64_t started_ns, uint64_t el
 
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_non_null(strstr(x->v.sentence, is_sure ? "t.ibd, app \"SELECT 1\" running " :
-							"t.ibd, at the worst moment app \"SELECT 1\" running "));
+							"t.ibd, meanwhile app \"SELECT 1\" running "));
 	assert_non_null(strstr(x->v.message, is_sure ? "t.ibd, app, a statement running " :
-						       "t.ibd, at the worst moment app, a statement running "));
+						       "t.ibd, meanwhile app, a statement running "));
 	assert_string_equal(part(x, "statement")->basis, basis);
 	assert_memory_equal(part(x, "statement")->text, "app \"SELECT 1\" running ", 23);
 }
