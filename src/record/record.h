@@ -210,18 +210,20 @@ struct record_kernel {
 
 /*
  * What a database said at one moment: first a line about the answer as a whole, which has no
- * connection_id, or why there is none; then a line for each session that was active.
+ * connection_id, or why there is none; then a line for each session that was active. "longest" has only
+ * lines of sessions, each of another answer.
  */
 struct record_sql {
 	char target[RECORD_NAME_SIZE]; /* "main" of [sql.main] */
 	char server[RECORD_NAME_SIZE]; /* "mariadb" */
-	char moment[16];	       /* "open", "worst", "end" */
+	char moment[16];	       /* "open", "worst", "longest", "end" */
 	/* of the answer; -1 in the lines of sessions and where there is no answer */
 	int64_t active;
 	int64_t idle;
 	int64_t left_out; /* active, but beyond what is kept */
 	uint64_t server_ns; /* that the server took to answer */
-	uint64_t answer_ns; /* from the question until the answer was read; the server looked in between */
+	/* from the question until the answer was read; the server looked in between; also in "longest" */
+	uint64_t answer_ns;
 	char version[RECORD_NAME_SIZE];
 	char account[RECORD_NAME_SIZE];
 	char error[RECORD_LIST_SIZE + RECORD_NAME_SIZE]; /* why there is no answer */

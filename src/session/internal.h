@@ -59,6 +59,7 @@ struct session {
 	struct session_sql {
 		bool opened; /* the lines of its first answer are written */
 		bool silent; /* the line that there is none yet is */
+		uint64_t opened_ns; /* when that answer came, if each of its sessions has a line */
 		uint64_t worst_ns; /* when the worst was answered; 0: never */
 		uint64_t worst_candidates[RECORD_CANDIDATES_MAX]; /* who hung then, as far as is known */
 	} sql[CONFIG_SQL_TARGETS_MAX];

@@ -41,13 +41,13 @@ static struct record_sql *begin_line(struct session *s, const struct sql_evidenc
 }
 
 /* When it was answered, not when the line is written. */
-static void set_times(struct session *s, const struct sql_snapshot *snapshot)
+static void set_times(struct session *s, uint64_t answered_ns)
 {
 	struct record *r = &s->record;
 
-	if (snapshot->answered_ns < r->mono_ns) {
-		r->real_ns -= r->mono_ns - snapshot->answered_ns;
-		r->mono_ns = snapshot->answered_ns;
+	if (answered_ns < r->mono_ns) {
+		r->real_ns -= r->mono_ns - answered_ns;
+		r->mono_ns = answered_ns;
 	}
 }
 
@@ -76,7 +76,7 @@ static void write_answer(struct session *s, const struct sql_evidence *e,
 	text_copy(q->missing, sizeof(q->missing), e->grant);
 	text_copy(q->version, sizeof(q->version), e->version);
 	text_copy(q->account, sizeof(q->account), e->account);
-	set_times(s, snapshot);
+	set_times(s, snapshot->answered_ns);
 	session_write_line(s);
 }
 
@@ -140,32 +140,41 @@ static void keep_candidates(const struct session *s, struct session_sql *state, 
 	add_candidates(s, e, e->worst, state->worst_candidates);
 }
 
+static struct record_sql *begin_session(struct session *s, const struct sql_evidence *e,
+	const struct sql_session_view *view, const char *moment)
+{
+	struct record_sql *q = begin_line(s, e, moment);
+
+	q->connection_id = view->connection_id;
+	q->query_id = view->query_id;
+	text_copy(q->user, sizeof(q->user), view->user);
+	text_copy(q->database, sizeof(q->database), view->database);
+	text_copy(q->command, sizeof(q->command), view->command);
+	text_copy(q->state, sizeof(q->state), view->state);
+	q->elapsed_ns = view->elapsed_ns;
+	text_copy(q->text, sizeof(q->text), view->text);
+	q->text_bytes = view->text_bytes;
+	/* A session of PostgreSQL is a process. */
+	q->pid = strcmp(e->type, "postgresql") == 0 && view->tid ? view->tid : e->server_pid;
+	q->tid = view->tid;
+	text_copy(q->tid_reason, sizeof(q->tid_reason), view->no_tid);
+	q->leader_pid = view->leader_pid;
+	q->background = view->background;
+	return q;
+}
+
 static void write_session(struct session *s, const struct sql_evidence *e,
 	const struct sql_snapshot *snapshot, uint32_t index, const char *moment,
 	const uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
-	struct record_sql *q = begin_line(s, e, moment);
 	struct sql_session_view view;
+	struct record_sql *q;
 
 	sql_snapshot_view(snapshot, index, &view);
-	q->connection_id = view.connection_id;
-	q->query_id = view.query_id;
-	text_copy(q->user, sizeof(q->user), view.user);
-	text_copy(q->database, sizeof(q->database), view.database);
-	text_copy(q->command, sizeof(q->command), view.command);
-	text_copy(q->state, sizeof(q->state), view.state);
-	q->elapsed_ns = view.elapsed_ns;
-	text_copy(q->text, sizeof(q->text), view.text);
-	q->text_bytes = view.text_bytes;
-	/* A session of PostgreSQL is a process. */
-	q->pid = strcmp(e->type, "postgresql") == 0 && view.tid ? view.tid : e->server_pid;
-	q->tid = view.tid;
-	text_copy(q->tid_reason, sizeof(q->tid_reason), view.no_tid);
+	q = begin_session(s, e, &view, moment);
 	if (!view.tid && !view.background)
 		memcpy(q->candidates, candidates, sizeof(q->candidates));
-	q->leader_pid = view.leader_pid;
-	q->background = view.background;
-	set_times(s, snapshot);
+	set_times(s, snapshot->answered_ns);
 	session_write_line(s);
 }
 
@@ -196,6 +205,11 @@ static void write_current(struct session *s, const struct sql_evidence *e, const
 	write_moment(s, e, e->current, moment, candidates);
 }
 
+static bool has_all_lines(const struct sql_snapshot *snapshot)
+{
+	return snapshot->count <= SESSIONS_MAX;
+}
+
 static void take_opening(struct session *s, unsigned int index, const struct sql_evidence *e,
 	bool final)
 {
@@ -205,6 +219,8 @@ static void take_opening(struct session *s, unsigned int index, const struct sql
 		return;
 	if (e->current) {
 		state->opened = true;
+		if (has_all_lines(e->current))
+			state->opened_ns = e->current->answered_ns;
 		write_current(s, e, "open");
 	} else if (!state->silent && (e->unanswered_ns || *e->why || final)) {
 		state->silent = true;
@@ -212,11 +228,53 @@ static void take_opening(struct session *s, unsigned int index, const struct sql
 	}
 }
 
+static bool is_of(const struct sql_longest_entry *entry, const struct sql_snapshot *snapshot)
+{
+	return snapshot && has_all_lines(snapshot) && entry->answered_ns == snapshot->answered_ns;
+}
+
+/*
+ * Statements of which the lines of the three answers do not say how long they ran: the last answer that had
+ * them is none of those. `last`: that of the lines to come, or NULL.
+ */
+static void write_longest(struct session *s, const struct session_sql *state, const struct sql_evidence *e,
+	const struct sql_snapshot *last)
+{
+	struct order order[SQL_LONGEST_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < e->longest->count; i++) {
+		const struct sql_longest_entry *entry = &e->longest->entries[i];
+
+		if (entry->answered_ns == state->opened_ns || is_of(entry, e->worst) || is_of(entry, last))
+			continue;
+		order[count++] = (struct order){
+			.elapsed_ns = entry->elapsed_ns,
+			.background = entry->background,
+			.index = (uint16_t)i,
+		};
+	}
+	sort_in_place(order, count, sizeof(order[0]), compare_order);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct sql_longest_entry *entry = &e->longest->entries[order[i].index];
+		struct sql_session_view view;
+
+		sql_longest_view(e->longest, order[i].index, &view);
+		/* There is no line about that answer as a whole. */
+		begin_session(s, e, &view, "longest")->answer_ns = entry->answered_ns - entry->asked_ns;
+		set_times(s, entry->answered_ns);
+		session_write_line(s);
+	}
+}
+
 static void write_ending(struct session *s, const struct session_sql *state, const struct sql_evidence *e)
 {
+	bool is_answered = e->current && !e->unanswered_ns && !*e->why;
+
 	if (e->worst)
 		write_moment(s, e, e->worst, "worst", state->worst_candidates);
-	if (e->current && !e->unanswered_ns && !*e->why)
+	write_longest(s, state, e, is_answered ? e->current : NULL);
+	if (is_answered)
 		write_current(s, e, "end");
 	else
 		write_silence(s, e, "end");

@@ -235,6 +235,7 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 		.account = t->server.account,
 		.current = of_incident(sql, t->current),
 		.worst = of_incident(sql, t->worst),
+		.longest = &t->longest,
 		.why = t->why,
 		.is_told = t->is_told,
 		.missing = t->missing,

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "config.h"
+#include "sql/longest.h"
 #include "sql/snapshot.h"
 #include "sql/target.h"
 #include "util/text.h"
@@ -65,6 +66,7 @@ struct sql_evidence {
 	const char *account;
 	const struct sql_snapshot *current; /* NULL: no answer yet */
 	const struct sql_snapshot *worst;
+	const struct sql_longest *longest;
 	const char *why; /* the last answer is missing; "": it is not */
 	bool is_told;	 /* there was a first answer, or it is known why not */
 	const char *missing; /* what would mend it, "" when not known */

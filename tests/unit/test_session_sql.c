@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a record says of databases: sessions at three moments, or why they are missing. */
+/* What a record says of databases: sessions at three moments and between them, or why they are missing. */
 #include "test_session_answers.h"
 
 static int setup_good(void **state)
 {
 	return setup_sql(state, "sql.good");
+}
+
+static int setup_ends(void **state)
+{
+	return setup_sql(state, "sql.ends");
 }
 
 static int setup_refused(void **state)
@@ -61,6 +66,56 @@ static void test_moments(void **state)
 		assert_int_equal(q->tid, 0);
 		assert_string_equal(q->tid_reason, "thread pool");
 	}
+	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
+}
+
+static bool is_past_the_worst(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e.worst && e.worst->count == 3 && e.current->count == 2;
+}
+
+static bool has_opened(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	f->mark_ns = e.current ? e.current->answered_ns : 0;
+	return e.current != NULL;
+}
+
+/* Neither was there at the worst moment nor at the end, and one of them not at the opening. */
+static void test_what_ended_in_between(void **state)
+{
+	static const step steps[] = { is_answered, trigger_until_stopped, has_opened, is_past_the_worst, stop_it,
+		is_closed, NULL };
+	static const uint64_t expected[] = { 17, 21 };
+	struct fixture *f = *state;
+	const struct record_sql *q = NULL, *end = NULL;
+	const struct output *out;
+	const struct record *r;
+
+	run(f, steps);
+	out = read_output(f);
+	assert_int_equal(find_moment(out, "open", &q), 2);
+	assert_int_equal(find_moment(out, "worst", &q), 4);
+	assert_int_equal(find_moment(out, "end", &end), 3);
+	assert_int_equal(find_moment(out, "longest", &q), 2);
+	assert_true(q < end);
+	r = (const void *)((const char *)q - offsetof(struct record, sql));
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		q = &r[i].sql;
+		assert_int_equal(q->connection_id, expected[i]);
+		assert_int_equal(q->active, -1);
+		assert_string_equal(q->text, "SELECT ?");
+		assert_in_range(q->elapsed_ns, (i ? 2 : 5) * NSEC_PER_SEC, 20 * NSEC_PER_SEC);
+		assert_true(q->answer_ns > 0);
+		assert_true(r[i].mono_ns > f->mark_ns);
+	}
+	assert_int_equal(r[0].sql.tid, r[0].sql.pid);
+	assert_string_equal(r[1].sql.tid_reason, "thread pool");
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
@@ -194,6 +249,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_moments, setup_good, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_what_ended_in_between, setup_ends, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_an_answer_that_was_read_late, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_a_missing_grant, setup_alone, teardown_sql),

@@ -82,9 +82,11 @@ static void test_worst(void **state)
 	assert_int_equal(activity.in_state, 3);
 	assert_int_equal(activity.longest_ns, 3 * NSEC_PER_SEC);
 	/* What came before an incident is none of its evidence. */
+	assert_true(evidence(&f).longest->count >= 4);
 	sql_begin_incident(f.sql);
 	assert_null(evidence(&f).current);
 	assert_null(evidence(&f).worst);
+	assert_int_equal(evidence(&f).longest->count, 0);
 	f.armed = true;
 	run_until(&f, has_answer);
 	assert_int_equal(evidence(&f).worst->count, 3);

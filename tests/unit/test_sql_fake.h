@@ -134,6 +134,27 @@ static inline bool fake_is_right(void)
 	       strcmp(password, "right\n") == 0;
 }
 
+#define FAKE_FIRST_ANSWERS 20
+
+/* 17 runs from the beginning, 21 since a little later; then, with neither, come 18, 19 and once 20. */
+static inline void fake_ending(uint64_t ask, unsigned int nth)
+{
+	static uint64_t start_ns;
+
+	if (!start_ns)
+		start_ns = clock_mono_ns();
+	fake_server();
+	if (nth <= FAKE_FIRST_ANSWERS) {
+		if (nth > FAKE_FIRST_ANSWERS / 2)
+			fake_session(ask, 21, 0, clock_mono_ns() - start_ns + 2 * NSEC_PER_SEC);
+		fake_session(ask, 17, getpid(), clock_mono_ns() - start_ns + 5 * NSEC_PER_SEC);
+	} else {
+		for (uint64_t i = 18; i < (nth == FAKE_FIRST_ANSWERS + 1 ? 21 : 20); i++)
+			fake_session(ask, i, 0, 11 * NSEC_PER_SEC);
+	}
+	fake_end(ask, "");
+}
+
 /* `nth` question of this process. */
 static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 {
@@ -181,6 +202,8 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		for (uint64_t i = 1; i <= ask && i < SQL_SESSIONS_MAX; i++)
 			fake_session(ask, i, 0, NSEC_PER_SEC);
 		fake_end(ask, "");
+	} else if (strcmp(mode, "ends") == 0) {
+		fake_ending(ask, nth);
 	} else if (strcmp(mode, "idle") == 0) {
 		fake_server();
 		fake_row(ask, 17, getpid(), 3 * NSEC_PER_SEC, true);

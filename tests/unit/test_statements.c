@@ -90,6 +90,12 @@ static struct record *operation(uint64_t start_ns, uint64_t ms)
 	return r;
 }
 
+static struct record *of_thread(struct record *r, int32_t tid)
+{
+	r->operation.tid = tid;
+	return r;
+}
+
 static void assert_said(int fd, struct record *r, const char *expected)
 {
 	struct statements *statements;
@@ -189,6 +195,33 @@ static void test_each_moment_has_its_own(void **state)
 	assert_said(fd, operation(AT(2000), 100), "");
 }
 
+/* Seen last by an answer that has no line, which took 30 ms, while the one before took 500. */
+static void test_what_ran_longest_between_the_moments(void **state)
+{
+	_cleanup_close_ int fd = make_file();
+	_cleanup_free_ struct record *r = session_line(AT(10000), 8500, "INSERT");
+
+	(void)state;
+	add_late_answer(fd, AT(20000), 500);
+	text_copy(r->sql.moment, sizeof(r->sql.moment), "longest");
+	r->sql.answer_ns = 30 * NSEC_PER_MSEC;
+	add_line(fd, r);
+	assert_said(fd, operation(AT(9960), 30), RAN "INSERT\n");
+	assert_said(fd, operation(AT(9980), 30), "");
+	assert_said(fd, operation(AT(1000), 450), "");
+	/* A leader in the line before is of another time. */
+	r->sql.tid = TID + 1;
+	r->sql.leader_pid = TID;
+	r->sql.text[0] = '\0';
+	r->mono_ns = AT(12000);
+	add_line(fd, r);
+	assert_said(fd, of_thread(operation(AT(11000), 30), TID + 1),
+		"            ran app@localhost/shop, connection 17, a statement\n");
+	add_session(fd, AT(30000), 2000, "COMMIT");
+	assert_said(fd, operation(AT(29000), 30), RAN "COMMIT\n");
+	assert_said(fd, operation(AT(15000), 30), "");
+}
+
 /* What has no statement under way names none; a worker without one has its leader's. */
 static void test_idle_workers_and_the_server_itself(void **state)
 {
@@ -279,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_a_request_is_of_the_statement_that_sent_it),
 		cmocka_unit_test(test_whole_seconds_may_be_one_too_many),
 		cmocka_unit_test(test_each_moment_has_its_own),
+		cmocka_unit_test(test_what_ran_longest_between_the_moments),
 		cmocka_unit_test(test_idle_workers_and_the_server_itself),
 		cmocka_unit_test(test_texts_are_short_and_printable),
 		cmocka_unit_test(test_show),
