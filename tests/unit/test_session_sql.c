@@ -12,6 +12,11 @@ static int setup_ends(void **state)
 	return setup_sql(state, "sql.ends");
 }
 
+static int setup_changes(void **state)
+{
+	return setup_sql(state, "sql.changes");
+}
+
 static int setup_refused(void **state)
 {
 	return setup_sql(state, "sql.refused");
@@ -117,6 +122,39 @@ static void test_what_ended_in_between(void **state)
 	assert_int_equal(r[0].sql.tid, r[0].sql.pid);
 	assert_string_equal(r[1].sql.tid_reason, "thread pool");
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
+}
+
+static bool has_four(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return e.longest->count >= 4;
+}
+
+static void test_no_statement_twice(void **state)
+{
+	static const step steps[] = { is_answered, trigger_until_stopped, has_four, stop_it, is_closed, NULL };
+	static const char *const moments[] = { "open", "worst", "end" };
+	struct fixture *f = *state;
+	const struct record_sql *q = NULL;
+	const struct output *out;
+	const struct record *r;
+
+	run(f, steps);
+	out = read_output(f);
+	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+		uint64_t connection_id;
+
+		assert_int_equal(find_moment(out, moments[i], &q), 2);
+		r = (const void *)((const char *)q - offsetof(struct record, sql));
+		connection_id = r[1].sql.connection_id;
+		assert_true(connection_id > 100);
+		assert_true(find_moment(out, "longest", &q) >= 2);
+		r = (const void *)((const char *)q - offsetof(struct record, sql));
+		for (; strcmp(r->sql.moment, "longest") == 0; r++)
+			assert_int_not_equal(r->sql.connection_id, connection_id);
+	}
 }
 
 /* The loop is busy while the answer lies there. */
@@ -250,6 +288,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_moments, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_what_ended_in_between, setup_ends, teardown_sql),
+		cmocka_unit_test_setup_teardown(test_no_statement_twice, setup_changes, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_an_answer_that_was_read_late, setup_good, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
 		cmocka_unit_test_setup_teardown(test_a_missing_grant, setup_alone, teardown_sql),

@@ -204,6 +204,11 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		fake_end(ask, "");
 	} else if (strcmp(mode, "ends") == 0) {
 		fake_ending(ask, nth);
+	} else if (strcmp(mode, "changes") == 0) {
+		/* Another one each time, and the newest is the worst. */
+		fake_server();
+		fake_session(ask, 100 + ask, 0, NSEC_PER_SEC + ask);
+		fake_end(ask, "");
 	} else if (strcmp(mode, "idle") == 0) {
 		fake_server();
 		fake_row(ask, 17, getpid(), 3 * NSEC_PER_SEC, true);
