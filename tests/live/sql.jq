@@ -2,7 +2,7 @@
 #
 # What a record says of one database at one moment. Output as in stalls.jq.
 #   $record        lines of the record
-#   --arg moment open|worst|end
+#   --arg moment open|worst|longest|end
 #   --argjson tid N     --argjson pid N   the thread of a statement and the server, or 0
 #   --arg user NAME     whose it is      --arg text TEXT   the statement, without literals
 #   --arg secret TEXT   a literal: nowhere in the record's statements; none: it has none
@@ -22,7 +22,7 @@ def must($what; condition): if condition then empty else $what end;
 	$ARGS.named.secret as $secret | $secret == null or
 		($all | all(.text // "" | contains($secret) | not))),
   must("its moments are \($all | map(.moment) | unique | tojson)";
-	$all | all(.moment | IN("open", "worst", "end"))),
+	$all | all(.moment | IN("open", "worst", "longest", "end"))),
   (if $error == "" then
 	must("not one session with the thread: \($lines | map([.tid, .tid_reason, .text]) | tojson)";
 		$mine | length == 1),

@@ -93,6 +93,27 @@ static void test_worst(void **state)
 	teardown(&f);
 }
 
+static bool has_ended(struct fixture *f)
+{
+	return evidence(f).worst && evidence(f).worst->count == 3;
+}
+
+/* Neither the worst answer nor the newest has it. */
+static void test_a_statement_that_ended_before(void **state)
+{
+	struct fixture f;
+	struct sql_session_view view;
+
+	(void)state;
+	setup_with(&f, "sql.ends");
+	run_until(&f, has_ended);
+	assert_true(sql_find_thread(f.sql, evidence(&f).server_pid, &view));
+	assert_int_equal(view.connection_id, 17);
+	sql_begin_incident(f.sql);
+	assert_false(sql_find_thread(f.sql, evidence(&f).server_pid, &view));
+	teardown(&f);
+}
+
 /* A transaction that waits for its client is told, but is no statement that runs. */
 static void test_idle_transaction(void **state)
 {
@@ -486,6 +507,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_answer),
 		cmocka_unit_test(test_worst),
+		cmocka_unit_test(test_a_statement_that_ended_before),
 		cmocka_unit_test(test_idle_transaction),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_liars),
