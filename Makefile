@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# `make setup`, `make demo` and `make check` install what is missing; every other target only builds.
+# `make help` explains all targets. `make setup`, `make demo`, `make check` and `make chaos` install missing packages;
+# no other target installs anything.
 
 CC ?= gcc
 CLANG ?= clang
@@ -9,8 +10,8 @@ PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr
 DESTDIR ?=
 
-# SANITIZE=1 and FUZZ=1 build into directories of their own, with ASan and UBSan; FUZZ=1 by clang and
-# with libFuzzer's coverage. WERROR=1 is what CI sets.
+# SANITIZE=1 and FUZZ=1 build into directories of their own, with ASan and UBSan; FUZZ=1 uses clang and
+# libFuzzer's coverage. WERROR=1 makes warnings errors, as continuous integration does.
 B := build$(if $(FUZZ),/fuzz,$(if $(SANITIZE),/sanitized))
 LIBS := libbpf libelf zlib jansson
 
@@ -26,8 +27,9 @@ endif
 CFLAGS ?= -O2 -g
 CFLAGS += $(SANITIZERS)
 LDFLAGS += $(SANITIZERS)
-# Lazily evaluated: before set-up the libraries may be missing.
-# The client libraries of databases are loaded by the helper that needs them; their types are in headers.
+# Evaluated when used, since the libraries may be missing before `make setup`.
+# The client libraries of databases are loaded at run time by the helper process that needs them: only their
+# headers are used here.
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBS)) \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags libmariadb libpq))
 LIB_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBS)) -pthread
@@ -39,13 +41,14 @@ BPF_CFLAGS := -g -O2 -target bpf -D__TARGET_ARCH_$(ARCH) -D__bpf__ -Wall -Wextra
 	-Wno-unused-parameter $(if $(WERROR),-Werror) -Iinclude -Ibpf \
 	-I/usr/include/$(shell uname -m)-linux-gnu -MMD -MP
 
-SOURCES := $(filter-out src/main.c,$(wildcard src/*.c src/*/*.c))
+SOURCES := $(filter-out src/main.c,$(wildcard src/*.c src/*/*.c src/*/*/*.c))
 OBJECTS := $(SOURCES:%.c=$(B)/%.o)
 BPF_SOURCES := $(wildcard bpf/*.bpf.c)
 BPF_OBJECTS := $(BPF_SOURCES:%.bpf.c=$(B)/%.bpf.o)
 SKELETONS := $(BPF_SOURCES:bpf/%.bpf.c=$(B)/include/%.skel.h)
 
 .PHONY: all
+## all: build the program, its manual pages and its configuration file (the default)
 all: $(B)/iostall data
 
 $(B)/iostall: $(B)/src/main.o $(B)/libiostall.a
@@ -55,17 +58,24 @@ $(B)/libiostall.a: $(OBJECTS)
 	rm -f $@
 	ar rcs $@ $^
 
-# The skeletons come first: only the compiler knows who includes them (-MD, for they are system headers).
+# The skeletons are built first, since only the compiler knows which file includes one (-MD and not -MMD:
+# they count as system headers).
 $(B)/src/%.o: src/%.c | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# Without DWARF, which nobody reads and locked memory would hold; BTF stays.
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c
+# DWARF is removed: nothing reads it, and it would occupy locked memory. BTF stays.
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c | $(B)/tools.stamp
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -MF $(@:.o=.d) -MT $@ -c -o $@.tmp $<
 	$(LLVM_STRIP) -g -o $@ $@.tmp
 	rm $@.tmp
+
+# Everything is built after a skeleton, so this is where a missing compiler or library is reported.
+$(B)/tools.stamp:
+	@mkdir -p $(@D)
+	@tests/setup --check-build $(firstword $(CC)) $(CLANG) $(LLVM_STRIP) $(BPFTOOL) $(PKG_CONFIG)
+	@touch $@
 
 $(B)/include/%.skel.h: $(B)/bpf/%.bpf.o
 	@mkdir -p $(@D)
@@ -74,11 +84,13 @@ $(B)/include/%.skel.h: $(B)/bpf/%.bpf.o
 
 -include $(OBJECTS:.o=.d) $(B)/src/main.d $(BPF_OBJECTS:.o=.d)
 
-include mk/install.mk tests/tests.mk
+include mk/install.mk mk/develop.mk tests/tests.mk
 
-# Named by dependency files once these exist: without this the first build would remove them again.
+# Dependency files name these once they exist. Without this line the first build would remove them as
+# intermediate files.
 .SECONDARY: $(BPF_OBJECTS) $(SKELETONS)
 
 .PHONY: clean
+## clean: remove everything that was built, and the kernels that the tests fetched
 clean:
 	rm -rf build

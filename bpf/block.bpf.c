@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probe `block`: requests of block devices, from the queue to the device to their end.
+ * Probe `block`: requests of block devices, from the queue through the device to their completion.
  *
- * Every request in flight has an entry, keyed by its address; when it ends it is charged to its device and
- * to the thread and the file it was for. Nothing leaves by the ring buffer: user space reads the tables.
+ * Each request in flight has an entry, keyed by its address. When it completes it is charged to its
+ * device, and to the thread and the file that it was for. No event is emitted: user space reads the
+ * tables.
  */
 
-/* Insert and issue may interrupt one another: a slot for each, in `fresh_files` too. */
+/* They may interrupt one another, so each has a slot, in `fresh_files` too. */
 enum scratch_slot {
 	SCRATCH_INSERT,
 	SCRATCH_ISSUE,
+	SCRATCH_COMPLETE,
 	SCRATCH_COUNT,
 };
 
@@ -20,21 +22,28 @@ enum scratch_slot {
 #define TMPFS_MAGIC 0x01021994
 #define HUGETLBFS_MAGIC 0x958458f6
 
-/* include/linux/blk_types.h; what is from 32 on is a command of the driver's own. */
+/* include/linux/blk_types.h; from 32 on they are private commands of the driver. */
 #define REQ_OP_MASK 0xff
 #define REQ_OP_READ 0
 #define REQ_OP_WRITE 1
+#define REQ_OP_FLUSH 2
 #define REQ_OP_WRITE_SAME 7
 #define REQ_OP_WRITE_ZEROES 9
 #define REQ_OP_DRIVER 32
 
-/* A bio that was split hangs below what is left of it, that perhaps below another. */
+/* A page. A larger folio becomes dirty at once, so this is a lower bound. */
+#define DIRTY_BYTES 4096
+
+/* A split bio is chained to its remainder, which may have been split again. */
 #define BIO_PARENTS_MAX 4
 
-/* Where what a bio ends in says whose it is; 0 where the kernel has no such function. */
-extern const void iomap_dio_bio_end_io __ksym __weak;
-extern const void bio_chain_endio __ksym __weak;
-extern const void end_swap_bio_read __ksym __weak;
+/*
+ * The function that ends a bio tells whose it is. The address is 0 where the kernel has none. User
+ * space finds them for all objects at once: for a __ksym, libbpf reads all symbols of the kernel.
+ */
+const volatile __u64 cfg_iomap_dio_bio_end_io = 0;
+const volatile __u64 cfg_bio_chain_endio = 0;
+const volatile __u64 cfg_end_swap_bio_read = 0;
 
 /* Not an LRU map: the oldest request is the one that matters. */
 struct {
@@ -72,15 +81,27 @@ struct {
 	__type(value, struct event_block_cgroup);
 } cgroups SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, EVENT_BLOCK_DIRTIERS_MAX);
+	__type(key, struct event_block_file_key);
+	__type(value, struct event_block_dirtier);
+} dirtiers SEC(".maps");
+
 /* Too large for the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, SCRATCH_COUNT);
+	__type(key, __u32);
+	__type(value, struct event_block_thread);
+} fresh_threads SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SCRATCH_COUNT);
 	__type(key, __u32);
 	__type(value, struct event_block_file);
 } fresh_files SEC(".maps");
-
-static const struct event_block_device no_device = {};
 
 static __always_inline __u32 request_kind(__u32 op)
 {
@@ -91,11 +112,13 @@ static __always_inline __u32 request_kind(__u32 op)
 	case REQ_OP_WRITE_SAME:
 	case REQ_OP_WRITE_ZEROES:
 		return EVENT_BLOCK_WRITE;
+	case REQ_OP_FLUSH:
+		return EVENT_BLOCK_FLUSH;
 	}
-	return EVENT_BLOCK_OTHER;
+	return EVENT_BLOCK_DISCARD;
 }
 
-/* False for what is no I/O of a disk. */
+/* The kind of a request and its disk; false when it is a command and not I/O. */
 static __always_inline bool request_describe(struct request *rq, __u32 *kind, __u32 *dev)
 {
 	__u32 op = BPF_CORE_READ(rq, cmd_flags) & REQ_OP_MASK;
@@ -111,7 +134,9 @@ static __always_inline bool request_describe(struct request *rq, __u32 *kind, __
 	return true;
 }
 
-static __always_inline struct event_block_device *device_get(__u32 dev)
+static const struct event_block_device no_device = {};
+
+static __always_inline struct event_block_device *device_get(__u32 dev, __u64 now)
 {
 	struct event_block_device *device = bpf_map_lookup_elem(&devices, &dev);
 
@@ -119,41 +144,47 @@ static __always_inline struct event_block_device *device_get(__u32 dev)
 		return device;
 	bpf_map_update_elem(&devices, &dev, &no_device, BPF_NOEXIST);
 	device = bpf_map_lookup_elem(&devices, &dev);
-	if (!device)
+	if (device)
+		device->seen_ns = now;
+	else
 		loss_count(EVENT_LOSS_ACCOUNT_FULL);
 	return device;
 }
 
-/* Between memory and swap: no operation's own, whichever was under way. Only a write has the flag. */
+/*
+ * Whether it moves a page to or from swap, which belongs to no file operation. Only writes have the
+ * flag, so reads are known by the function that ends them.
+ */
 static __always_inline bool bio_is_swap(struct request *rq, struct bio *bio)
 {
-	void *end = BPF_CORE_READ(bio, bi_end_io);
+	__u64 end = (__u64)BPF_CORE_READ(bio, bi_end_io);
 
-	if (end && end == &end_swap_bio_read)
+	if (end && end == cfg_end_swap_bio_read)
 		return true;
 	if (!bpf_core_enum_value_exists(enum req_flag_bits, __REQ_SWAP))
 		return false;
 	return BPF_CORE_READ(rq, cmd_flags) >>
-		       (bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP) & 31) & 1;
+		(bpf_core_enum_value(enum req_flag_bits, __REQ_SWAP) & 31) &
+		1;
 }
 
-/* Direct I/O by way of iomap, as on ext4 and XFS, by whichever thread submits it. */
+/* The file of direct I/O through iomap, as on ext4 and XFS, whichever thread submits it. */
 static __always_inline struct inode *inode_of_direct(struct bio *bio)
 {
-	void *end = BPF_CORE_READ(bio, bi_end_io);
+	__u64 end = (__u64)BPF_CORE_READ(bio, bi_end_io);
 	struct iomap_dio *dio;
 
-	for (int i = 0; i < BIO_PARENTS_MAX && end && end == &bio_chain_endio; i++) {
+	for (int i = 0; i < BIO_PARENTS_MAX && end && end == cfg_bio_chain_endio; i++) {
 		bio = BPF_CORE_READ(bio, bi_private);
-		end = BPF_CORE_READ(bio, bi_end_io);
+		end = (__u64)BPF_CORE_READ(bio, bi_end_io);
 	}
-	if (!end || end != &iomap_dio_bio_end_io)
+	if (!end || end != cfg_iomap_dio_bio_end_io)
 		return NULL;
 	dio = BPF_CORE_READ(bio, bi_private);
 	return BPF_CORE_READ(dio, iocb, ki_filp, f_inode);
 }
 
-/* Buffered I/O: whose page it is; NULL when it is a page of a process. */
+/* The file of buffered I/O, which owns the page; NULL when it is memory of a process. */
 static __always_inline struct inode *inode_of_page(struct bio *bio)
 {
 	__u32 index = BPF_CORE_READ(bio, bi_iter.bi_idx);
@@ -173,21 +204,22 @@ static __always_inline struct inode *inode_of_page(struct bio *bio)
 		return NULL;
 	inode = BPF_CORE_READ(mapping, host);
 	magic = BPF_CORE_READ(inode, i_sb, s_magic);
-	/* Shared memory of a process, the buffer of direct I/O. */
+	/* Shared memory of a process, used as the buffer of direct I/O. */
 	if (magic == TMPFS_MAGIC || magic == HUGETLBFS_MAGIC)
 		return NULL;
 	return inode;
 }
 
-/* The file of the operation that the current thread is in, or of its last submission. */
-static __always_inline struct inode *inode_of_thread(struct task_struct *task, __u32 tid, __u32 flags)
+/* The file of the current thread's read or write, or of its last submission of a request. */
+static __always_inline struct inode *inode_of_thread(struct task_struct *task, __u32 tid,
+	__u32 flags)
 {
 	struct event_thread_file *submitted;
 	struct compat_syscall call = {};
 	struct inode *inode;
 	struct file *file;
 
-	if (!(flags & (PF_KTHREAD | PF_IO_WORKER))) {
+	if (!compat_task_is_kernel(flags)) {
 		compat_syscall_read(task, &call);
 		if (compat_syscall_is_transfer(call.nr)) {
 			file = file_of_fd(task, (__u32)call.args[0]);
@@ -203,8 +235,9 @@ static __always_inline struct inode *inode_of_thread(struct task_struct *task, _
 	return BPF_CORE_READ(inode, i_ino) == submitted->ino ? inode : NULL;
 }
 
-/* Makes the file's entry when it has none, with its name of now. False when there is no room. */
-static __always_inline bool file_note(struct event_block_file_key *key, struct inode *inode, __u32 slot)
+/* Makes an entry with the file's present name, if it has none. False when there is no room. */
+static __always_inline bool file_note(struct event_block_file_key *key, struct inode *inode,
+	__u32 slot)
 {
 	struct event_block_file *fresh;
 	struct event_operation *e;
@@ -218,7 +251,8 @@ static __always_inline bool file_note(struct event_block_file_key *key, struct i
 	e->flags = 0;
 	e->path_len = 0;
 	if (key->inode)
-		inode_path_collect(inode, e);
+		inode_path_collect(inode, e, slot);
+	fresh->size = key->inode ? BPF_CORE_READ(inode, i_size) : 0;
 	fresh->flags = e->flags;
 	fresh->path_len = e->path_len;
 	if (fresh->path_len > EVENT_BLOCK_PATH_SIZE) {
@@ -232,7 +266,7 @@ static __always_inline bool file_note(struct event_block_file_key *key, struct i
 	return false;
 }
 
-/* Which file the request is for, if it can be told. */
+/* Notes the file that the request is for, if that can be found out. */
 static __always_inline void request_note_file(struct request *rq, struct task_struct *task,
 	__u32 task_flags, struct event_block_request *r, __u32 slot)
 {
@@ -240,7 +274,7 @@ static __always_inline void request_note_file(struct request *rq, struct task_st
 	struct inode *inode, *named;
 	bool is_metadata = false;
 
-	if (!bio || r->kind == EVENT_BLOCK_OTHER || bio_is_swap(rq, bio))
+	if (!bio || r->kind >= EVENT_BLOCK_DISCARD || bio_is_swap(rq, bio))
 		return;
 	inode = inode_of_direct(bio);
 	if (!inode)
@@ -248,7 +282,10 @@ static __always_inline void request_note_file(struct request *rq, struct task_st
 	if (!inode) {
 		inode = inode_of_thread(task, r->tid, task_flags);
 	} else if (BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC) {
-		/* Of the file system on the device, unless somebody has opened the device itself. */
+		/*
+		 * A page of the device itself is metadata of its file system, unless the thread
+		 * reads or writes the device.
+		 */
 		named = inode_of_thread(task, r->tid, task_flags);
 		is_metadata = !named || (BPF_CORE_READ(named, i_mode) & S_IFMT) != S_IFBLK;
 		inode = is_metadata ? inode : named;
@@ -256,51 +293,121 @@ static __always_inline void request_note_file(struct request *rq, struct task_st
 	if (!inode)
 		return;
 	r->file.dev = r->dev;
-	r->file.fs_dev = is_metadata ? BPF_CORE_READ(inode, i_rdev) :
-				       BPF_CORE_READ(inode, i_sb, s_dev);
+	r->file.fs_dev =
+		is_metadata ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
 	r->file.inode = is_metadata ? 0 : BPF_CORE_READ(inode, i_ino);
 	r->has_file = file_note(&r->file, inode, slot);
 }
 
 static __always_inline void cgroup_note(struct task_struct *task, __u64 *ret_id)
 {
-	struct kernfs_node *node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
-	struct kernfs_node *parent = compat_cgroup_parent(node);
+	struct kernfs_node *node = cgroup_of(task);
 	struct event_block_cgroup fresh = {};
 
 	*ret_id = BPF_CORE_READ(node, id);
 	if (bpf_map_lookup_elem(&cgroups, ret_id))
 		return;
-	bpf_probe_read_kernel_str(fresh.names[0], EVENT_CGROUP_NAME_SIZE,
-		BPF_CORE_READ(node, name));
-	if (parent)
-		bpf_probe_read_kernel_str(fresh.names[1], EVENT_CGROUP_NAME_SIZE,
-			BPF_CORE_READ(parent, name));
+	cgroup_read_names(node, fresh.names);
 	if (bpf_map_update_elem(&cgroups, ret_id, &fresh, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_ACCOUNT_FULL);
 }
 
-static __always_inline void thread_note(struct task_struct *task, __u32 pid,
-	struct event_block_request *r)
+/*
+ * The thread that dirtied the file's pages, when a kernel thread writes them back; NULL: not
+ * known.
+ */
+static __always_inline struct event_block_dirtier *dirtier_of(const struct event_block_request *r)
 {
-	struct event_block_thread_key key = { r->dev, r->tid };
-	struct event_block_thread fresh = {};
+	struct event_block_file_key key = { r->file.inode, r->file.fs_dev, 0 };
 
+	if (!r->is_inferred || !r->has_file || !key.inode || r->kind != EVENT_BLOCK_WRITE)
+		return NULL;
+	return bpf_map_lookup_elem(&dirtiers, &key);
+}
+
+/* Makes an entry for the thread that the request is charged to, if it has none. */
+static __always_inline void thread_note(struct task_struct *task, __u32 pid,
+	struct event_block_request *r, __u32 slot)
+{
+	struct event_block_dirtier *dirtier = dirtier_of(r);
+	struct event_block_thread_key key = { r->dev, r->tid };
+	struct event_block_thread *fresh;
+
+	if (dirtier) {
+		key.tid = r->tid = dirtier->tid;
+		r->is_inferred = false;
+		dirtier->written_bytes += r->bytes;
+		/* Some of it may have been dirtied before anybody looked. */
+		r->is_uncertain =
+			dirtier->is_shared || dirtier->written_bytes > dirtier->dirty_bytes;
+	}
 	if (bpf_map_lookup_elem(&threads, &key))
 		return;
-	cgroup_note(task, &fresh.cgroup_id);
-	fresh.pid = pid;
-	BPF_CORE_READ_INTO(&fresh.comm, task, comm);
-	BPF_CORE_READ_INTO(&fresh.process_comm, task, group_leader, comm);
-	if (bpf_map_update_elem(&threads, &key, &fresh, BPF_ANY) < 0) {
+	fresh = bpf_map_lookup_elem(&fresh_threads, &slot);
+	if (!fresh)
+		return;
+	if (dirtier) {
+		fresh->cgroup_id = dirtier->cgroup_id;
+		fresh->pid = dirtier->pid;
+		__builtin_memcpy(fresh->comm, dirtier->comm, sizeof(fresh->comm));
+		__builtin_memcpy(fresh->process_comm, dirtier->process_comm,
+			sizeof(fresh->process_comm));
+	} else {
+		cgroup_note(task, &fresh->cgroup_id);
+		fresh->pid = pid;
+		BPF_CORE_READ_INTO(&fresh->comm, task, comm);
+		BPF_CORE_READ_INTO(&fresh->process_comm, task, group_leader, comm);
+	}
+	if (bpf_map_update_elem(&threads, &key, fresh, BPF_ANY) < 0) {
 		loss_count(EVENT_LOSS_ACCOUNT_FULL);
 		r->tid = 0;
 	}
 }
 
 /*
- * At the first of insert and issue, which is in the submitter's context: later ones may be in that of a
- * kworker or of whoever was interrupted.
+ * A page of a file has become dirty. Argument 1 is its mapping; the page itself is a folio in later
+ * kernels ("writeback: use a folio for writeback tracepoint", 5.18), which is not looked at.
+ */
+SEC("raw_tp/writeback_dirty_folio")
+int block_dirty_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct address_space *mapping = (struct address_space *)ctx->args[1];
+	struct event_block_file_key key = {};
+	struct event_block_dirtier fresh = {};
+	struct event_block_dirtier *known;
+	__u64 id = bpf_get_current_pid_tgid();
+	struct inode *inode;
+
+	if (!mapping || (BPF_CORE_READ(task, flags) & PF_KTHREAD) || !filter_task(id >> 32))
+		return 0;
+	inode = BPF_CORE_READ(mapping, host);
+	key.inode = BPF_CORE_READ(inode, i_ino);
+	key.fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	known = bpf_map_lookup_elem(&dirtiers, &key);
+	if (known) {
+		known->dirty_bytes += DIRTY_BYTES;
+		if (known->tid == (__u32)id)
+			return 0;
+		fresh.dirty_bytes = known->dirty_bytes;
+		fresh.written_bytes = known->written_bytes;
+		fresh.is_shared = true;
+	} else {
+		fresh.dirty_bytes = DIRTY_BYTES;
+	}
+	cgroup_note(task, &fresh.cgroup_id);
+	fresh.pid = id >> 32;
+	fresh.tid = (__u32)id;
+	BPF_CORE_READ_INTO(&fresh.comm, task, comm);
+	BPF_CORE_READ_INTO(&fresh.process_comm, task, group_leader, comm);
+	/* Without it the request is charged to the kernel thread that submits it. */
+	bpf_map_update_elem(&dirtiers, &key, &fresh, BPF_ANY);
+	return 0;
+}
+
+/*
+ * Called at the first insert or issue of a request, which runs in the submitter's context. A later
+ * one may run in a kworker or in whichever thread was interrupted.
  */
 static __always_inline void request_begin(struct request *rq, bool is_issued, __u32 slot)
 {
@@ -311,26 +418,29 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 
 	if (!request_describe(rq, &kind, &r.dev))
 		return;
+	/* So that a disk that never completes anything is known, too, or is counted as lost. */
+	device_get(r.dev, now);
 	r.kind = (__u8)kind;
 	r.stamp = BPF_CORE_READ(rq, start_time_ns);
 	r.start_ns = r.stamp && r.stamp < now ? r.stamp : now;
 	r.issue_ns = is_issued ? now : 0;
 	r.sector = BPF_CORE_READ(rq, __sector);
 	r.bytes = BPF_CORE_READ(rq, __data_len);
-	if ((!cfg_filter_dev || bpf_map_lookup_elem(&filter_devs, &r.dev)) && filter_task(id >> 32)) {
+	if ((!cfg_common.filter_dev || bpf_map_lookup_elem(&filter_devs, &r.dev)) &&
+		filter_task(id >> 32)) {
 		flags = BPF_CORE_READ(task, flags);
 		r.tid = (__u32)id;
 		r.is_inferred = !!(flags & PF_KTHREAD);
 		request_note_file(rq, task, flags, &r, slot);
-		thread_note(task, id >> 32, &r);
+		thread_note(task, id >> 32, &r, slot);
 	}
 	if (bpf_map_update_elem(&requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
 /*
- * The very request that is noted, and not a later one that lives in the same place: that has begun later.
- * One that another was merged into takes the earlier beginning of the two.
+ * Whether the noted request is still the one at this address: a later one there has begun later. A
+ * request that another one was merged into has the earlier of the two starts.
  */
 static __always_inline bool request_is(struct request *rq, const struct event_block_request *r)
 {
@@ -350,7 +460,7 @@ int block_rq_insert_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	__u64 key = (__u64)rq;
 
 	known = bpf_map_lookup_elem(&requests, &key);
-	/* Put back by the driver: it waits on, and it was its submitter's before. */
+	/* The driver has put it back into the queue; its submitter is known already. */
 	if (known && request_is(rq, known))
 		return 0;
 	request_begin(rq, false, SCRATCH_INSERT);
@@ -360,8 +470,8 @@ int block_rq_insert_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/block_rq_issue")
 int block_rq_issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct request *rq = compat_block_request(ctx,
-		bpf_core_type_exists(btf_trace_block_rq_issue___request));
+	struct request *rq =
+		compat_block_request(ctx, bpf_core_type_exists(btf_trace_block_rq_issue___request));
 	struct event_block_request *known;
 	__u64 key = (__u64)rq;
 
@@ -370,10 +480,12 @@ int block_rq_issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 		request_begin(rq, true, SCRATCH_ISSUE);
 		return 0;
 	}
-	/* The first one counts: what the driver puts back or repeats is the device's delay. */
+	/*
+	 * The first issue counts: when the driver requeues or retries, that is the device's delay.
+	 */
 	if (!known->issue_ns)
 		known->issue_ns = bpf_ktime_get_ns();
-	/* Grown by merges. */
+	/* Merges may have made it larger. */
 	known->bytes = BPF_CORE_READ(rq, __data_len);
 	return 0;
 }
@@ -394,56 +506,74 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return bucket + (us > 0);
 }
 
-/* How one request, or a part of it, adds to what is counted. */
+/* What the completion of a request, or of a part of it, adds to the tables. */
 struct completion {
 	__u64 queue_ns;
 	__u64 device_ns;
+	__u64 busy_ns;
 	__u64 bytes;
 	__u32 kind;
-	bool is_last; /* part of the request */
+	bool is_last; /* no part of the request is left */
 	bool is_inferred;
+	bool is_uncertain;
 };
+
+static __always_inline bool has_bytes(const struct completion *c)
+{
+	return c->kind == EVENT_BLOCK_READ || c->kind == EVENT_BLOCK_WRITE;
+}
+
+static __always_inline void work_add(struct event_block_work *work, const struct completion *c)
+{
+	__sync_fetch_and_add(&work->requests, (__u64)c->is_last);
+	__sync_fetch_and_add(&work->bytes, c->bytes);
+	__sync_fetch_and_add(&work->busy_ns, c->busy_ns);
+}
 
 static __always_inline void load_add(struct event_block_load *load, const struct completion *c)
 {
-	__u64 last = c->is_last;
-
-	if (c->kind == EVENT_BLOCK_READ) {
-		__sync_fetch_and_add(&load->read_requests, last);
-		__sync_fetch_and_add(&load->read_bytes, c->bytes);
-	} else if (c->kind == EVENT_BLOCK_WRITE) {
-		__sync_fetch_and_add(&load->write_requests, last);
-		__sync_fetch_and_add(&load->write_bytes, c->bytes);
-	} else {
-		__sync_fetch_and_add(&load->other_requests, last);
-		return;
-	}
-	if (c->is_last)
+	work_add(&load->kinds[c->kind & (EVENT_BLOCK_KINDS - 1)], c);
+	if (c->is_last && has_bytes(c))
 		__sync_fetch_and_add(&load->device_ns, c->device_ns);
 	if (c->is_inferred)
-		__sync_fetch_and_add(&load->inferred_bytes, c->bytes);
+		__sync_fetch_and_add(&load->inferred_ns, c->busy_ns);
+	if (c->is_uncertain)
+		__sync_fetch_and_add(&load->uncertain_ns, c->busy_ns);
 }
 
-static __always_inline void device_add(__u32 dev, const struct completion *c, __u64 now)
+/*
+ * The time that the device spent on this completion: since the one before, or since the request was
+ * begun if that was later. Two completions at once may both have it, an error that does not matter.
+ */
+static __always_inline __u64 device_busy_ns(const struct event_block_device *device, __u64 begin,
+	__u64 now)
 {
-	struct event_block_device *device = device_get(dev);
+	__u64 since = device && device->completed_ns > begin ? device->completed_ns : begin;
 
+	return since && since < now ? now - since : 0;
+}
+
+static __always_inline void device_add(struct event_block_device *device,
+	const struct completion *c, __u64 now)
+{
 	if (!device)
 		return;
 	load_add(&device->load, c);
 	device->completed_ns = now;
-	if (!c->is_last || c->kind == EVENT_BLOCK_OTHER)
+	if (!c->is_last || !has_bytes(c))
 		return;
 	__sync_fetch_and_add(&device->queue[bucket_of(c->queue_ns) & (EVENT_BLOCK_BUCKETS - 1)], 1);
-	__sync_fetch_and_add(&device->device[bucket_of(c->device_ns) & (EVENT_BLOCK_BUCKETS - 1)], 1);
-	/* Two at once may leave the lesser one, by which it is off a little. */
+	__sync_fetch_and_add(&device->device[bucket_of(c->device_ns) & (EVENT_BLOCK_BUCKETS - 1)],
+		1);
+	/* Two updates at once may keep the smaller value, an error that does not matter. */
 	if (c->queue_ns > device->queue_max_ns)
 		device->queue_max_ns = c->queue_ns;
 	if (c->device_ns > device->device_max_ns)
 		device->device_max_ns = c->device_ns;
 }
 
-static __always_inline void submitter_add(const struct event_block_request *r, const struct completion *c)
+static __always_inline void submitter_add(const struct event_block_request *r,
+	const struct completion *c)
 {
 	struct event_block_thread_key key = { r->dev, r->tid };
 	struct event_block_file_key file_key = r->file;
@@ -462,47 +592,95 @@ static __always_inline void submitter_add(const struct event_block_request *r, c
 	}
 }
 
+/* Its pages, or the request of a direct write, still say which file it was for. */
+static __always_inline void file_add_before(struct request *rq, __u32 dev,
+	const struct completion *c)
+{
+	struct event_block_file_key key = { .dev = dev };
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+	struct event_block_file *file;
+	struct inode *inode;
+
+	/* Whose it was is what a filter would ask for. */
+	if (!bio || !has_bytes(c) || bio_is_swap(rq, bio) || cfg_common.filter_pid ||
+		cfg_common.filter_cgroups ||
+		(cfg_common.filter_dev && !bpf_map_lookup_elem(&filter_devs, &dev)))
+		return;
+	inode = inode_of_direct(bio);
+	if (!inode)
+		inode = inode_of_page(bio);
+	if (!inode || BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC)
+		return;
+	key.fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	key.inode = BPF_CORE_READ(inode, i_ino);
+	if (!file_note(&key, inode, SCRATCH_COMPLETE))
+		return;
+	file = bpf_map_lookup_elem(&files, &key);
+	if (file)
+		work_add(&file->before, c);
+}
+
+/* A request that began before the attach: its length is known, its submitter is not. */
+static __always_inline void complete_unknown(struct request *rq, struct completion *c, __u64 now)
+{
+	struct event_block_device *device;
+	__u64 stamp;
+	__u32 dev;
+
+	if (!request_describe(rq, &c->kind, &dev))
+		return;
+	/*
+	 * A flush without data, or the second completion of a write that is flushed. The flush
+	 * itself is a request of the device's queue and is counted as such.
+	 */
+	if (!c->bytes && has_bytes(c))
+		return;
+	stamp = BPF_CORE_READ(rq, start_time_ns);
+	c->device_ns = stamp && stamp < now ? now - stamp : 0;
+	device = device_get(dev, now);
+	c->busy_ns = device_busy_ns(device, stamp, now);
+	device_add(device, c, now);
+	/* A later one found the map of requests full, which is counted as a loss. */
+	if (!device || stamp > device->seen_ns)
+		return;
+	work_add(&device->before, c);
+	file_add_before(rq, dev, c);
+}
+
 SEC("raw_tp/block_rq_complete")
 int block_rq_complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct request *rq = (struct request *)ctx->args[0];
+	struct event_block_device *device;
 	struct event_block_request *known;
 	struct completion c = { .bytes = (__u32)ctx->args[2] };
-	__u64 key = (__u64)rq, now = bpf_ktime_get_ns(), stamp;
-	__u32 dev;
+	__u64 key = (__u64)rq, now = bpf_ktime_get_ns();
 
 	c.is_last = c.bytes >= BPF_CORE_READ(rq, __data_len);
 	known = bpf_map_lookup_elem(&requests, &key);
-	if (known && request_is(rq, known)) {
-		c.kind = known->kind;
-		c.is_inferred = known->is_inferred;
-		c.queue_ns = known->issue_ns > known->start_ns ? known->issue_ns - known->start_ns : 0;
-		c.device_ns = known->issue_ns ? now - known->issue_ns : 0;
-		device_add(known->dev, &c, now);
-		submitter_add(known, &c);
-		if (c.is_last)
-			bpf_map_delete_elem(&requests, &key);
+	if (!known || !request_is(rq, known)) {
+		complete_unknown(rq, &c, now);
 		return 0;
 	}
-	/* In flight since before the attach: how long it took is known, who sent it is not. */
-	if (!request_describe(rq, &c.kind, &dev))
-		return 0;
-	/*
-	 * A flush that carries nothing, or the second end of a write that is flushed: the flush itself is a
-	 * request of the device's queue and is counted as that.
-	 */
-	if (!c.bytes && c.kind != EVENT_BLOCK_OTHER)
-		return 0;
-	stamp = BPF_CORE_READ(rq, start_time_ns);
-	c.device_ns = stamp && stamp < now ? now - stamp : 0;
-	device_add(dev, &c, now);
+	c.kind = known->kind;
+	c.is_inferred = known->is_inferred;
+	c.is_uncertain = known->is_uncertain;
+	c.queue_ns = known->issue_ns > known->start_ns ? known->issue_ns - known->start_ns : 0;
+	c.device_ns = known->issue_ns ? now - known->issue_ns : 0;
+	device = device_get(known->dev, now);
+	c.busy_ns =
+		device_busy_ns(device, known->issue_ns ? known->issue_ns : known->start_ns, now);
+	device_add(device, &c, now);
+	submitter_add(known, &c);
+	if (c.is_last)
+		bpf_map_delete_elem(&requests, &key);
 	return 0;
 }
 
 /*
- * Run by user space through BPF_PROG_TEST_RUN, never attached: args are the address and the stamp of a
- * request in flight. Returns 1 when it still is. One that was merged into another leaves the queue without
- * an end of its own: its entry is removed here.
+ * Never attached: user space runs it through BPF_PROG_TEST_RUN. Args are the address and the stamp
+ * of a request. Returns 1 while that is in flight. A request that was merged into another one has
+ * no completion of its own; its entry is deleted here.
  */
 SEC("raw_tp")
 int block_request_check(struct bpf_raw_tracepoint_args *ctx)
@@ -514,7 +692,7 @@ int block_request_check(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!known || known->stamp != ctx->args[1])
 		return 0;
-	/* atomic_t, or refcount_t around one (up to 6.0). */
+	/* An atomic_t, or a refcount_t that holds one (up to 6.0). */
 	bpf_probe_read_kernel(&references, sizeof(references),
 		(void *)rq + bpf_core_field_offset(struct request, ref));
 	if (request_is(rq, known) && references && (!known->bytes || BPF_CORE_READ(rq, bio)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Every difference between kernels, each behind a function that asks for the feature.
- * Included by common.bpf.h.
+ * Every difference between kernels, each behind a function that asks for the feature. Those of
+ * io_uring are in compat_uring.bpf.h.
+ * Included by common.bpf.h and compat_uring.bpf.h.
  * Never asks for a kernel version.
  */
 #ifndef IOSTALL_COMPAT_BPF_H
@@ -13,31 +14,83 @@
 #include <bpf/bpf_tracing.h>
 
 /*
- * THREAD_SIZE is a macro and so not in BTF: 16 KB on x86-64 (arch/x86/include/asm/page_64_types.h without
- * KASAN) and on arm64 with 4 KB pages. Where a kernel differs, the descriptor read through it
- * does not match the file table and is searched there instead.
+ * THREAD_SIZE is a macro, so it is not in BTF: 16 KB on x86-64
+ * (arch/x86/include/asm/page_64_types.h without KASAN) and on arm64 with 4 KB pages. On a kernel
+ * with another size the registers are read at the wrong place; file_find_fd() notices that the
+ * descriptor does not refer to the file, and searches the file table.
  */
 #define COMPAT_THREAD_SIZE 16384
 
+/* Added to the number of a system call of the 32-bit table, which has numbers of its own. */
+#define COMPAT_SYSCALL_32BIT 0x10000
+
 struct compat_syscall {
 	long nr;
-	unsigned long args[6];
+	bool is_done;	       /* the thread is on its way out of the kernel */
+	unsigned long args[8]; /* a system call has six, but this can be indexed with a mask */
 };
 
+/* Whether the call is one of the 32-bit table, where the same number means another call. */
+static __always_inline bool compat_syscall_is_32bit(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return BPF_CORE_READ(task, thread_info.status) & 0x2; /* TS_COMPAT */
+#else
+	return false;
+#endif
+}
+
 /*
- * The system call that a thread is in, from the registers saved at the top of its kernel stack.
- * bpf_task_pt_regs() does not exist in 5.10 and takes only trusted tasks. Callers compare
- * with what they know, since the place is computed.
+ * The system call that a thread is in, from the registers saved at the top of its kernel stack:
+ * bpf_task_pt_regs() does not exist in 5.10 and takes only trusted tasks. The place is computed, so
+ * callers compare what they get with what they know.
  * x86: "x86/fred: reserve space for the FRED stack frame" (6.9) pads the top by 16 bytes.
  */
-static __always_inline void compat_syscall_read(struct task_struct *task, struct compat_syscall *call)
+static __always_inline struct pt_regs *compat_user_registers(struct task_struct *task)
 {
 	unsigned long top = (unsigned long)BPF_CORE_READ(task, stack) + COMPAT_THREAD_SIZE;
-	struct pt_regs *regs;
 
 	if (bpf_core_type_exists(struct fred_info))
 		top -= 16;
-	regs = (struct pt_regs *)(top - bpf_core_type_size(struct pt_regs));
+	return (struct pt_regs *)(top - bpf_core_type_size(struct pt_regs));
+}
+
+/*
+ * Whether the system call that these registers belong to has been carried out, so that the thread
+ * is on its way out of the kernel, where it may still sleep. x86 enters a call with ENOSYS as its
+ * result; arm64 keeps the first argument where the result will be.
+ */
+static __always_inline bool compat_syscall_is_done(struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	return (int)BPF_CORE_READ(regs, ax) != -ENOSYS;
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(regs, regs[0]) != BPF_CORE_READ(regs, orig_x0);
+#endif
+}
+
+/* Only the number, which costs much less. */
+static __always_inline long compat_syscall_number(struct task_struct *task)
+{
+	struct pt_regs *regs = compat_user_registers(task);
+
+#if defined(__TARGET_ARCH_x86)
+	long nr = (long)BPF_CORE_READ(regs, orig_ax);
+
+	if (nr >= 0 && compat_syscall_is_32bit(task))
+		nr += COMPAT_SYSCALL_32BIT;
+	return nr;
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(regs, syscallno);
+#endif
+}
+
+static __always_inline void compat_syscall_read(struct task_struct *task,
+	struct compat_syscall *call)
+{
+	struct pt_regs *regs = compat_user_registers(task);
+
+	call->is_done = compat_syscall_is_done(regs);
 #if defined(__TARGET_ARCH_x86)
 	call->nr = (long)BPF_CORE_READ(regs, orig_ax);
 	call->args[0] = BPF_CORE_READ(regs, di);
@@ -46,9 +99,17 @@ static __always_inline void compat_syscall_read(struct task_struct *task, struct
 	call->args[3] = BPF_CORE_READ(regs, r10);
 	call->args[4] = BPF_CORE_READ(regs, r8);
 	call->args[5] = BPF_CORE_READ(regs, r9);
+	if (call->nr >= 0 && compat_syscall_is_32bit(task)) {
+		call->nr = (call->nr & (COMPAT_SYSCALL_32BIT - 1)) + COMPAT_SYSCALL_32BIT;
+		call->args[3] = call->args[1];
+		call->args[4] = call->args[0];
+		call->args[5] = BPF_CORE_READ(regs, bp);
+		call->args[1] = BPF_CORE_READ(regs, cx);
+		call->args[0] = BPF_CORE_READ(regs, bx);
+	}
 #elif defined(__TARGET_ARCH_arm64)
 	call->nr = BPF_CORE_READ(regs, syscallno);
-	/* The register itself holds the return value already when the call exits. */
+	/* When the call exits, register 0 holds the return value already. */
 	call->args[0] = BPF_CORE_READ(regs, orig_x0);
 	call->args[1] = BPF_CORE_READ(regs, regs[1]);
 	call->args[2] = BPF_CORE_READ(regs, regs[2]);
@@ -60,8 +121,8 @@ static __always_inline void compat_syscall_read(struct task_struct *task, struct
 
 /*
  * An fentry argument that points to a plain integer. Before bb6728d75611 ("bpf: Allow access to int
- * pointer arguments in tracing programs", 5.18) the verifier lets no program load it, but a helper may
- * read the context. The helper asked for came with the same release.
+ * pointer arguments in tracing programs", 5.18) the verifier lets no program load it, but a helper
+ * may read the context. The helper asked for came with the same release.
  */
 static __always_inline __u64 compat_int_pointer_arg(unsigned long long *ctx, int i)
 {
@@ -69,8 +130,8 @@ static __always_inline __u64 compat_int_pointer_arg(unsigned long long *ctx, int
 	__u64 value = 0;
 
 	/*
-	 * Volatile and the barrier keep the two ways apart: one load for both, through an address
-	 * computed before, is what no verifier takes.
+	 * Volatile and the barrier keep the compiler from merging both ways into one load through a
+	 * computed address, which every verifier refuses.
 	 */
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_copy_from_user_task))
 		return ((volatile unsigned long long *)ctx)[i];
@@ -79,7 +140,7 @@ static __always_inline __u64 compat_int_pointer_arg(unsigned long long *ctx, int
 	return value;
 }
 
-/* What TASK_* says: one word, which 2f064a59a11f ("sched: Change task_struct::state", 5.14) renamed. */
+/* The TASK_* state; 2f064a59a11f ("sched: Change task_struct::state", 5.14) renamed the member. */
 static __always_inline unsigned int compat_task_state(struct task_struct *task)
 {
 	struct task_struct___state *old = (void *)task;
@@ -90,6 +151,11 @@ static __always_inline unsigned int compat_task_state(struct task_struct *task)
 }
 
 /* Reads and writes the thread has done, where they are counted (CONFIG_TASK_XACCT). */
+static __always_inline bool compat_counts_io_calls(void)
+{
+	return bpf_core_field_exists(struct task_struct, ioac.syscr);
+}
+
 static __always_inline __u64 compat_task_io_calls(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->ioac.syscr))
@@ -97,7 +163,10 @@ static __always_inline __u64 compat_task_io_calls(struct task_struct *task)
 	return BPF_CORE_READ(task, ioac.syscr) + BPF_CORE_READ(task, ioac.syscw);
 }
 
-/* Bytes the thread has dirtied or sent to a disk, in whatever way, where they are counted. */
+/*
+ * Bytes that the thread has dirtied or sent to a disk, where they are counted
+ * (CONFIG_TASK_IO_ACCOUNTING).
+ */
 static __always_inline __u64 compat_task_written_bytes(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->ioac.write_bytes))
@@ -106,10 +175,10 @@ static __always_inline __u64 compat_task_written_bytes(struct task_struct *task)
 }
 
 /*
- * When the thread last left the CPU, by the scheduler's clock: its arrival there and what it ran since. Not
- * se.exec_start alone: that is a clock without interrupts and stolen time, which differ from CPU to
- * CPU, by 0.1 s on a virtual machine. Without CONFIG_SCHED_INFO there is no other. For a thread that runs it
- * is a tick late at most.
+ * When the thread last left the CPU, by the scheduler's clock: when it arrived there, and how long
+ * it has run since. se.exec_start alone would be simpler, but its clock leaves out interrupts and
+ * stolen time, which differ from CPU to CPU: by 0.1 s on a virtual machine. It is used where
+ * CONFIG_SCHED_INFO is missing. For a running thread the result is late by a tick at most.
  */
 static __always_inline __u64 compat_task_left_cpu(struct task_struct *task)
 {
@@ -120,14 +189,35 @@ static __always_inline __u64 compat_task_left_cpu(struct task_struct *task)
 		BPF_CORE_READ(task, se.prev_sum_exec_runtime);
 }
 
-/* A system call of the 32-bit table: its number means another one. */
-static __always_inline bool compat_syscall_is_32bit(struct task_struct *task)
+/*
+ * Whether the thread is one of the kernel, which makes no system calls: also the workers of
+ * io_uring and vhost, which have the process of a program.
+ */
+static __always_inline bool compat_task_is_kernel(unsigned int flags)
 {
-#if defined(__TARGET_ARCH_x86)
-	return BPF_CORE_READ(task, thread_info.status) & 0x2; /* TS_COMPAT */
-#else
-	return false;
-#endif
+	unsigned int kernel = PF_KTHREAD | PF_IO_WORKER;
+
+	/* Up to 6.3 the bit means something else. */
+	if (bpf_core_field_exists(((struct kernel_clone_args *)0)->user_worker))
+		kernel |= PF_USER_WORKER;
+	return flags & kernel;
+}
+
+/*
+ * The position of an open file from which a read or write of the thread begins. -1: another thread
+ * is using it and will move it, and this one waits for that (fdget_pos()). The lowest three bits of
+ * a mutex's owner are flags. The lock of a real-time kernel does not tell.
+ */
+static __always_inline __u64 compat_file_position(struct file *file, struct task_struct *task)
+{
+	__u64 owner;
+
+	if (bpf_core_field_exists(file->f_pos_lock.owner.counter)) {
+		owner = (__u64)BPF_CORE_READ(file, f_pos_lock.owner.counter) & ~7ull;
+		if (owner && owner != (__u64)task)
+			return (__u64)-1;
+	}
+	return (__u64)BPF_CORE_READ(file, f_pos);
 }
 
 /* 633488947ef6 ("kernfs: Use RCU to access kernfs_node::parent", 6.15) renamed the member. */
@@ -155,6 +245,17 @@ static __always_inline bool compat_syscall_is_transfer(long nr)
 	case 296: /* pwritev */
 	case 327: /* preadv2 */
 	case 328: /* pwritev2 */
+	/* The same in the 32-bit table. */
+	case COMPAT_SYSCALL_32BIT + 3:
+	case COMPAT_SYSCALL_32BIT + 4:
+	case COMPAT_SYSCALL_32BIT + 145:
+	case COMPAT_SYSCALL_32BIT + 146:
+	case COMPAT_SYSCALL_32BIT + 180:
+	case COMPAT_SYSCALL_32BIT + 181:
+	case COMPAT_SYSCALL_32BIT + 333:
+	case COMPAT_SYSCALL_32BIT + 334:
+	case COMPAT_SYSCALL_32BIT + 378:
+	case COMPAT_SYSCALL_32BIT + 379:
 #elif defined(__TARGET_ARCH_arm64)
 	case 63:
 	case 64:
@@ -172,17 +273,19 @@ static __always_inline bool compat_syscall_is_transfer(long nr)
 	return false;
 }
 
-/* Whether it submits I/O on descriptors that its arguments do not name. */
+/* Whether the system call submits I/O on descriptors that its arguments do not name. */
 static __always_inline bool compat_syscall_is_submit(long nr)
 {
 #if defined(__TARGET_ARCH_x86)
-	return nr == 426 || nr == 209; /* io_uring_enter, io_submit */
+	/* io_uring_enter and io_submit, then the same in the 32-bit table */
+	return nr == 426 || nr == 209 || nr == COMPAT_SYSCALL_32BIT + 426 ||
+		nr == COMPAT_SYSCALL_32BIT + 248;
 #elif defined(__TARGET_ARCH_arm64)
 	return nr == 426 || nr == 2;
 #endif
 }
 
-/* The request of block_rq_insert or block_rq_issue: the last argument, be there one or two. */
+/* The request of block_rq_insert or block_rq_issue, which is the last of one or two arguments. */
 static __always_inline struct request *compat_block_request(struct bpf_raw_tracepoint_args *ctx,
 	bool has_one_argument)
 {
@@ -190,8 +293,8 @@ static __always_inline struct request *compat_block_request(struct bpf_raw_trace
 }
 
 /*
- * f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17); the queue knows its disk
- * since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue", 5.15).
+ * f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17); the queue knows its
+ * disk since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue", 5.15).
  */
 static __always_inline struct gendisk *compat_request_disk(struct request *rq)
 {
@@ -203,9 +306,9 @@ static __always_inline struct gendisk *compat_request_disk(struct request *rq)
 }
 
 /*
- * The mapping of the folio that a page belongs to. In a tail page bit 0 is set and the rest is the address
- * of the head or, in compound_info of 7.1, the mask that makes it: never less than minus 1 GiB,
- * where no page structure is.
+ * The mapping of the folio that a page belongs to. A tail page has bit 0 set in this word. The
+ * other bits are the address of the head page or, in compound_info since 7.1, a mask that turns the
+ * tail's address into the head's. A mask is at least minus 1 GiB, where no page structure lies.
  */
 static __always_inline struct address_space *compat_page_mapping(struct page *page)
 {
@@ -217,7 +320,8 @@ static __always_inline struct address_space *compat_page_mapping(struct page *pa
 	else
 		head = BPF_CORE_READ(page, compound_head);
 	if (head & 1)
-		page = (struct page *)(head >= -(1UL << 30) ? (unsigned long)page & head : head - 1);
+		page = (struct page *)(head >= -(1UL << 30) ? (unsigned long)page & head
+							    : head - 1);
 	return BPF_CORE_READ(page, mapping);
 }
 

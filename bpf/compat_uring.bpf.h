@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What kernels do differently in io_uring: the arguments of its tracepoints and the form of a request.
+ * What kernels do differently in io_uring: the arguments of its tracepoints and the form of a
+ * request.
  * Included by uring.bpf.c.
  * Never asks for a kernel version: a prototype is compared with the one in the kernel's BTF.
  */
@@ -10,15 +11,14 @@
 #include "compat.bpf.h"
 
 /*
- * An argument of a raw tracepoint whose place differs: the compiler must not make one load at a computed
- * place of two, which 5.10 refuses ("dereference of modified ctx ptr").
+ * Loads argument i of a raw tracepoint where i differs between kernels. Plain C would let the
+ * compiler merge two loads into one at a computed place, which 5.10 refuses ("dereference of
+ * modified ctx ptr").
  */
 #define compat_raw_arg(ctx, i)                                                                     \
 	({                                                                                         \
 		__u64 arg;                                                                         \
-		asm volatile("%0 = *(u64 *)(%1 + %2)"                                              \
-			     : "=r"(arg)                                                           \
-			     : "r"(ctx), "i"((i) * 8));                                            \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(arg) : "r"(ctx), "i"((i)*8));         \
 		arg;                                                                               \
 	})
 
@@ -27,8 +27,8 @@
 #define COMPAT_URING_CQE_SKIP (1U << 6)
 
 /*
- * 48863ffd3e81 ("io_uring: clean up tracing events", 6.0) left the request only; 2ad57931db64 ("io_uring:
- * rename trace_io_uring_submit_sqe() tracepoint", 6.4) made it io_uring_submit_req.
+ * 48863ffd3e81 ("io_uring: clean up tracing events", 6.0) left the request only; 2ad57931db64
+ * ("io_uring: rename trace_io_uring_submit_sqe() tracepoint", 6.4) made it io_uring_submit_req.
  */
 static __always_inline struct io_kiocb *compat_uring_submitted(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -38,15 +38,16 @@ static __always_inline struct io_kiocb *compat_uring_submitted(struct bpf_raw_tr
 }
 
 struct compat_uring_end {
-	__u64 request; /* 0: not told */
+	__u64 request; /* 0: this kernel does not pass it */
 	__u64 context;
 	__u64 user_data;
 	__s32 ret;
 };
 
 /*
- * The request came with 502c87d65564 ("io-uring: Make tracepoints consistent.", 5.18), the whole completion
- * entry with "io_uring: clean up cqe trace points" (6.13). 5.10 has the io_uring of 5.15 since 5.10.162.
+ * The tracepoint passes the request since 502c87d65564 ("io-uring: Make tracepoints consistent.",
+ * 5.18), and the whole completion entry since "io_uring: clean up cqe trace points" (6.13). 5.10
+ * has the io_uring of 5.15 since 5.10.162.
  */
 static __always_inline bool compat_uring_end_names_request(void)
 {
@@ -74,7 +75,7 @@ static __always_inline void compat_uring_end_read(struct bpf_raw_tracepoint_args
 	}
 }
 
-/* cef216fc32d7 ("io_uring: explicitly keep a CQE in io_kiocb", 5.19). */
+/* cef216fc32d7 ("io_uring: explicitly keep a CQE in io_kiocb", 5.19) moved it there. */
 static __always_inline __u64 compat_uring_user_data(struct io_kiocb *req)
 {
 	struct io_kiocb___user_data *old = (void *)req;
@@ -84,7 +85,10 @@ static __always_inline __u64 compat_uring_user_data(struct io_kiocb *req)
 	return BPF_CORE_READ(old, user_data);
 }
 
-/* 3597f2786b68 ("io_uring/rsrc: unify file and buffer resource tables", 6.13): nodes, before files. */
+/*
+ * A registered file by its index. 3597f2786b68 ("io_uring/rsrc: unify file and buffer resource
+ * tables", 6.13) replaced the table of files by one of nodes.
+ */
 static __always_inline struct file *compat_uring_fixed_file(struct io_ring_ctx *ring, __u32 index)
 {
 	struct io_ring_ctx___nodes *newer = (void *)ring;
@@ -109,11 +113,12 @@ static __always_inline struct file *compat_uring_fixed_file(struct io_ring_ctx *
 }
 
 /*
- * The descriptor (or the index of a registered file) that a request names, and its file if it is
- * known yet: since 6bf9c47a3989 ("io_uring: defer file assignment", 5.18) it is looked up when the
- * request is issued, after the tracepoint.
+ * The file that a request names by descriptor or as a registered file; NULL when it is not known
+ * yet. Since 6bf9c47a3989 ("io_uring: defer file assignment", 5.18) the kernel looks it up when it
+ * issues the request, which is after the tracepoint.
  */
-static __always_inline struct file *compat_uring_file(struct io_kiocb *req, __u32 flags, __s32 *ret_fd)
+static __always_inline struct file *compat_uring_file(struct io_kiocb *req, __u32 flags,
+	__s32 *ret_fd)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probe `fault`: which file a page fault is about, told before it may sleep.
+ * Probe `fault`: notes which file a page fault is about before the fault can sleep.
  *
- * `wait` sees the sleep, but in a fault there is no descriptor to ask. An entry hook only: nothing is
- * paired, so nothing can be lost. Faults on cached pages mostly do not come by here (fault-around).
+ * `wait` sees the sleep, but a fault has no descriptor that would tell the file. There is an entry
+ * hook only, so no return can be missed. Fault-around maps cached pages without
+ * calling filemap_fault().
  */
 enum scratch_slot {
-	SCRATCH_COUNT = 1, /* a map has an entry at least; this object makes no event */
+	SCRATCH_COUNT = 1, /* this object makes no event, but a map needs an entry */
 };
 
 #include "sleeps.bpf.h"
@@ -15,6 +16,7 @@ static __always_inline void fault_note(struct file *file, struct inode *inode, _
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
+	struct event_fault *known;
 	struct event_fault fault = {
 		.inode = (__u64)inode,
 		.file = (__u64)file,
@@ -24,7 +26,11 @@ static __always_inline void fault_note(struct file *file, struct inode *inode, _
 
 	if (!filter_task(pid_tgid >> 32))
 		return;
-	if (bpf_map_update_elem(&faults, &tid, &fault, BPF_ANY) < 0)
+	/* Written in place where it can be: an update of an LRU map takes a lock. */
+	known = bpf_map_lookup_elem(&faults, &tid);
+	if (known)
+		*known = fault;
+	else if (bpf_map_update_elem(&faults, &tid, &fault, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
@@ -46,7 +52,7 @@ int BPF_KPROBE(filemap_fault_kprobe, struct vm_fault *vmf)
 	return 0;
 }
 
-/* Where it exists (6.12 has it); arguments: mapping, page index. */
+/* Not every kernel has this tracepoint (6.12 does); its arguments are mapping and page index. */
 SEC("raw_tp/mm_filemap_fault")
 int filemap_fault_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {

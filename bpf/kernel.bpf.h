@@ -58,10 +58,13 @@ struct vfsmount {
 	struct dentry *mnt_root;
 };
 
+struct mnt_namespace;
+
 struct mount {
 	struct mount *mnt_parent;
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
+	struct mnt_namespace *mnt_ns; /* NULL: it has been unmounted */
 };
 
 struct path {
@@ -79,10 +82,18 @@ struct inode {
 	dev_t i_rdev;
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	loff_t i_size;
 	struct hlist_head i_dentry;
 };
 
+struct mutex {
+	struct {
+		long counter;
+	} owner;
+};
+
 struct file {
+	struct mutex f_pos_lock;
 	struct path f_path;
 	struct inode *f_inode;
 	unsigned int f_flags;
@@ -292,6 +303,8 @@ struct request___disk {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
+	unsigned long bp;
+	unsigned long bx;
 	unsigned long ax;
 	unsigned long dx;
 	unsigned long si;
@@ -413,6 +426,11 @@ struct io_ring_ctx___nodes {
 	struct io_file_table___nodes file_table;
 };
 
+/* 54e6842d0775 ("fork/vm: Move common PF_IO_WORKER behavior to new flag", 6.4) */
+struct kernel_clone_args {
+	unsigned int user_worker : 1;
+};
+
 /* Exists where the kernel was built with FRED, which pads the top of each stack. */
 struct fred_info {
 	unsigned long edata;
@@ -421,15 +439,15 @@ struct fred_info {
 #pragma clang attribute pop
 
 /* Prototypes of tracepoints, see compat.bpf.h. */
-typedef void (*btf_trace_io_uring_submit_sqe___with_ctx)(void *data, void *ctx, void *req, __u8 opcode,
-	__u64 user_data, __u32 flags, bool force_nonblock, bool sq_thread);
+typedef void (*btf_trace_io_uring_submit_sqe___with_ctx)(void *data, void *ctx, void *req,
+	__u8 opcode, __u64 user_data, __u32 flags, bool force_nonblock, bool sq_thread);
 typedef void (*btf_trace_io_uring_complete___without_req)(void *data, void *ctx, __u64 user_data,
 	int res, unsigned int cflags);
-typedef void (*btf_trace_io_uring_complete___with_cqe)(void *data, struct io_ring_ctx *ctx, void *req,
-	struct io_uring_cqe *cqe);
+typedef void (*btf_trace_io_uring_complete___with_cqe)(void *data, struct io_ring_ctx *ctx,
+	void *req, struct io_uring_cqe *cqe);
 /*
- * The tracepoints' own prototypes, to be asked for: a54895fa057c ("block: remove the request_queue to
- * argument request based tracepoints", 5.11, and 5.10 stable) took the queue away.
+ * The tracepoints' own prototypes, to be asked for: a54895fa057c ("block: remove the request_queue
+ * to argument request based tracepoints", 5.11, and 5.10 stable) took the queue away.
  */
 typedef void (*btf_trace_block_rq_insert___request)(void *, struct request *);
 typedef void (*btf_trace_block_rq_issue___request)(void *, struct request *);
@@ -440,9 +458,21 @@ struct iovec {
 	unsigned long iov_len;
 };
 
+/* User space's, include/uapi/linux/aio_abi.h: a stable layout, so not relocated. */
+struct iocb {
+	__u64 aio_data;
+	__u64 aio_key_and_flags;
+	__u16 aio_lio_opcode;
+	__s16 aio_reqprio;
+	__u32 aio_fildes;
+	__u64 aio_buf;
+	__u64 aio_nbytes;
+	__s64 aio_offset;
+};
+
 /*
- * Tracepoint contexts: a stable layout, so not relocated. The number was a long; now what follows it
- * is not initialized.
+ * Tracepoint contexts: a stable layout, so not relocated. The number was a long; now what follows
+ * it is not initialized.
  */
 struct syscall_enter_context {
 	__u64 common;
@@ -459,13 +489,16 @@ struct syscall_exit_context {
 };
 
 #define PF_IO_WORKER 0x10
+#define PF_USER_WORKER 0x4000
 #define PF_KTHREAD 0x200000
 #define S_IFMT 0170000
 #define S_IFDIR 0040000
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
 #define O_APPEND 02000
+#define E2BIG 7
 #define EEXIST 17
+#define ENOSYS 38
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
 

@@ -2,7 +2,7 @@
 /*
  * What the probes of asynchronous requests share: the map of requests in flight, and their report.
  * Included by uring.bpf.c and aio.bpf.c instead of common.bpf.h.
- * Never waits for a thread's word: who submitted a request may be doing anything meanwhile.
+ * Never judges a request by its submitter, which may be doing anything meanwhile.
  */
 #ifndef IOSTALL_REQUESTS_BPF_H
 #define IOSTALL_REQUESTS_BPF_H
@@ -17,8 +17,8 @@ enum scratch_slot {
 #include "common.bpf.h"
 
 /*
- * By the address of the request, or by what else names it. An entry goes when its request ends: unlike
- * threads, rings and contexts come and go, and their requests' addresses with them.
+ * Keyed by the address of the request, or by what else identifies it. An entry is deleted when its
+ * request completes: rings and contexts come and go, and with them the addresses of their requests.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -27,41 +27,33 @@ struct {
 	__type(value, struct event_request);
 } requests SEC(".maps");
 
-/* cfg_reuse_tells: whether a request whose address comes again must have ended unseen. */
+/*
+ * Whether a second request at the same address proves that the completion of the first was missed.
+ */
 const volatile bool cfg_reuse_tells = true;
 
-#define IOVECS_MAX 1024
-
-/* The bytes that a vector of the current process asks for; 0 when they cannot be read. */
-static __always_inline __u64 request_vector_bytes(__u64 vector, __u64 count)
-{
-	__u64 bytes = 0;
-
-	for (__u32 i = 0; i < IOVECS_MAX; i++) {
-		struct iovec iovec = {};
-
-		if (i >= count)
-			break;
-		if (bpf_probe_read_user(&iovec, sizeof(iovec),
-			    (void *)(vector + i * sizeof(iovec))) < 0)
-			return 0;
-		bytes += iovec.iov_len;
-	}
-	return bytes;
-}
-
-/* For `block`, whose requests do not say of direct I/O which file it is of. */
+/* For the probe `block`: requests of direct I/O do not say which file they belong to. */
 static __always_inline void request_note_file(__u32 tid, struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct event_thread_file submitted = { .inode = (__u64)inode };
+	struct event_thread_file *known;
 
 	submitted.ino = BPF_CORE_READ(inode, i_ino);
-	/* Refused now and then: then it is one of the files that are not known, which block says. */
+	/* Written in place where it can be: an update of an LRU map takes a lock. */
+	known = bpf_map_lookup_elem(&thread_files, &tid);
+	if (known) {
+		*known = submitted;
+		return;
+	}
+	/* When the update fails now and then, `block` reports the request's file as not known. */
 	bpf_map_update_elem(&thread_files, &tid, &submitted, BPF_ANY);
 }
 
-/* The rest of `fresh` is the caller's: what is asked for, of which file, and what names the request. */
+/*
+ * Notes a new request. The caller has filled in what is asked for, of which file, and what
+ * identifies the request.
+ */
 static __always_inline void request_begin(__u64 key, struct event_request *fresh)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -71,7 +63,7 @@ static __always_inline void request_begin(__u64 key, struct event_request *fresh
 	fresh->op.task = bpf_get_current_task();
 	fresh->op.pid = pid_tgid >> 32;
 	fresh->op.tid = (__u32)pid_tgid;
-	fresh->op.probe = (__u8)cfg_probe;
+	fresh->op.probe = (__u8)cfg_common.probe;
 	fresh->inode = file ? BPF_CORE_READ(file, f_inode, i_ino) : 0;
 	fresh->op.start_ns = bpf_ktime_get_ns();
 	if (file)
@@ -83,13 +75,13 @@ static __always_inline void request_begin(__u64 key, struct event_request *fresh
 		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
-/* Whether the operation's file is one whose requests are noted; unknown ones are until they end. */
+/* Whether requests on this file are noted. While the file is not known, they are. */
 static __always_inline bool request_file_is_wanted(struct file *file)
 {
 	return !file || file_mode_is_storage(BPF_CORE_READ(file, f_inode, i_mode));
 }
 
-/* The submitter, from what was noted of it: the thread itself may have ended. */
+/* The submitting thread has ended: only what was noted at the submission is known of it. */
 static __always_inline void request_forget_task(const struct event_request *r,
 	struct event_operation *e)
 {
@@ -105,7 +97,7 @@ static __always_inline void request_forget_task(const struct event_request *r,
 	e->fd = r->op.fd;
 }
 
-/* False when its file is none of interest. Without the path, which comes last. */
+/* All but the path, which is collected last. False when the file is not of interest. */
 static __always_inline bool request_describe(const struct event_request *r, struct file *file,
 	struct event_operation *e)
 {
@@ -116,30 +108,32 @@ static __always_inline bool request_describe(const struct event_request *r, stru
 	e->start_ns = r->op.start_ns;
 	e->offset = (__s64)r->op.pos;
 	e->bytes = r->op.bytes;
-	e->op = (__u16)r->op.op;
+	e->op = (__u8)r->op.op;
 	e->ret = 0;
 	e->slept_ns = 0;
 	e->sleeps = 0;
 	e->syscall = -1;
-	/* Who ends a request, or looks at it, is not where it is stuck. */
+	/* The stack of the thread that completes or describes it says nothing about the request. */
 	e->stack_len = 0;
 	task_describe(task, e);
 	e->fd = file_find_fd(task, file, r->op.fd);
+	/* Whether it sleeps says nothing about the request. */
+	e->state = 0;
 	if (e->tid != r->op.tid || e->pid != r->op.pid)
 		request_forget_task(r, e);
 	return true;
 }
 
 struct request_end {
-	struct file *file; /* NULL: the one noted */
+	struct file *file; /* NULL: the one that was noted */
 	__s64 ret;
-	__s64 position; /* the request's after the end; -1: not known */
-	__u32 slot; /* enum scratch_slot of the program that sees it */
+	__s64 position; /* file position after the completion; -1: not known */
+	__u32 slot;	/* enum scratch_slot of the program that sees it */
 };
 
 /*
- * An end may come in an interrupt, on 5.10 even in one of another end: then the slot is in use. `size`
- * is 0 while it is not.
+ * A completion may come in an interrupt, on 5.10 even while another completion is being reported on
+ * the same CPU: the slot is in use then. Its `size` is 0 while it is not.
  */
 static __always_inline void request_report(const struct event_request *r, __u64 now,
 	const struct request_end *end)
@@ -162,10 +156,10 @@ static __always_inline void request_report(const struct event_request *r, __u64 
 		e->header.ts_ns = now;
 		e->dur_ns = now - r->op.start_ns;
 		e->ret = end->ret;
-		/* At the end of the file, or wherever the file stood: known only afterwards. */
+		/* An appending write, or one at the file's position: known only afterwards. */
 		if (e->offset < 0 && end->position >= 0 && end->ret > 0)
 			e->offset = end->position - end->ret;
-		path_collect(file, e);
+		path_collect(file, e, slot);
 		event_emit(e);
 	}
 	*in_use = 0;
@@ -176,14 +170,17 @@ static __always_inline void request_end(__u64 key, struct event_request *known,
 {
 	__u64 now = bpf_ktime_get_ns();
 
-	if (now - known->op.start_ns >= cfg_min_stall_ns)
+	if (now - known->op.start_ns >= cfg_common.min_stall_ns)
 		request_report(known, now, end);
 	known->op.start_ns = 0;
-	/* Refused now and then in an interrupt; then the entry stays, and is none. */
+	/*
+	 * Deleting may fail in an interrupt. The entry stays then, and start_ns 0 says it is
+	 * unused.
+	 */
 	bpf_map_delete_elem(&requests, &key);
 }
 
-/* What `key` stands for has proved to be another request: the end of this one was missed. */
+/* Another request has taken the place of this one, whose completion was missed. */
 static __always_inline void request_drop(__u64 key, __u64 start_ns)
 {
 	struct event_request *known = bpf_map_lookup_elem(&requests, &key);
@@ -197,7 +194,8 @@ static __always_inline void request_drop(__u64 key, __u64 start_ns)
 }
 
 /* Whether the file that a request was for is another one by now. */
-static __always_inline bool request_file_has_changed(const struct event_request *r, struct file *file)
+static __always_inline bool request_file_has_changed(const struct event_request *r,
+	struct file *file)
 {
 	return r->inode && file && BPF_CORE_READ(file, f_inode, i_ino) != r->inode;
 }
@@ -206,9 +204,9 @@ static __always_inline bool request_file_has_changed(const struct event_request 
 #define REQUEST_DSYNC 2
 
 /*
- * Whether all that was asked for has been read or written: the position tells. Then the request no
- * longer hangs, even if nobody has taken its result yet, or if its end was missed. But a write that
- * is to be synced waits for that afterwards.
+ * Whether everything has been read or written that was asked for, which the position tells. Such a
+ * request is not stuck, even if the program has not fetched its result yet or if its completion was
+ * missed. A write with O_DSYNC is not done before it has been synced.
  */
 static __always_inline bool request_is_done(const struct event_request *r, struct kiocb *iocb)
 {
@@ -220,8 +218,27 @@ static __always_inline bool request_is_done(const struct event_request *r, struc
 		BPF_CORE_READ(iocb, ki_pos) == (loff_t)(r->op.pos + r->op.bytes);
 }
 
-/* Describes a request in flight; 1 when emitted, 0 when it has ended meanwhile or is filtered out. */
-static __always_inline int request_resolve(__u64 key, const struct event_request *r, struct file *file)
+/*
+ * Copies the request that user space asks about: args are its key and its start. False when it has
+ * ended meanwhile.
+ */
+static __always_inline bool request_find_asked(struct bpf_raw_tracepoint_args *ctx,
+	struct event_request *ret_request)
+{
+	__u64 key = ctx->args[0];
+	struct event_request *known = bpf_map_lookup_elem(&requests, &key);
+
+	if (!known)
+		return false;
+	*ret_request = *known;
+	return ret_request->op.start_ns == ctx->args[1];
+}
+
+/*
+ * Describes a request in flight; 1 when emitted, 0 when it has ended meanwhile or is filtered out.
+ */
+static __always_inline int request_resolve(__u64 key, const struct event_request *r,
+	struct file *file)
 {
 	__u32 slot = SCRATCH_RESOLVE;
 	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
@@ -235,8 +252,8 @@ static __always_inline int request_resolve(__u64 key, const struct event_request
 		return 0;
 	e->header.ts_ns = now;
 	e->dur_ns = now - r->op.start_ns;
-	path_collect(file, e);
-	/* Ended while it was read: what was read may be another one's. */
+	path_collect(file, e, slot);
+	/* It completed while it was being read: what was read may belong to another request. */
 	known = bpf_map_lookup_elem(&requests, &key);
 	if (!known || *(volatile __u64 *)&known->op.start_ns != r->op.start_ns)
 		return 0;

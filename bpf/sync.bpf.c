@@ -1,163 +1,124 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probe `sync`: fsync(), fdatasync() and msync(), entry paired with exit: the system calls themselves, but
- * msync() where vfs_fsync_range() can be probed, which tells the file. In 7.2 the compiler has inlined
- * that function in the other two, which are in the same source file.
+ * Probe `sync`: the returns of fsync(), fdatasync() and msync(), for the result of the operations
+ * in which `wait` has seen a thread fall asleep. Their entries tell two of them on the same file
+ * apart when the return of the first was not seen. A tracepoint sees each return.
  *
- * A write with O_SYNC goes there, too, and so does the fsync of a file system that lies over another.
- * Then the operation nearest to the caller counts, which is in flight already.
+ * fsync() and fdatasync() are hooked as system calls, because the compiler of 7.2 has inlined
+ * vfs_fsync_range() there. msync() is hooked at vfs_fsync_range(), whose entry tells the file;
+ * where functions cannot be probed it is hooked as a system call without a file.
+ *
+ * A write with O_SYNC calls vfs_fsync_range(), too, and so does the fsync of a file system that is
+ * stacked on another. `wait` has noted the system call, and only msync() ends here.
  */
 enum scratch_slot {
 	SCRATCH_FSYNC,
 	SCRATCH_FDATASYNC,
 	SCRATCH_MSYNC,
-	SCRATCH_RESOLVE,
+	SCRATCH_FSYNC_ENTRY,
+	SCRATCH_FDATASYNC_ENTRY,
+	SCRATCH_MSYNC_ENTRY,
 	SCRATCH_COUNT,
 };
 
-#include "pairing.bpf.h"
+#include "returns.bpf.h"
 
-/* Numbers of the system calls, which user space knows. */
-const volatile long cfg_nr_fsync = -1;
-const volatile long cfg_nr_fdatasync = -1;
-const volatile long cfg_nr_msync = -1;
+/* The numbers of the system calls, filled in by src/probes/sync.c. */
+const volatile __s32 cfg_nr_fsync = -1;
+const volatile __s32 cfg_nr_fdatasync = -1;
+const volatile __s32 cfg_nr_msync = -1;
 
-static __always_inline bool wanted_file(struct file *file, __u64 pid_tgid)
+static __always_inline int sync_return(struct file *file, __s32 nr, long ret, __u32 slot)
 {
-	__u32 mode = BPF_CORE_READ(file, f_inode, i_mode);
+	const struct sleep_return r = { file, 0, ret, nr, EVENT_OP_FSYNC, slot, 0, false };
 
-	/* A directory is synced when a file was made or renamed. */
-	return (file_mode_is_storage(mode) || (mode & S_IFMT) == S_IFDIR) && filter_task(pid_tgid >> 32);
+	return_from(&r);
+	return 0;
 }
 
-static __always_inline bool is_sync_call(long nr)
+/*
+ * The current thread begins a system call. What it slept in before is over, even if no program has
+ * seen it return: it was called before the attach, or the kernel skipped the run.
+ */
+static __noinline void entry_end_earlier(struct task_struct *task, __u32 slot)
 {
-	return nr == cfg_nr_fsync || nr == cfg_nr_fdatasync || nr == cfg_nr_msync;
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
+
+	if (sleep && sleep_start(sleep) && sleep->op.task == (__u64)task)
+		sleep_finish(task, sleep, bpf_ktime_get_ns(), slot);
 }
 
-/* Whether a call of vfs_fsync_range() is a part of what the thread is noted to be in. */
-static __always_inline bool is_nested(const struct event_inflight *entry, struct file *file,
-	const struct compat_syscall *call)
-{
-	if (entry->op != EVENT_OP_FSYNC)
-		return !is_sync_call(call->nr);
-	return entry->file != (__u64)file && entry->buf == call->args[1] &&
-		entry->bytes == call->args[2] &&
-		(entry->fd < 0 || entry->fd == (__s32)call->args[0]);
-}
-
-static __always_inline void enter_function(struct file *file)
+static __always_inline int sync_entry(__u32 slot)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct event_inflight *entry;
-	struct compat_syscall call;
-	__s32 fd;
 
-	/* Requests of libaio and io_uring, which are reported as such, and what the kernel does by itself. */
-	if (BPF_CORE_READ(task, flags) & (PF_KTHREAD | PF_IO_WORKER))
-		return;
-	if (!wanted_file(file, pid_tgid))
-		return;
-	compat_syscall_read(task, &call);
-	/* Noted as system calls, or parts of requests: a write with O_DSYNC. */
-	if (call.nr == cfg_nr_fsync || call.nr == cfg_nr_fdatasync || compat_syscall_is_submit(call.nr))
-		return;
-	entry = pairing_find((__u32)pid_tgid);
-	if (entry && entry->start_ns && is_nested(entry, file, &call)) {
-		if (entry->op == EVENT_OP_FSYNC)
-			entry->flags += EVENT_INFLIGHT_NESTED;
-		return;
-	}
-	fd = (__s32)call.args[0];
-	if (file_of_fd(task, (__u32)fd) != file)
-		fd = -1;
-	{
-		const struct pairing_call noted = {
-			.file = file,
-			.pos = (__u64)-1,
-			.buf = call.args[1],
-			.bytes = call.args[2],
-			.fd = fd,
-			.op = EVENT_OP_FSYNC,
-			/* Read through a computed place, which is right if it names the file. */
-			.flags = fd >= 0 || is_sync_call(call.nr) ? 0 : EVENT_INFLIGHT_BARE,
-		};
+	if (sleep_is_marked((__u64)task))
+		entry_end_earlier(task, slot);
+	return 0;
+}
 
-		pairing_enter(&noted, pid_tgid);
-	}
+/* The registers of msync() have an address, so the file is noted for `wait`. */
+static __always_inline int note_mapped_file(struct file *file)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_fault mapped = {
+		.inode = (__u64)BPF_CORE_READ(file, f_inode),
+		.file = (__u64)file,
+		.pos = (__u64)-1,
+		.faults = msync_stamp(task),
+	};
+	struct event_fault *known;
+
+	if (compat_syscall_number(task) != cfg_nr_msync)
+		return 0;
+	known = bpf_map_lookup_elem(&faults, &tid);
+	if (known)
+		*known = mapped;
+	else if (bpf_map_update_elem(&faults, &tid, &mapped, BPF_ANY) < 0)
+		loss_count(EVENT_LOSS_MAP_FULL);
+	return 0;
+}
+
+static __always_inline int msync_return(struct file *file, long ret)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_fault *known = bpf_map_lookup_elem(&faults, &tid);
+
+	if (known)
+		known->faults = 0;
+	return sync_return(file, cfg_nr_msync, ret, SCRATCH_MSYNC);
 }
 
 SEC("fentry/vfs_fsync_range")
 int BPF_PROG(vfs_fsync_range_fentry, struct file *file)
 {
-	enter_function(file);
-	return 0;
+	return note_mapped_file(file);
 }
 
 SEC("fexit/vfs_fsync_range")
-int BPF_PROG(vfs_fsync_range_fexit, struct file *file, loff_t start, loff_t end, int datasync, int ret)
+int BPF_PROG(vfs_fsync_range_fexit, struct file *file, loff_t start, loff_t end, int datasync,
+	int ret)
 {
-	struct pairing_return r = { file, NULL, -1, ret, EVENT_OP_FSYNC, SCRATCH_MSYNC };
-
-	pairing_exit(ctx, &r);
-	return 0;
+	return msync_return(file, ret);
 }
 
 SEC("kprobe")
 int BPF_KPROBE(vfs_fsync_range_kprobe, struct file *file)
 {
-	enter_function(file);
-	return 0;
+	return note_mapped_file(file);
 }
 
 SEC("kretprobe")
 int BPF_KRETPROBE(vfs_fsync_range_kretprobe, int ret)
 {
-	struct pairing_return r = { NULL, NULL, -1, ret, EVENT_OP_FSYNC, SCRATCH_MSYNC };
-
-	pairing_exit(ctx, &r);
-	return 0;
-}
-
-/* The whole system call; which file msync() is about is not told. */
-static __always_inline void enter_syscall(bool has_fd)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct file *file = NULL;
-	struct compat_syscall call;
-
-	compat_syscall_read(task, &call);
-	if (has_fd)
-		file = file_of_fd(task, (__u32)call.args[0]);
-	if (has_fd ? !file || !wanted_file(file, pid_tgid) : !filter_task(pid_tgid >> 32))
-		return;
-	{
-		const struct pairing_call noted = {
-			.file = file,
-			.pos = (__u64)-1,
-			.buf = call.args[1],
-			.bytes = call.args[2],
-			.fd = has_fd ? (__s32)call.args[0] : -1,
-			.op = EVENT_OP_FSYNC,
-			.flags = EVENT_INFLIGHT_SYSCALL,
-		};
-
-		pairing_enter(&noted, pid_tgid);
-	}
-}
-
-static __always_inline void exit_syscall(void *ctx, long nr, long ret, __u32 slot)
-{
-	struct pairing_return r = { NULL, NULL, nr, ret, EVENT_OP_FSYNC, slot };
-
-	pairing_exit(ctx, &r);
+	return msync_return(NULL, ret);
 }
 
 /*
- * Their functions, not their tracepoints: one system call tracepoint makes every system call of every
- * thread take the slow way, 250 instructions more.
+ * The functions are hooked rather than the tracepoints: a single system call tracepoint sends every
+ * system call of every thread through the slow path, which costs 250 instructions.
  */
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_FUNCTION(name) "__x64_sys_" #name
@@ -165,104 +126,54 @@ static __always_inline void exit_syscall(void *ctx, long nr, long ret, __u32 slo
 #define SYSCALL_FUNCTION(name) "__arm64_sys_" #name
 #endif
 
-SEC("fentry/" SYSCALL_FUNCTION(fsync))
-int sys_fsync_fentry(void *ctx)
-{
-	enter_syscall(true);
-	return 0;
-}
+/* The programs at the entry of one of these functions: sys_<call>_fentry and sys_<call>_kprobe. */
+#define ENTRY_PROGRAMS(call, slot)                                                                 \
+	SEC("fentry/" SYSCALL_FUNCTION(call))                                                      \
+	int BPF_PROG(sys_##call##_fentry)                                                          \
+	{                                                                                          \
+		return sync_entry(slot);                                                           \
+	}                                                                                          \
+                                                                                                   \
+	SEC("kprobe")                                                                              \
+	int BPF_KPROBE(sys_##call##_kprobe)                                                        \
+	{                                                                                          \
+		return sync_entry(slot);                                                           \
+	}
 
-SEC("fexit/" SYSCALL_FUNCTION(fsync))
-int BPF_PROG(sys_fsync_fexit, const struct pt_regs *regs, long ret)
-{
-	exit_syscall(ctx, cfg_nr_fsync, ret, SCRATCH_FSYNC);
-	return 0;
-}
+ENTRY_PROGRAMS(fsync, SCRATCH_FSYNC_ENTRY)
+ENTRY_PROGRAMS(fdatasync, SCRATCH_FDATASYNC_ENTRY)
+ENTRY_PROGRAMS(msync, SCRATCH_MSYNC_ENTRY)
 
-SEC("fentry/" SYSCALL_FUNCTION(fdatasync))
-int sys_fdatasync_fentry(void *ctx)
-{
-	enter_syscall(true);
-	return 0;
-}
+/*
+ * The programs at their return: sys_<call>_fexit and sys_<call>_kretprobe. User space knows the
+ * number of the system call and the name of its function.
+ */
+#define FUNCTION_PROGRAMS(call, nr, slot)                                                          \
+	SEC("fexit/" SYSCALL_FUNCTION(call))                                                       \
+	int BPF_PROG(sys_##call##_fexit, const struct pt_regs *regs, long ret)                     \
+	{                                                                                          \
+		return sync_return(NULL, nr, ret, slot);                                           \
+	}                                                                                          \
+                                                                                                   \
+	SEC("kretprobe")                                                                           \
+	int BPF_KRETPROBE(sys_##call##_kretprobe, long ret)                                        \
+	{                                                                                          \
+		return sync_return(NULL, nr, ret, slot);                                           \
+	}
 
-SEC("fexit/" SYSCALL_FUNCTION(fdatasync))
-int BPF_PROG(sys_fdatasync_fexit, const struct pt_regs *regs, long ret)
-{
-	exit_syscall(ctx, cfg_nr_fdatasync, ret, SCRATCH_FDATASYNC);
-	return 0;
-}
+FUNCTION_PROGRAMS(fsync, cfg_nr_fsync, SCRATCH_FSYNC)
+FUNCTION_PROGRAMS(fdatasync, cfg_nr_fdatasync, SCRATCH_FDATASYNC)
 
-SEC("kprobe")
-int sys_fsync_kprobe(void *ctx)
-{
-	enter_syscall(true);
-	return 0;
-}
+/* The program of one system call: sys_exit_<call>_tp. */
+#define SYSCALL_PROGRAM(call, slot)                                                                \
+	SEC("tracepoint/syscalls/sys_exit_" #call)                                                 \
+	int sys_exit_##call##_tp(struct syscall_exit_context *ctx)                                 \
+	{                                                                                          \
+		return sync_return(NULL, (__s32)ctx->id, ctx->ret, slot);                          \
+	}
 
-SEC("kretprobe")
-int BPF_KRETPROBE(sys_fsync_kretprobe, long ret)
-{
-	exit_syscall(ctx, cfg_nr_fsync, ret, SCRATCH_FSYNC);
-	return 0;
-}
-
-SEC("kprobe")
-int sys_fdatasync_kprobe(void *ctx)
-{
-	enter_syscall(true);
-	return 0;
-}
-
-SEC("kretprobe")
-int BPF_KRETPROBE(sys_fdatasync_kretprobe, long ret)
-{
-	exit_syscall(ctx, cfg_nr_fdatasync, ret, SCRATCH_FDATASYNC);
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_enter_fsync")
-int sys_enter_fsync_tp(void *ctx)
-{
-	enter_syscall(true);
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_exit_fsync")
-int sys_exit_fsync_tp(struct syscall_exit_context *ctx)
-{
-	exit_syscall(ctx, ctx->id, ctx->ret, SCRATCH_FSYNC);
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_enter_fdatasync")
-int sys_enter_fdatasync_tp(void *ctx)
-{
-	enter_syscall(true);
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_exit_fdatasync")
-int sys_exit_fdatasync_tp(struct syscall_exit_context *ctx)
-{
-	exit_syscall(ctx, ctx->id, ctx->ret, SCRATCH_FDATASYNC);
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_enter_msync")
-int sys_enter_msync_tp(void *ctx)
-{
-	enter_syscall(false);
-	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_exit_msync")
-int sys_exit_msync_tp(struct syscall_exit_context *ctx)
-{
-	exit_syscall(ctx, ctx->id, ctx->ret, SCRATCH_MSYNC);
-	return 0;
-}
-
-PAIRING_PROGRAMS(sync);
+SYSCALL_PROGRAM(fsync, SCRATCH_FSYNC)
+SYSCALL_PROGRAM(fdatasync, SCRATCH_FDATASYNC)
+SYSCALL_PROGRAM(msync, SCRATCH_MSYNC)
 
 char LICENSE[] SEC("license") = "GPL";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Threads by their number.
+ * Finds a thread by its id.
  * Included by wait.bpf.c.
- * Never takes a lock or a reference: what is found may end while it is looked at.
+ * Never takes a lock or a reference: the thread may end while it is looked at.
  */
 #ifndef IOSTALL_TASKS_BPF_H
 #define IOSTALL_TASKS_BPF_H
@@ -10,8 +10,8 @@
 #include "common.bpf.h"
 
 /*
- * The thread of a number, as find_task_by_vpid() finds it: through the radix tree of the daemon's
- * own pid namespace. Two levels hold 4096 ids, four 16 million.
+ * The thread of an id, found as find_task_by_vpid() does: through the radix tree of the daemon's
+ * own pid namespace. Two levels hold 4096 ids, four hold 16 million.
  */
 static __always_inline struct task_struct *task_of_tid(__u32 tid)
 {

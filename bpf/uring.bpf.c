@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Probe `uring`: requests of io_uring on regular files and block devices, from their submission to the
- * completion that the program sees, whoever carries them out.
+ * Probe `uring`: requests of io_uring on regular files and block devices, from submission to the
+ * completion that the program sees, whichever thread carries them out.
  *
- * Tracepoints of io_uring's own only: nothing else in the kernel gets slower by them.
+ * It hooks tracepoints of io_uring only, so nothing else in the kernel gets slower.
  */
 #include "requests.bpf.h"
 #include "compat_uring.bpf.h"
@@ -24,7 +24,10 @@ enum uring_opcode {
 	URING_WRITEV_FIXED = 61,
 };
 
-/* -1: no operation on a file's data. What waits for a person, a peer or a clock is never one. */
+/*
+ * The operation; -1 when the request is not one on a file's data, since it may wait for a peer or a
+ * timer then.
+ */
 static __always_inline int uring_op(__u8 opcode)
 {
 	switch (opcode) {
@@ -51,14 +54,15 @@ static __always_inline int uring_op(__u8 opcode)
 }
 
 /*
- * Where the kernel does not name the request at its end, the ring and the program's own mark do. Two
- * requests with one mark are not told apart there; the second shows that the first is lost.
+ * The key of a request: its address or, where the kernel does not pass that at the completion, the
+ * ring and the program's user_data. Two requests with the same user_data cannot be told apart
+ * there; the second is counted as a missed completion of the first.
  */
 static __always_inline __u64 uring_key(__u64 request, __u64 context, __u64 user_data)
 {
 	if (compat_uring_end_names_request())
 		return request;
-	/* Fibonacci hashing: marks are addresses or small numbers. */
+	/* Fibonacci hashing: user_data is an address or a small number. */
 	return user_data * 0x9e3779b97f4a7c15ULL ^ context;
 }
 
@@ -67,7 +71,7 @@ static __always_inline struct io_rw *uring_rw(struct io_kiocb *req)
 	return (void *)req + bpf_core_field_offset(struct io_kiocb, file);
 }
 
-/* Which bytes of the file. */
+/* Which bytes of the file the request is about. */
 static __always_inline void uring_describe_range(struct io_kiocb *req, __u8 opcode,
 	struct event_inflight *op)
 {
@@ -81,15 +85,14 @@ static __always_inline void uring_describe_range(struct io_kiocb *req, __u8 opco
 	case URING_READV_FIXED:
 	case URING_WRITEV_FIXED:
 		op->pos = (__u64)BPF_CORE_READ(rw, kiocb.ki_pos);
-		op->buf = BPF_CORE_READ(rw, addr);
-		op->bytes = request_vector_bytes(op->buf, BPF_CORE_READ_BITFIELD_PROBED(rw, len));
+		op->bytes = vector_bytes(BPF_CORE_READ(rw, addr),
+			BPF_CORE_READ_BITFIELD_PROBED(rw, len));
 		break;
 	case URING_READ:
 	case URING_WRITE:
 	case URING_READ_FIXED:
 	case URING_WRITE_FIXED:
 		op->pos = (__u64)BPF_CORE_READ(rw, kiocb.ki_pos);
-		op->buf = BPF_CORE_READ(rw, addr);
 		op->bytes = BPF_CORE_READ_BITFIELD_PROBED(rw, len);
 		break;
 	case URING_SYNC_FILE_RANGE:
@@ -100,16 +103,17 @@ static __always_inline void uring_describe_range(struct io_kiocb *req, __u8 opco
 	}
 }
 
-/* Where an appending write goes is known only when it has been done. */
+/* The offset of an appending write is known only when it has been done. */
 static __always_inline bool uring_appends(__u32 op, struct file *file)
 {
 	return op == EVENT_OP_WRITE && file && (BPF_CORE_READ(file, f_flags) & O_APPEND);
 }
 
 /*
- * Where programs are preempted, a run is skipped while another thread's run of the same program waits for
- * this CPU: on 7.2 every fifth submission of seven processes at once was lost so. But not a run of
- * another program: each is there twice, and the second does what the first has not done.
+ * Where programs can be preempted, the kernel skips a run while another thread's run of the same
+ * program waits for this CPU: on 7.2 every fifth submission of seven concurrent processes was
+ * missed. It does not skip a run of another program, so each program exists twice, and the second
+ * does what the first has not done.
  */
 
 static __always_inline int uring_submit(struct bpf_raw_tracepoint_args *ctx, bool again)
@@ -125,7 +129,7 @@ static __always_inline int uring_submit(struct bpf_raw_tracepoint_args *ctx, boo
 	if (op < 0 || !filter_task(bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	flags = (__u32)BPF_CORE_READ_BITFIELD_PROBED(req, flags);
-	/* It ends without a completion if all goes well. */
+	/* The program asked for no completion unless the request fails. */
 	if (flags & COMPAT_URING_CQE_SKIP)
 		return 0;
 	fresh.request = (__u64)req;
@@ -173,7 +177,7 @@ static __always_inline int uring_complete(struct bpf_raw_tracepoint_args *ctx, _
 	known = bpf_map_lookup_elem(&requests, &key);
 	if (!known || !known->op.start_ns)
 		return 0;
-	/* Another request in the same place, whose submission was of no interest. */
+	/* Another request at the same address, whose submission was of no interest. */
 	if (known->context != completion.context || known->user_data != completion.user_data) {
 		request_drop(key, known->op.start_ns);
 		return 0;
@@ -199,19 +203,17 @@ int uring_complete_again_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	return uring_complete(ctx, SCRATCH_END_AGAIN);
 }
 
-/* Run by user space through BPF_PROG_TEST_RUN: args are the key and the start of a request. */
+/*
+ * Never attached: user space runs it through BPF_PROG_TEST_RUN. Args: key and start of a request.
+ */
 SEC("raw_tp")
 int uring_resolve(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 key = ctx->args[0], start_ns = ctx->args[1];
-	struct event_request *known = bpf_map_lookup_elem(&requests, &key), r;
+	struct event_request r;
 	struct io_kiocb *req;
 	struct file *file;
 
-	if (!known)
-		return 0;
-	r = *known;
-	if (r.op.start_ns != start_ns)
+	if (!request_find_asked(ctx, &r))
 		return 0;
 	req = (struct io_kiocb *)r.request;
 	file = BPF_CORE_READ(req, file);
@@ -219,13 +221,13 @@ int uring_resolve(struct bpf_raw_tracepoint_args *ctx)
 		compat_uring_user_data(req) != r.user_data ||
 		uring_op(BPF_CORE_READ(req, opcode)) != (int)r.op.op ||
 		request_file_has_changed(&r, file)) {
-		request_drop(key, start_ns);
+		request_drop(ctx->args[0], r.op.start_ns);
 		return 0;
 	}
 	if (request_is_done(&r, &uring_rw(req)->kiocb))
 		return 0;
-	/* Not issued yet, behind others of its chain: the file is that of the descriptor. */
-	return request_resolve(key, &r, file ? file : (struct file *)r.op.file);
+	/* A request that waits for others of its chain has no file yet; its descriptor had one. */
+	return request_resolve(ctx->args[0], &r, file ? file : (struct file *)r.op.file);
 }
 
 char LICENSE[] SEC("license") = "GPL";

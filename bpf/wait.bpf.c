@@ -2,37 +2,33 @@
 /*
  * Probe `wait`: every sleep of a thread inside an operation, seen at the context switch.
  *
- * A thread that leaves the CPU in D state, in iowait, or in a system call on a file is noted with that
- * call; what it sleeps in one call is added up. The call is over when the thread is next seen elsewhere:
- * at its next context switch, the last one included, or by user space, which runs wait_resolve(). What
- * slept before anyone looked is noted by wait_seed(). Runs with the run queue locked, preemption off:
- * it is never skipped, and must be short.
+ * A thread that leaves the CPU in D state, in iowait, or in a system call on a file is noted with
+ * that call, and its sleeps in the same call are added up. The call is over when the thread is next
+ * seen elsewhere: at its next context switch, of which its end is the last, or by wait_resolve(),
+ * which user space runs. wait_task_scan() notes the threads that were asleep before the probe was
+ * attached. The program runs with the run queue locked and preemption off: it is never skipped, and
+ * it must be short. Most context switches have nothing to do with storage. Those end after a look
+ * at `sleep_marks` and at the number of the system call.
  */
 enum scratch_slot {
 	SCRATCH_SWITCH,
+	SCRATCH_EXEC,
 	SCRATCH_RESOLVE,
 	SCRATCH_COUNT,
 };
 
 #include "calls.bpf.h"
-#include "sleeps.bpf.h"
+#include "report.bpf.h"
 #include "tasks.bpf.h"
 
-/* What sched_switch passes, see tracepoint_args_count() of user space. */
+/* Whether sched_switch passes the state, which kernel_types_count_args() of user space tells. */
 const volatile bool cfg_switch_tells_state = false;
-/* Sleeping in io_uring_enter() or io_submit() is no operation where every request is seen itself. */
-const volatile bool cfg_uring_seen = false;
-const volatile bool cfg_aio_seen = false;
-const volatile __s32 cfg_nr_io_uring_enter = -1;
-
-#define TASK_INTERRUPTIBLE 0x1
-#define TASK_UNINTERRUPTIBLE 0x2
 #define TASK_DEAD 0x80
-#define TASK_NOLOAD 0x400
 
 /*
- * Unwinding costs some microseconds. Where sleeps come faster than this they are short, and are no
- * stalls; a storm of threads that fall asleep together is 1000 of them.
+ * Stacks for each CPU and second, since unwinding costs some microseconds. Sleeps that come faster
+ * than this are short ones and no stalls. When a disk freezes and many threads fall asleep at once,
+ * the first 1000 of them have a stack.
  */
 #define STACKS_PER_WINDOW 1000
 #define STACKS_WINDOW_NS 1000000000ull
@@ -49,7 +45,22 @@ struct {
 	__type(value, struct stack_budget);
 } stack_budgets SEC(".maps");
 
-/* Entries before they are in the map: the stack holds 512 bytes. That of switches is never written. */
+/* Where the kernel writes a stack, which is kept in half the space. */
+struct full_stack {
+	__u64 frames[EVENT_STACK_DEPTH];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct full_stack);
+} stacks SEC(".maps");
+
+/*
+ * New entries are copied from here into the map, since the BPF stack of 512 bytes cannot hold one.
+ * The entry BLANK_SWITCH is never written and stays empty.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 2);
@@ -59,10 +70,17 @@ struct {
 
 enum blank_slot {
 	BLANK_SWITCH,
-	BLANK_SEED,
+	BLANK_TASK_SCAN,
 };
 
-/* Who walks a tree gives each path in the same buffer. What differs is mostly the end, the length, or both. */
+/* The map was found full this long ago, in jiffies: it is not tried again at each sleep. */
+#define FULL_PAUSE_JIFFIES 25
+__u64 sleeps_full_jiffies = 0;
+
+/*
+ * Compares the paths themselves, because a program that goes through a directory tree passes each
+ * path in the same buffer.
+ */
 static __always_inline bool is_same_path(const struct event_sleep *sleep, const struct wait_call *w)
 {
 	char path[EVENT_SLEEP_PATH_SIZE] = {};
@@ -75,9 +93,10 @@ static __always_inline bool is_same_path(const struct event_sleep *sleep, const 
 }
 
 /*
- * Reads and writes are counted when they are done, faults too; so of two such calls with the same
- * arguments, the second shows. Two fsyncs of one file with nothing written in between are one to us. Of what
- * kernel threads do, each sleep is one.
+ * Whether the thread is still in the call that is noted. The kernel counts reads, writes and faults
+ * when they are done, so a second call with the same arguments has another counter. Two fsyncs of
+ * one file with nothing written in between cannot be told apart. Each sleep of a kernel thread is
+ * an operation of its own.
  */
 static __always_inline bool is_same_call(const struct event_sleep *sleep, const struct wait_call *w,
 	bool is_preempted)
@@ -85,41 +104,42 @@ static __always_inline bool is_same_call(const struct event_sleep *sleep, const 
 	if (sleep->syscall != w->nr || sleep->op.op != w->op || w->op == EVENT_OP_SUBMIT ||
 		w->op == EVENT_OP_KERNEL)
 		return false;
-	if (sleep->identity[0] != w->call.args[0] || sleep->identity[1] != w->call.args[1] ||
-		sleep->identity[2] != w->call.args[3])
+	if (sleep->args[0] != w->call.args[0] || sleep->args[1] != w->call.args[1] ||
+		sleep->args[2] != w->call.args[2] || sleep->args[3] != w->call.args[3])
 		return false;
-	/* It may have been counted already and not have returned yet, to a probe that waits for that. */
+	/*
+	 * A preempted thread may have been counted already without having returned, and a probe
+	 * at the return is still to see it.
+	 */
 	if (is_preempted)
 		return true;
-	return sleep->identity[3] == w->counter && (w->is.path < 0 || is_same_path(sleep, w));
+	return sleep->counter == w->counter && (w->is.path < 0 || is_same_path(sleep, w));
 }
 
-static __always_inline bool file_is_storage(struct file *file)
-{
-	return file && file_mode_is_storage(BPF_CORE_READ(file, f_inode, i_mode));
-}
-
-/* Whether a thread that leaves the CPU like this sleeps in something that we tell of. */
-static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned int state, bool iowait,
-	const struct wait_call *w)
+/* Whether a thread that leaves the CPU in this state sleeps in an operation on storage. */
+static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned int state,
+	bool iowait, const struct wait_call *w)
 {
 	if (w->op == EVENT_OP_NONE)
 		return false;
 	if (iowait || ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD)))
 		return true;
 	/*
-	 * FUSE and network file systems wait so that a signal ends it. Who copies may wait for the other
-	 * side in that way, which is a socket or a pipe.
+	 * FUSE and network file systems sleep interruptibly. So does a copy that waits for its
+	 * other side, a socket or a pipe, which is why copies are left out. An ioctl may wait for
+	 * anything.
 	 */
 	return (state & TASK_INTERRUPTIBLE) && w->fd >= 0 && w->op != EVENT_OP_COPY &&
-		file_is_storage(file_of_fd(task, (__u32)w->fd));
+		w->op != EVENT_OP_OTHER && file_is_storage(file_of_fd(task, (__u32)w->fd));
 }
 
-/* Whether another probe reports what the thread waits for: requests that were submitted since arming. */
-static __always_inline bool requests_are_seen(const struct wait_call *w)
+/*
+ * Whether another probe reports what the thread waits for: requests that it submitted since arming.
+ * Sleeping in io_submit() or io_uring_enter() is no operation of its own then.
+ */
+static __always_inline bool requests_are_reported(const struct wait_call *w)
 {
-	return w->nr >= 0 && ((w->nr == cfg_nr_io_uring_enter && cfg_uring_seen) ||
-				     (w->nr == cfg_nr_io_submit && cfg_aio_seen));
+	return w->is.op == EVENT_OP_SUBMIT && w->is.is_reported;
 }
 
 static __always_inline bool stack_is_affordable(__u64 now)
@@ -136,17 +156,36 @@ static __always_inline bool stack_is_affordable(__u64 now)
 	return budget->taken++ < STACKS_PER_WINDOW;
 }
 
-/* In a fault there is no descriptor; the probe `fault` has noted the file, if it is armed. */
-static __always_inline void sleep_note_fault(struct event_sleep *sleep, const struct wait_call *w)
+/* A fault or msync() has no descriptor, but `fault` or `sync` has noted the file, if attached. */
+static __always_inline void sleep_note_mapped_file(struct task_struct *task,
+	const struct wait_call *w, struct event_sleep *sleep)
 {
 	__u32 tid = sleep->op.tid;
 	struct event_fault *fault = bpf_map_lookup_elem(&faults, &tid);
+	struct inode *inode;
 
-	if (!fault || fault->faults != w->counter)
+	if (!fault ||
+		fault->faults != (w->op == EVENT_OP_FAULT ? faults_of(task) : msync_stamp(task)))
 		return;
+	inode = (struct inode *)fault->inode;
 	sleep->op.file = fault->file;
 	sleep->inode = fault->inode;
+	sleep->ino = BPF_CORE_READ(inode, i_ino);
 	sleep->op.pos = fault->pos;
+}
+
+/* Where in the file a read or write begins that was given no offset. */
+static __always_inline void sleep_note_position(struct task_struct *task, const struct wait_call *w,
+	struct event_sleep *sleep)
+{
+	struct file *file = (struct file *)sleep->op.file;
+
+	if (w->offset != (__u64)-1 || !file || (w->op != EVENT_OP_READ && w->op != EVENT_OP_WRITE))
+		return;
+	/* The offset of an appending write is known only when it has been done. */
+	if (w->op == EVENT_OP_WRITE && (BPF_CORE_READ(file, f_flags) & O_APPEND))
+		return;
+	sleep->op.pos = compat_file_position(file, task);
 }
 
 static __always_inline void sleep_note_file(struct task_struct *task, const struct wait_call *w,
@@ -158,20 +197,18 @@ static __always_inline void sleep_note_file(struct task_struct *task, const stru
 	sleep->op.file = (__u64)file;
 	sleep->inode = (__u64)BPF_CORE_READ(file, f_inode);
 	sleep->op.pos = w->offset;
-	sleep->op.buf = w->call.args[1];
 	sleep->op.bytes = w->bytes;
-	if (w->offset == (__u64)-1 && file && (w->op == EVENT_OP_READ || w->op == EVENT_OP_WRITE))
-		sleep->op.pos = (__u64)BPF_CORE_READ(file, f_pos);
-	/* Where an appending write goes is not known before. */
+	/* The offset of an appending write is known only when it has been done. */
 	if (w->op == EVENT_OP_WRITE && (BPF_CORE_READ(file, f_flags) & O_APPEND))
 		sleep->op.pos = (__u64)-1;
-	if (w->op == EVENT_OP_FAULT)
-		sleep_note_fault(sleep, w);
+	sleep_note_position(task, w, sleep);
 	inode = (struct inode *)sleep->inode;
 	sleep->ino = BPF_CORE_READ(inode, i_ino);
+	if (w->op == EVENT_OP_FAULT || (w->op == EVENT_OP_FSYNC && w->fd < 0))
+		sleep_note_mapped_file(task, w, sleep);
 }
 
-/* All but the times and the stack. */
+/* Fills in everything but the times and the stack. */
 static __always_inline void sleep_describe(struct task_struct *task, const struct wait_call *w,
 	bool is_current, bool iowait, struct event_sleep *sleep)
 {
@@ -181,15 +218,16 @@ static __always_inline void sleep_describe(struct task_struct *task, const struc
 	sleep->op.op = w->op;
 	sleep->op.fd = w->fd;
 	sleep->syscall = w->nr;
-	sleep->identity[0] = w->call.args[0];
-	sleep->identity[1] = w->call.args[1];
-	sleep->identity[2] = w->call.args[3];
-	sleep->identity[3] = w->counter;
+	sleep->own_nr = call_own_nr(w);
+	for (int i = 0; i < 4; i++)
+		sleep->args[i] = w->call.args[i];
+	sleep->counter = w->counter;
 	sleep->flags = iowait ? EVENT_IOWAIT : 0;
 	sleep->slept_ns = 0;
 	sleep->woken_ns = 0;
 	sleep->sleeps = 1;
 	sleep->stack_len = 0;
+	sleep->stack_sleep = 0;
 	__builtin_memset(sleep->path, 0, sizeof(sleep->path));
 	if (is_current && w->is.path >= 0)
 		bpf_probe_read_user_str(sleep->path, sizeof(sleep->path),
@@ -197,170 +235,135 @@ static __always_inline void sleep_describe(struct task_struct *task, const struc
 	sleep_note_file(task, w, sleep);
 }
 
-static __always_inline struct event_sleep *sleep_new(__u32 tid, __u32 slot)
+/* An empty entry for the current thread, which has none. */
+static __always_inline struct event_sleep *sleep_new(struct task_struct *task, __u32 tid)
 {
-	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid), *blank;
+	__u32 slot = BLANK_SWITCH;
+	struct event_sleep *blank = bpf_map_lookup_elem(&blanks, &slot);
+	long error;
 
-	if (sleep)
-		return sleep;
-	blank = bpf_map_lookup_elem(&blanks, &slot);
-	if (blank)
-		bpf_map_update_elem(&sleeps, &tid, blank, BPF_NOEXIST);
-	sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	if (!sleep)
-		loss_count(EVENT_LOSS_MAP_FULL);
-	return sleep;
-}
-
-/*
- * The file, or what is known of it, into the event; false when the device filter does not want it. The file
- * may be closed by now and its memory another's, the inode too.
- */
-static __always_inline bool sleep_describe_file(const struct event_sleep *sleep,
-	struct event_operation *e)
-{
-	struct file *file = (struct file *)sleep->op.file;
-	struct inode *inode = (struct inode *)sleep->inode;
-	long n;
-
-	if (file && BPF_CORE_READ(file, f_inode) == inode) {
-		if (!file_describe(file, e))
-			return false;
-		path_collect(file, e);
-		return true;
-	}
-	if (!file && inode && BPF_CORE_READ(inode, i_ino) == sleep->ino) {
-		if (!inode_describe(inode, e))
-			return false;
-		inode_path_collect(inode, e);
-		return true;
-	}
-	e->flags |= EVENT_PATH_GIVEN | EVENT_PATH_COMPLETE;
-	if (sleep->path[0]) {
-		n = bpf_probe_read_kernel_str(e->path, EVENT_SLEEP_PATH_SIZE, sleep->path);
-		e->path_len = n > 0 ? (__u32)n : 0;
-		if (n >= EVENT_SLEEP_PATH_SIZE)
-			e->flags &= ~EVENT_PATH_COMPLETE;
-	}
-	return !cfg_filter_dev;
-}
-
-/*
- * Into the ring; `e` has its time, length and own flags already. Of another thread than the current one
- * everything may change meanwhile: then it is left out. A function of its own, so that it stands once in the
- * object. Returns whether it was emitted.
- */
-static __noinline int sleep_emit(struct task_struct *task, struct event_sleep *sleep,
-	struct event_operation *e)
-{
-	__u64 start_ns = sleep_start(sleep);
-
-	e->flags |= (__u16)(sleep->flags | EVENT_NO_RET);
-	e->start_ns = start_ns;
-	e->slept_ns = sleep->slept_ns;
-	e->sleeps = sleep->sleeps;
-	e->syscall = sleep->syscall;
-	e->offset = (__s64)sleep->op.pos;
-	e->bytes = sleep->op.bytes;
-	e->ret = 0;
-	e->op = (__u16)sleep->op.op;
-	e->fd = sleep->op.fd;
-	e->dev = 0;
-	e->inode = 0;
-	e->path_len = 0;
-	e->stack_len = sleep->stack_len;
-	__builtin_memcpy(e->stack, sleep->stack, sizeof(e->stack));
-	task_describe(task, e);
-	if (!sleep_describe_file(sleep, e) || sleep_start(sleep) != start_ns || e->tid != sleep->op.tid)
-		return 0;
-	event_emit(e);
-	return 1;
-}
-
-/* The operation is over. */
-static __always_inline void sleep_finish(struct task_struct *task, struct event_sleep *sleep, __u64 now,
-	__u32 slot)
-{
-	__u64 dur_ns = sleep->woken_ns - sleep->op.start_ns;
-	struct event_operation *e;
-
-	/* Without a waking nothing is known: it was seeded while it woke. */
-	if (sleep->woken_ns && dur_ns >= cfg_min_stall_ns) {
-		e = bpf_map_lookup_elem(&scratch, &slot);
-		if (e) {
-			e->header.ts_ns = now;
-			e->dur_ns = dur_ns;
-			e->flags = EVENT_FINISHED;
-			sleep_emit(task, sleep, e);
+	if (bpf_jiffies64() - sleeps_full_jiffies >= FULL_PAUSE_JIFFIES && blank) {
+		error = bpf_map_update_elem(&sleeps, &tid, blank, BPF_NOEXIST);
+		if (error == 0) {
+			sleep_mark_add((__u64)task, 1);
+			return bpf_map_lookup_elem(&sleeps, &tid);
 		}
+		/* Other errors pass by themselves. */
+		if (error == -E2BIG)
+			sleeps_full_jiffies = bpf_jiffies64();
 	}
-	sleep_end(sleep);
+	loss_count(EVENT_LOSS_MAP_FULL);
+	return NULL;
+}
+
+/* The thread does something else now, so the entry is free for others. */
+static __noinline void sleep_remove(struct event_sleep *sleep, __u32 tid)
+{
+	__u64 task = sleep->op.task;
+
+	if (bpf_map_delete_elem(&sleeps, &tid) == 0)
+		sleep_mark_add(task, -1);
 }
 
 static __always_inline void sleep_take_stack(void *ctx, struct event_sleep *sleep, __u64 now)
 {
+	__u32 zero = 0;
+	struct full_stack *stack = bpf_map_lookup_elem(&stacks, &zero);
 	long n;
 
-	if (!stack_is_affordable(now))
+	if (!stack || !stack_is_affordable(now))
 		return;
-	n = bpf_get_stack(ctx, sleep->stack, sizeof(sleep->stack), 0);
+	n = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), 0);
 	if (n > 0) {
-		sleep->stack_len = (__u32)n / sizeof(sleep->stack[0]);
+		sleep->stack_len = (__u16)((__u32)n / sizeof(stack->frames[0]));
+		sleep->stack_base = stack->frames[0];
+		for (unsigned int i = 0; i < EVENT_STACK_DEPTH; i++)
+			sleep->stack[i] = (__s32)(stack->frames[i] - stack->frames[0]);
+		sleep->stack_sleep = (__u16)sleep->sleeps;
 		sleep->flags |= EVENT_STACK_ASLEEP;
 	}
 }
 
-static __always_inline void switch_in(struct task_struct *task, __u64 now)
+static __always_inline void switch_in(struct task_struct *task)
 {
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
+	__u64 now = bpf_ktime_get_ns();
 
-	if (!sleep || !sleep->asleep_ns)
+	if (!sleep || !sleep->asleep_ns || sleep->op.task != (__u64)task)
 		return;
 	sleep->slept_ns += now - sleep->asleep_ns;
 	sleep->woken_ns = now;
 	sleep->asleep_ns = 0;
 }
 
-static __always_inline void switch_out(void *ctx, struct task_struct *task, unsigned int state,
-	__u64 now)
+/* It sleeps again in the operation that is noted. */
+static __always_inline void sleep_again(void *ctx, struct task_struct *task,
+	const struct wait_call *w, struct event_sleep *sleep, __u64 now)
+{
+	sleep->sleeps++;
+	/* Keep the stack of the sleep in which the operation became a stall. */
+	if (sleep->slept_ns < cfg_common.min_stall_ns)
+		sleep_take_stack(ctx, sleep, now);
+	/* It may have waited for the position or for mmap_lock until now. */
+	if (sleep->op.pos == (__u64)-1)
+		sleep_note_position(task, w, sleep);
+	if (w->op == EVENT_OP_FSYNC && w->fd < 0)
+		sleep_note_mapped_file(task, w, sleep);
+	sleep->asleep_ns = now;
+}
+
+static __always_inline void switch_out(void *ctx, struct task_struct *task, unsigned int state)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	bool iowait, wanted, pending = sleep && sleep_start(sleep);
-	struct wait_call w;
+	__u64 now = bpf_ktime_get_ns();
+	__u32 slot = CALL_SWITCH;
+	struct wait_call *w = bpf_map_lookup_elem(&calls, &slot);
+	bool iowait, wanted, pending;
 
-	/* Its last switch, after the exit hook: what it closed on its way out may have slept. */
+	if (!w)
+		return;
+
+	/* That of a thread which had this id before this one took it over in an exec. */
+	if (sleep && sleep->op.task != (__u64)task) {
+		sleep_remove(sleep, tid);
+		sleep = NULL;
+	}
+	pending = sleep && sleep_start(sleep);
+	/* The thread's last switch. It may have slept in closing its files on the way out. */
 	if (state & TASK_DEAD) {
 		if (pending)
 			sleep_finish(task, sleep, now, SCRATCH_SWITCH);
 		if (sleep)
-			bpf_map_delete_elem(&sleeps, &tid);
+			sleep_remove(sleep, tid);
 		return;
 	}
-	if (!pending && !(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
+	if (!pending && !(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE))) {
+		if (sleep)
+			sleep_remove(sleep, tid);
 		return;
-	call_read(task, true, &w);
+	}
+	call_read(task, true, w);
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
-	wanted = state && !requests_are_seen(&w) && is_wanted_sleep(task, state, iowait, &w);
-	if (pending && is_same_call(sleep, &w, !state)) {
-		if (wanted && !sleep->asleep_ns) {
-			/* The stack shall be that of the sleep that makes it a stall. */
-			if (sleep->slept_ns < cfg_min_stall_ns)
-				sleep_take_stack(ctx, sleep, now);
-			sleep->sleeps++;
-			sleep->asleep_ns = now;
-		}
+	wanted = state && !requests_are_reported(w) && is_wanted_sleep(task, state, iowait, w);
+	if (pending && is_same_call(sleep, w, !state)) {
+		if (wanted && !sleep->asleep_ns)
+			sleep_again(ctx, task, w, sleep, now);
 		return;
 	}
 	if (pending)
 		sleep_finish(task, sleep, now, SCRATCH_SWITCH);
-	if (!wanted || !filter_task(bpf_get_current_pid_tgid() >> 32))
+	if (!wanted || !filter_task(bpf_get_current_pid_tgid() >> 32)) {
+		if (sleep)
+			sleep_remove(sleep, tid);
 		return;
-	sleep = sleep_new(tid, BLANK_SWITCH);
+	}
+	if (!sleep)
+		sleep = sleep_new(task, tid);
 	if (!sleep)
 		return;
-	sleep_describe(task, &w, true, iowait, sleep);
+	sleep_describe(task, w, true, iowait, sleep);
 	sleep->asleep_ns = now;
 	sleep_take_stack(ctx, sleep, now);
 	*(volatile __u64 *)&sleep->op.start_ns = now;
@@ -370,43 +373,80 @@ SEC("raw_tp/sched_switch")
 int wait_sched_switch_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *prev = (struct task_struct *)ctx->args[1];
-	__u64 now = bpf_ktime_get_ns();
+	struct task_struct *next = (struct task_struct *)ctx->args[2];
+	__u32 zero = 0;
+	struct event_sleep_marks *marks = bpf_map_lookup_elem(&sleep_marks, &zero);
 	unsigned int state;
 
-	switch_in((struct task_struct *)ctx->args[2], now);
-	/* Preempted: whatever its state says, it runs. */
+	if (!marks)
+		return 0;
+	if (*sleep_mark_of(marks, (__u64)next))
+		switch_in(next);
+	/* Preempted: the thread wants to run on, whatever its state says. */
 	if (ctx->args[0])
 		state = 0;
-	/* Since 9c2136be0878 ("sched/tracing: Append prev_state to tp args instead", 5.19). */
+	/* 9c2136be0878 ("sched/tracing: Append prev_state to tp args instead", 5.19) */
 	else if (cfg_switch_tells_state)
 		state = (unsigned int)ctx->args[3];
 	else
 		state = compat_task_state(prev);
-	if (BPF_CORE_READ(prev, pid))
-		switch_out(ctx, prev, state, now);
+	/* Without a mark there is nothing to end, and most threads do not begin anything. */
+	if (!*sleep_mark_of(marks, (__u64)prev)) {
+		if (!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
+			return 0;
+		if ((state & (TASK_UNINTERRUPTIBLE | TASK_NOLOAD)) != TASK_UNINTERRUPTIBLE &&
+			!call_may_be_on_file(prev))
+			return 0;
+	}
+	switch_out(ctx, prev, state);
 	return 0;
 }
 
 /*
- * Run by user space through BPF_PROG_TEST_RUN, never attached: notes the thread args[0] if it is asleep in
- * something and not known yet. It sleeps since it was last charged for running; the daemon's own stamp,
- * taken by the same clock, says when now is (that clock is not ktime's), a tick late at most. Returns 1
- * when the thread is asleep.
+ * A thread that calls exec() becomes the leader of its process and takes over the leader's id. What
+ * it slept in under the old id is over, or nearly so.
+ */
+SEC("raw_tp/sched_process_exec")
+int wait_exec_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx->args[0];
+	__u32 old_tid = (__u32)ctx->args[1], tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_sleep *sleep;
+
+	if (old_tid == tid)
+		return 0;
+	sleep = bpf_map_lookup_elem(&sleeps, &old_tid);
+	if (!sleep || sleep->op.task != (__u64)task)
+		return 0;
+	if (sleep_start(sleep)) {
+		sleep->op.tid = tid;
+		sleep_finish(task, sleep, bpf_ktime_get_ns(), SCRATCH_EXEC);
+	}
+	sleep_remove(sleep, old_tid);
+	return 0;
+}
+
+/*
+ * Never attached: user space runs it through BPF_PROG_TEST_RUN for each thread at arming. It notes
+ * the thread args[0] if that sleeps in an operation and is not noted yet. The thread has slept
+ * since it left the CPU, which is a time of the scheduler's clock. The current thread's own stamp
+ * of that clock is late by a tick at most, and so stands for the present. Returns 1 when the thread
+ * is asleep.
  */
 SEC("raw_tp")
-int wait_seed(struct bpf_raw_tracepoint_args *ctx)
+int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = task_of_tid((__u32)ctx->args[0]);
 	struct task_struct *self = (struct task_struct *)bpf_get_current_task();
 	__u64 now, mine_ns, its_ns, start_ns;
 	struct event_sleep *sleep, *known;
-	__u32 tid, slot = BLANK_SEED;
-	struct wait_call w;
+	__u32 tid, slot = BLANK_TASK_SCAN, call_slot = CALL_TASK_SCAN;
+	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	unsigned int state;
 	bool iowait;
 	long error;
 
-	if (!task)
+	if (!task || !w)
 		return 0;
 	tid = (__u32)BPF_CORE_READ(task, pid);
 	state = compat_task_state(task);
@@ -415,8 +455,8 @@ int wait_seed(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if (!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
 		return 0;
-	call_read(task, false, &w);
-	if (!is_wanted_sleep(task, state, iowait, &w))
+	call_read(task, false, w);
+	if (!is_wanted_sleep(task, state, iowait, w))
 		return 0;
 	now = bpf_ktime_get_ns();
 	mine_ns = compat_task_left_cpu(self);
@@ -427,27 +467,34 @@ int wait_seed(struct bpf_raw_tracepoint_args *ctx)
 	sleep = bpf_map_lookup_elem(&blanks, &slot);
 	if (!sleep)
 		return 0;
-	sleep_describe(task, &w, false, iowait, sleep);
+	sleep_describe(task, w, false, iowait, sleep);
 	sleep->flags |= EVENT_BEFORE_ARM;
 	sleep->asleep_ns = start_ns;
 	sleep->op.start_ns = start_ns;
-	/* It has run meanwhile: then the switches have noted what it is in now. */
+	/* It has run meanwhile, so the program at the context switch has noted it. */
 	if (compat_task_state(task) != state || compat_task_left_cpu(task) != its_ns)
 		return 0;
 	known = bpf_map_lookup_elem(&sleeps, &tid);
 	if (known && sleep_start(known))
 		return 1;
-	/* What a thread left behind that is over is replaced. */
-	error = bpf_map_update_elem(&sleeps, &tid, sleep, known ? BPF_ANY : BPF_NOEXIST);
+	/* The entry of an operation that is over is replaced; it has its mark already. */
+	if (known && bpf_map_update_elem(&sleeps, &tid, sleep, BPF_EXIST) == 0)
+		return 1;
+	/* Before the entry exists, since the thread may wake up at any time. */
+	sleep_mark_add((__u64)task, 1);
+	error = bpf_map_update_elem(&sleeps, &tid, sleep, BPF_NOEXIST);
+	if (error < 0)
+		sleep_mark_add((__u64)task, -1);
 	if (error < 0 && error != -EEXIST)
 		loss_count(EVENT_LOSS_MAP_FULL);
 	return 1;
 }
 
 /*
- * Run by user space like wait_seed(): args are the thread id and the start of its operation, which
- * leaves as an event, in flight, when the thread still sleeps in it: then it returns 1. args[2] is set
- * once nothing is attached any more: what has woken then leaves, finished, since no switch will tell.
+ * Never attached: user space runs it like wait_task_scan(). Args are the thread id and the start of
+ * its operation. When the thread still sleeps in it, the operation is emitted as one in flight, and
+ * the result is 1. args[2] is set once nothing is attached any more, to drain the map: no context
+ * switch will end the operations of threads that have woken, so those are emitted as finished here.
  */
 SEC("raw_tp")
 int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
@@ -456,35 +503,37 @@ int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 	__u64 start_ns = ctx->args[1], asleep_ns, now, dur_ns;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
 	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	__u32 call_slot = CALL_RESOLVE;
+	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	struct task_struct *task;
-	struct wait_call w;
-	bool settle;
+	bool drain;
 
-	if (!sleep || !e || sleep_start(sleep) != start_ns)
+	if (!sleep || !e || !w || sleep_start(sleep) != start_ns)
 		return 0;
 	task = (struct task_struct *)sleep->op.task;
 	if ((__u32)BPF_CORE_READ(task, pid) != tid)
 		return 0;
 	now = bpf_ktime_get_ns();
 	asleep_ns = *(volatile __u64 *)&sleep->asleep_ns;
-	settle = ctx->args[2];
-	if (settle != !asleep_ns)
+	drain = ctx->args[2];
+	if (drain != !asleep_ns)
 		return 0;
 	dur_ns = now - start_ns;
-	if (settle) {
+	if (drain) {
 		dur_ns = sleep->woken_ns - start_ns;
-		if (!sleep->woken_ns || dur_ns < cfg_min_stall_ns)
+		if (!sleep->woken_ns || dur_ns < cfg_common.min_stall_ns)
 			return 0;
 	} else {
-		call_read(task, false, &w);
-		if (sleep->syscall != w.nr || sleep->identity[0] != w.call.args[0] ||
-			!(compat_task_state(task) & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
+		call_read(task, false, w);
+		if (sleep->syscall != w->nr || sleep->args[0] != w->call.args[0] ||
+			!task_is_asleep(task))
 			return 0;
 	}
 	e->header.ts_ns = now;
 	e->dur_ns = dur_ns;
-	e->flags = settle ? EVENT_FINISHED : 0;
-	return sleep_emit(task, sleep, e) && !settle;
+	e->ret = 0;
+	e->flags = EVENT_NO_RET | (drain ? EVENT_FINISHED : 0);
+	return sleep_emit(task, sleep, e, slot) && !drain;
 }
 
 char LICENSE[] SEC("license") = "GPL";

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/exit.h"
-#include "control.h"
+#include "util/exit.h"
+#include "daemon/control.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -23,8 +23,9 @@ int ask_daemon(const struct options *o, const char *request, json_t **ret_answer
 		return EXIT_CODE_CONFIG;
 	r = control_ask(config->control.socket, request, buf);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
-		log_error("no iostall daemon listens on %s; start it with `systemctl start iostalld` "
-			  "or use `iostall watch`",
+		log_error(
+			"no iostall daemon listens on %s; start it with `systemctl start iostalld` "
+			"or run `iostall watch`",
 			config->control.socket);
 		return EXIT_CODE_CONTROL;
 	}
@@ -34,7 +35,9 @@ int ask_daemon(const struct options *o, const char *request, json_t **ret_answer
 	}
 	answer = json_loads(buf, 0, NULL);
 	if (!json_is_object(answer)) {
-		log_error("%s gave an answer that is not understood", config->control.socket);
+		log_error(
+			"the answer from %s is not valid JSON; expected one from the same version of iostall",
+			config->control.socket);
 		json_decref(answer);
 		return EXIT_CODE_FAILURE;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One question to the running daemon, with a clear message when there is none.
- * Called by `trigger` and `status`.
- * Never waits longer than control_ask().
+ * Sends a request to the running daemon and reports on stderr why there is no answer.
+ * Used by `trigger` and `status`.
+ * Never waits longer than control_ask() does.
  */
 #ifndef IOSTALL_CLI_ASK_H
 #define IOSTALL_CLI_ASK_H
@@ -11,7 +11,10 @@
 
 #include "cli/options.h"
 
-/* EXIT_CODE_OK with the answer, to be released by json_decref(), or another code, said on stderr. */
+/*
+ * EXIT_CODE_OK with the answer, to be released by json_decref(), or another code after an error,
+ * which is printed.
+ */
 int ask_daemon(const struct options *o, const char *request, json_t **ret_answer);
 
 #endif

@@ -1,25 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/commands.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "util/cleanup.h"
 #include "util/log.h"
 
-struct config *command_load_config(const struct options *o)
+const struct options_command *const commands[] = {
+#define COMMAND(name) &command_##name,
+#include "cli/commands.def"
+#undef COMMAND
+};
+const unsigned int commands_count = ARRAY_SIZE(commands);
+
+int command_read_config(const struct options *o, struct config **ret_config)
 {
 	_cleanup_free_ struct config *config = malloc(sizeof(*config));
-	char error[CONFIG_ERROR_SIZE];
+	char error[CONFIG_ERROR_SIZE] = "out of memory";
+	int r = config ? config_load(config, &o->source, error) : -ENOMEM;
 
-	if (!config) {
-		log_error("no memory");
-		return NULL;
-	}
-	if (config_load(config, &o->source, error) < 0) {
+	if (r < 0)
 		log_error("%s", error);
-		return NULL;
-	}
-	return TAKE_PTR(config);
+	else
+		*ret_config = TAKE_PTR(config);
+	return r;
+}
+
+struct config *command_load_config(const struct options *o)
+{
+	struct config *config = NULL;
+
+	command_read_config(o, &config);
+	return config;
 }
 
 struct config *command_load_config_to_ask(const struct options *o)
@@ -29,7 +42,7 @@ struct config *command_load_config_to_ask(const struct options *o)
 	char error[CONFIG_ERROR_SIZE], error_of_sets[CONFIG_ERROR_SIZE];
 
 	if (!config) {
-		log_error("no memory");
+		log_error("out of memory");
 		return NULL;
 	}
 	if (config_load(config, &o->source, error) == 0)
@@ -39,6 +52,6 @@ struct config *command_load_config_to_ask(const struct options *o)
 		log_error("%s", error_of_sets);
 		return NULL;
 	}
-	log_warning("%s; going on without the file", error);
+	log_warning("%s; continuing with the default configuration", error);
 	return TAKE_PTR(config);
 }

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/doctor.h"
-#include "cli/exit.h"
-#include "control.h"
+#include "util/exit.h"
+#include "daemon/control.h"
 #include "enrich/symbols.h"
-#include "health.h"
-#include "loop.h"
+#include "health/health.h"
+#include "util/loop.h"
 #include "probes/set.h"
 #include "snapshot/thread.h"
 #include "util/cleanup.h"
@@ -26,37 +23,10 @@
 #include "util/log.h"
 #include "util/text.h"
 #include "version.h"
-#include "watch/filesystems.h"
+#include "watch/fs_usage.h"
+#include "watch/pressure_trigger.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
-
-static const char *const verdict_names[] = { "ok", "degraded", "fails" };
-
-void doctor_report(struct doctor *d, const char *area, const char *name,
-	enum doctor_verdict verdict, const char *format, ...)
-{
-	char raw[512], buf[2048];
-	struct text out = TEXT_ON(buf);
-	va_list ap;
-
-	va_start(ap, format);
-	vsnprintf(raw, sizeof(raw), format, ap);
-	va_end(ap);
-	d->counts[verdict]++;
-	text_reset(&out);
-	if (d->o->json) {
-		text_json_open(&out, NULL, '{');
-		text_json_string(&out, "area", area);
-		text_json_string(&out, "name", name);
-		text_json_string(&out, "result", verdict_names[verdict]);
-		text_json_string(&out, "detail", raw);
-		text_json_close(&out, '}');
-		fprintf(d->out, "%s\n", out.buf);
-		return;
-	}
-	text_add_printable(&out, raw, strlen(raw));
-	fprintf(d->out, "%-9s %-9s %-14s %s\n", verdict_names[verdict], area, name, out.buf);
-}
 
 static void check_host(struct doctor *d)
 {
@@ -70,24 +40,25 @@ static void check_host(struct doctor *d)
 	if (geteuid() == 0)
 		doctor_report(d, "host", "user", WORKS, "root");
 	else
-		doctor_report(d, "host", "user", FAILS, "not root: BPF programs cannot be loaded");
+		doctor_report(d, "host", "user", FAILS,
+			"not root, so BPF programs cannot be loaded; run doctor as root");
 	if (access("/sys/kernel/btf/vmlinux", R_OK) == 0)
 		doctor_report(d, "host", "btf", WORKS, "/sys/kernel/btf/vmlinux");
 	else
 		doctor_report(d, "host", "btf", FAILS,
-			"no /sys/kernel/btf/vmlinux: a kernel with CONFIG_DEBUG_INFO_BTF is needed");
+			"/sys/kernel/btf/vmlinux is missing; a kernel with CONFIG_DEBUG_INFO_BTF is needed");
 	if (file_read_at(AT_FDCWD, "/sys/kernel/security/lockdown", lockdown, sizeof(lockdown)) < 0)
 		text_copy(lockdown, sizeof(lockdown), "[none]");
 	lockdown[strcspn(lockdown, "\n")] = '\0';
 	selected = strchr(lockdown, '[');
 	if (selected && strncmp(selected, "[confidentiality]", 17) == 0)
 		doctor_report(d, "host", "lockdown", FAILS,
-			"confidentiality: the kernel lets no BPF program read its memory");
+			"confidentiality: the kernel does not let BPF programs read its memory");
 	else
 		doctor_report(d, "host", "lockdown", WORKS, "%s", lockdown);
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && geteuid() != 0 &&
-		limit.rlim_cur < (16 << 20))
-		doctor_report(d, "host", "memlock", DEGRADED, "limit %llu bytes: memory cannot be locked",
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && geteuid() != 0 && limit.rlim_cur < (16 << 20))
+		doctor_report(d, "host", "memlock", DEGRADED,
+			"the limit is %llu bytes, so memory cannot be locked",
 			(unsigned long long)limit.rlim_cur);
 	else
 		doctor_report(d, "host", "memlock", WORKS, "memory can be locked");
@@ -105,13 +76,61 @@ static void check_rule(struct doctor *d, enum config_rule_name i)
 	else if (rules_source(i)[0] && access(path, R_OK) < 0)
 		doctor_report(d, "trigger", name, DEGRADED, "%s: %s", path, strerror(errno));
 	else
-		doctor_report(d, "trigger", name, WORKS, "over %g %s in %llu samples", rule->set,
-			rules_unit(i), (unsigned long long)rule->hold_samples);
+		doctor_report(d, "trigger", name, WORKS, "fires above %g %s in %llu %s", rule->set,
+			rules_unit(i), (unsigned long long)rule->hold_samples,
+			rule->hold_samples == 1 ? "sample" : "samples in a row");
+}
+
+/* What makes the kernel accept the trigger. */
+static const char *pressure_hint(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case EOPNOTSUPP:
+		return "boot with psi=1, if the kernel has CONFIG_PSI";
+	case EACCES: /* 5.10: nobody may write the file, and then nothing else is asked for */
+		return "grant CAP_DAC_OVERRIDE";
+	default:
+		return "grant CAP_SYS_RESOURCE";
+	}
+}
+
+void doctor_report_pressure(struct doctor *d, int trigger)
+{
+	const struct config_rule *rule = &d->config->rules[CONFIG_RULE_psi_io_full];
+
+	if (!rule->enabled)
+		doctor_report(d, "trigger", "pressure", WORKS,
+			"not in use: disabled by rule.psi_io_full.enabled");
+	else if (trigger < 0)
+		doctor_report(d, "trigger", "pressure", DEGRADED,
+			"not in use: %s/pressure/io: %s; a freeze is noticed after %llu %s, not after "
+			"400 ms; %s",
+			d->o->procfs, strerror(-trigger), (unsigned long long)rule->hold_samples,
+			rule->hold_samples == 1 ? "sample" : "samples", pressure_hint(-trigger));
+	else if (rule->set >= PRESSURE_TRIGGER_PCT)
+		doctor_report(d, "trigger", "pressure", WORKS,
+			"not in use: the kernel reports %d %%, and psi_io_full fires above %g %%",
+			PRESSURE_TRIGGER_PCT, rule->set);
+	else
+		doctor_report(d, "trigger", "pressure", WORKS,
+			"in use: psi_io_full fires at once when the kernel reports that all tasks "
+			"waited for I/O in 400 of 500 ms");
+}
+
+/* As the daemon does it at its start. */
+static void check_pressure(struct doctor *d)
+{
+	int trigger = pressure_trigger_open(d->o->procfs);
+
+	doctor_report_pressure(d, trigger);
+	if (trigger >= 0)
+		close(trigger);
 }
 
 static bool is_about_sql(enum config_rule_name rule)
 {
-	return strncmp(rules_name(rule), "sql_", 4) == 0;
+	return rules_scope(rule) == RULES_SCOPE_database;
 }
 
 static void check_rules(struct doctor *d)
@@ -121,7 +140,7 @@ static void check_rules(struct doctor *d)
 			check_rule(d, i);
 }
 
-/* Those that judge what a database answers. */
+/* The rules that look at the answers of databases. */
 static void check_sql_rules(struct doctor *d, bool any_target)
 {
 	for (enum config_rule_name i = 0; i < CONFIG_RULE_COUNT; i++) {
@@ -129,7 +148,7 @@ static void check_sql_rules(struct doctor *d, bool any_target)
 			check_rule(d, i);
 		else if (is_about_sql(i))
 			doctor_report(d, "trigger", rules_name(i), WORKS,
-				"no database is asked; nothing to judge");
+				"skipped: no database is asked");
 	}
 }
 
@@ -139,17 +158,17 @@ static void check_cgroups(struct doctor *d, const struct watch *watch)
 
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
 		uint32_t serial;
-		const struct watch_cgroup *cgroup = watch_cgroup_in_slot(watch, i, &serial);
+		const struct record_cgroup *cgroup = watch_cgroup_in_slot(watch, i, &serial);
 
 		if (!cgroup)
 			continue;
 		any = true;
-		doctor_report(d, "trigger", "cgroup", WORKS, "%s, holds %.1f %% of %.1f MiB", cgroup->path,
-			cgroup->used_pct, (double)cgroup->limit_bytes / (1 << 20));
+		doctor_report(d, "trigger", "cgroup", WORKS, "%s uses %.1f %% of its %.1f MiB",
+			cgroup->path, cgroup->used_pct, (double)cgroup->limit_bytes / (1 << 20));
 	}
 	if (!any)
 		doctor_report(d, "trigger", "cgroup", WORKS,
-			"no watched process has a memory limit; nothing to judge");
+			"skipped: no watched process has a memory limit");
 }
 
 static void check_processes(struct doctor *d)
@@ -164,46 +183,52 @@ static void check_processes(struct doctor *d)
 	options.filesystem = NULL; /* asked by check_filesystems() */
 	r = watch_new(&options, &watch);
 	if (r < 0) {
-		doctor_report(d, "trigger", "processes", FAILS, "%s: %s", d->o->procfs, strerror(-r));
+		doctor_report(d, "trigger", "processes", FAILS, "%s: %s", d->o->procfs,
+			strerror(-r));
 		return;
 	}
 	watch_take_sample(watch, false);
 	processes = watch_processes(watch, &count);
 	if (count == 0)
 		doctor_report(d, "trigger", "processes", DEGRADED,
-			"no process of watch.process runs now; it is looked for every 10 s");
+			"no process of watch.process is running now; iostall looks for them every 10 s");
 	doctor_report_processes(d, processes, count);
 	check_cgroups(d, watch);
 	watch_free(watch);
 }
 
-/* As the daemon's thread does it; this one may wait. */
+/* The daemon does this in a thread of its own, because it may block. */
 static void check_filesystems(struct doctor *d)
 {
-	_cleanup_free_ struct filesystems_table *table = malloc(sizeof(*table));
+	_cleanup_free_ struct fs_usage_question *question = calloc(1, sizeof(*question));
 	_cleanup_close_ int procfs_fd = open(d->o->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char buf[4096];
-	int r = table ? filesystems_read(procfs_fd, &d->config->watch.filesystem, buf, sizeof(buf),
-				table)
-		      : -ENOMEM;
+	const struct fs_usage_table *table;
+	int r = -ENOMEM;
 
+	if (question) {
+		question->patterns = d->config->watch.filesystem;
+		r = fs_usage_read(procfs_fd, question);
+	}
 	if (r < 0) {
 		doctor_report(d, "trigger", "filesystem", DEGRADED,
-			"%s/self/mountinfo: %s; space and inodes are not judged", d->o->procfs,
-			strerror(-r));
+			"%s/self/mountinfo: %s; the rules space and inodes are skipped",
+			d->o->procfs, strerror(-r));
 		return;
 	}
+	table = &question->table;
 	if (table->count == 0)
 		doctor_report(d, "trigger", "filesystem", DEGRADED,
-			"watch.filesystem names none that has a disk and can be written to");
+			"watch.filesystem matches no file system that is on a disk and writable");
 	for (uint32_t i = 0; i < table->count; i++) {
-		const struct watch_filesystem *fs = &table->list[i];
+		const struct record_file_system *fs = &table->list[i];
 
-		doctor_report(d, "trigger", "filesystem", WORKS, "%s, %.1f %% used, inodes %.1f %%",
-			fs->mount, fs->used_pct, fs->inodes_pct);
+		doctor_report(d, "trigger", "filesystem", WORKS,
+			"%s is %.1f %% full and uses %.1f %% of its inodes", fs->mount,
+			fs->used_pct, fs->inodes_used_pct);
 	}
 	if (table->left_out)
-		doctor_report(d, "trigger", "filesystem", DEGRADED, "%u more are beyond the table",
+		doctor_report(d, "trigger", "filesystem", DEGRADED,
+			"%u more file systems are left out: at most 64 are watched",
 			table->left_out);
 }
 
@@ -220,7 +245,7 @@ static void on_health(void *userdata, int result)
 	loop_stop(check->loop);
 }
 
-/* One check, as the daemon does it; it ends with health.timeout. */
+/* Does one check as the daemon does it; it ends after health.timeout at the latest. */
 static void check_health(struct doctor *d)
 {
 	struct health_check check = { .result = -ENOMEM };
@@ -235,12 +260,14 @@ static void check_health(struct doctor *d)
 		r = check.result;
 	}
 	if (r == 0 && !health)
-		doctor_report(d, "trigger", "health check", WORKS, "health.connect and health.command name none");
+		doctor_report(d, "trigger", "health check", WORKS,
+			"none is configured by health.connect or health.command");
 	else if (r == 0)
-		doctor_report(d, "trigger", "health check", WORKS, "%s answers", health_target(health));
+		doctor_report(d, "trigger", "health check", WORKS, "%s answers",
+			health_target(health));
 	else
-		doctor_report(d, "trigger", "health check", DEGRADED, "%s: %s", health_target(health),
-			health_describe(r));
+		doctor_report(d, "trigger", "health check", DEGRADED, "%s: %s",
+			health_target(health), health_describe(r));
 	health_free(health);
 	loop_free(check.loop);
 }
@@ -255,21 +282,25 @@ static void check_probe(struct doctor *d, const struct probe *probe, bool enable
 							    : wanted == backend->id;
 		char name[64];
 
-		snprintf(name, sizeof(name), "%s/%s", probe->ops->name, backend->name);
+		snprintf(name, sizeof(name), "%s/%s", probe->ops->name,
+			record_backend_text(backend->name));
 		if (!probe->tried[i])
-			doctor_report(d, "probe", name, FAILS, "not tried: the shared maps cannot be made");
+			doctor_report(d, "probe", name, FAILS,
+				"not tried: the shared maps could not be created");
 		else if (probe->reasons[i][0])
 			doctor_report(d, "probe", name, chosen ? FAILS : DEGRADED, "%s; %s",
 				probe->reasons[i], probe->hints[i]);
 		else
 			doctor_report(d, "probe", name, probe->partial[i][0] ? DEGRADED : WORKS,
-				"loads and attaches%s%s%s",
-				!enabled ? "; disabled" : chosen ? "; in use" : "",
-				probe->partial[i][0] ? "; only in part: " : "", probe->partial[i]);
+				"can be loaded and attached%s%s%s",
+				!enabled	 ? "; disabled"
+					: chosen ? "; in use"
+						 : "",
+				probe->partial[i][0] ? "; partly: " : "", probe->partial[i]);
 	}
 }
 
-/* Whether the daemon would arm it: with trace.backend set, no other one counts. */
+/* Whether the daemon would attach the probe: with trace.backend set, only that backend counts. */
 static bool backend_works(const struct probe *probe, enum config_backend wanted)
 {
 	wanted = probe_wanted_backend(probe->ops, wanted);
@@ -281,7 +312,7 @@ static bool backend_works(const struct probe *probe, enum config_backend wanted)
 	return false;
 }
 
-/* Whether the daemon could arm anything. */
+/* Whether the daemon could attach any probe. */
 static bool check_probes(struct doctor *d)
 {
 	struct probe_set *set = calloc(1, sizeof(*set));
@@ -295,81 +326,38 @@ static bool check_probes(struct doctor *d)
 		doctor_report(d, "probe", "maps", FAILS, "%s", strerror(-r));
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		check_probe(d, &set->probes[i], set->enabled[i]);
-		usable = usable || (set->enabled[i] && backend_works(&set->probes[i],
-						d->config->trace.backend));
+		usable = usable ||
+			(set->enabled[i] &&
+				backend_works(&set->probes[i], d->config->trace.backend));
 	}
 	free(set);
 	return usable;
 }
 
-/* The files of a thread's own that tell where it hangs. */
+/* The files in /proc that tell where a thread is blocked. */
 static void check_snapshot(struct doctor *d)
 {
 	_cleanup_close_ int procfs_fd = open(d->o->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char wchan[THREAD_WCHAN_SIZE], stack[THREAD_STACK_SIZE], path[PATH_MAX];
-	struct thread_syscall call;
+	char stack[THREAD_STACK_SIZE], path[PATH_MAX];
 	struct symbols *symbols;
-	int r = thread_read_syscall(procfs_fd, getpid(), &call);
+	int r;
 
-	if (r < 0)
-		doctor_report(d, "snapshot", "syscall", DEGRADED,
-			"/proc/TID/syscall: %s; only threads in D are believed to be stuck",
-			strerror(-r));
-	else
-		doctor_report(d, "snapshot", "syscall", WORKS, "/proc/TID/syscall");
-	thread_read_wait(procfs_fd, getpid(), wchan, stack);
+	thread_read_stack(procfs_fd, getpid(), stack);
 	if (stack[0])
 		doctor_report(d, "snapshot", "stack", WORKS, "/proc/TID/stack");
 	else
 		doctor_report(d, "snapshot", "stack", DEGRADED,
-			"/proc/TID/stack cannot be read (CAP_SYS_ADMIN): no stacks of stuck threads");
+			"/proc/TID/stack cannot be read, so threads that are stuck before tracing "
+			"starts will have no stacks; grant CAP_SYS_ADMIN");
 	snprintf(path, sizeof(path), "%s/kallsyms", d->o->procfs);
 	r = symbols_new(path, &symbols);
 	if (r < 0)
-		doctor_report(d, "snapshot", "kallsyms", DEGRADED, "%s: %s; stacks show addresses", path,
-			strerror(-r));
+		doctor_report(d, "snapshot", "kallsyms", DEGRADED,
+			"%s: %s; stacks will show addresses instead of names", path, strerror(-r));
 	else
-		doctor_report(d, "snapshot", "kallsyms", WORKS, "symbols of the kernel are known");
+		doctor_report(d, "snapshot", "kallsyms", WORKS, "kernel symbols can be read");
 	if (r == 0)
 		symbols_free(symbols);
-}
-
-/* Makes it and a file in it for real, as access() says yes to root everywhere, and leaves no trace. */
-static bool check_directory(struct doctor *d, const char *name, const char *path, bool want_tmpfs)
-{
-	bool made = mkdir(path, 0750) == 0;
-	_cleanup_close_ int fd = open(path, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
-	int error = fd < 0 && errno != EOPNOTSUPP ? errno : 0;
-	struct statfs fs;
-
-	if (error == 0 && statfs(path, &fs) < 0)
-		error = errno;
-	if (made)
-		rmdir(path);
-	if (error) {
-		doctor_report(d, "sink", name, FAILS, "%s: %s", path, strerror(error));
-		return false;
-	}
-	if (made)
-		doctor_report(d, "sink", name, WORKS, "%s does not exist yet and can be made", path);
-	else if (want_tmpfs && fs.f_type != TMPFS_MAGIC)
-		doctor_report(d, "sink", name, DEGRADED,
-			"%s is not on tmpfs: a record made there may wait for the disk", path);
-	else
-		doctor_report(d, "sink", name, WORKS, "%s", path);
-	return true;
-}
-
-static void check_socket(struct doctor *d, const char *name, bool enabled, const char *path)
-{
-	struct stat st;
-
-	if (!enabled)
-		doctor_report(d, "sink", name, WORKS, "disabled by %s.enabled", name);
-	else if (stat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-		doctor_report(d, "sink", name, WORKS, "%s", path);
-	else
-		doctor_report(d, "sink", name, DEGRADED, "%s is no socket: nobody listens", path);
 }
 
 static void check_daemon(struct doctor *d)
@@ -378,7 +366,8 @@ static void check_daemon(struct doctor *d)
 	int r = control_ask(d->config->control.socket, "status", answer);
 
 	if (r == 0)
-		doctor_report(d, "daemon", "control", WORKS, "answers on %s", d->config->control.socket);
+		doctor_report(d, "daemon", "control", WORKS, "a daemon answers on %s",
+			d->config->control.socket);
 	else
 		doctor_report(d, "daemon", "control", DEGRADED, "no daemon on %s: %s",
 			d->config->control.socket, strerror(-r));
@@ -395,22 +384,21 @@ static int run(const struct options *o)
 	probe_set_redirect_libbpf_log();
 	check_host(&d);
 	check_rules(&d);
+	check_pressure(&d);
 	check_processes(&d);
 	check_filesystems(&d);
 	check_health(&d);
 	can_arm = check_probes(&d);
 	check_snapshot(&d);
-	can_record = check_directory(&d, "spool", config->record.spool_dir, true);
-	check_directory(&d, "record", config->record.dir, false);
-	check_socket(&d, "journal", config->journal.enabled, config->journal.socket);
-	check_socket(&d, "syslog", config->syslog.enabled, config->syslog.socket);
+	can_record = doctor_check_sinks(&d);
 	check_sql_rules(&d, doctor_check_sql(&d));
 	check_daemon(&d);
 	if (!o->json)
 		printf("\n%u ok, %u degraded, %u fail: %s\n", d.counts[WORKS], d.counts[DEGRADED],
 			d.counts[FAILS],
-			!can_arm ? "nothing can be armed with this configuration on this host" :
-			!can_record ? "nothing can be recorded" : "iostall works on this host");
+			!can_arm ? "no probe can be attached with this configuration on this host"
+				: !can_record ? "nothing can be recorded"
+					      : "iostall works on this host");
 	if (!can_arm)
 		return EXIT_CODE_ARM;
 	return can_record ? EXIT_CODE_OK : EXIT_CODE_SPOOL;
@@ -418,6 +406,10 @@ static int run(const struct options *o)
 
 const struct options_command command_doctor = {
 	.name = "doctor",
-	.summary = "what works on this host, and why not what does not",
+	.summary = "check what works on this host and explain what does not",
+	.help = "Check what works on this host and explain what does not: the kernel, each rule, each\n"
+		"backend of each probe, the directories and sockets that records go to, and each\n"
+		"database. The probes are loaded, attached and removed again; nothing is recorded.\n"
+		"The exit status is 0 when an incident could be traced and recorded.",
 	.run = run,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What `iostall doctor` found so far, and the parts of it that look at databases.
- * Used by doctor.c and doctor_sql.c.
- * Never changes the host.
+ * The findings of `iostall doctor`.
+ * Used by doctor.c and doctor_*.c.
+ * Never leaves anything behind on the host.
  */
 #ifndef IOSTALL_CLI_DOCTOR_H
 #define IOSTALL_CLI_DOCTOR_H
@@ -10,14 +10,14 @@
 #include <stdio.h>
 
 #include "cli/options.h"
-#include "config.h"
+#include "config/config.h"
 
 struct sql;
 struct watch_process;
 
 enum doctor_verdict {
 	WORKS,
-	DEGRADED, /* less than could be; the rest works */
+	DEGRADED, /* something is missing, the rest works */
 	FAILS,
 };
 
@@ -29,21 +29,33 @@ struct doctor {
 	unsigned int counts[3];
 };
 
-/* One finding: what was looked at, whether it works, and what to know or do about it. */
+/* Prints one finding: what was checked, whether it works, and what to know or do about it. */
 __attribute__((format(printf, 5, 6))) void doctor_report(struct doctor *d, const char *area,
 	const char *name, enum doctor_verdict verdict, const char *format, ...);
 
-/* As the daemon does it: a helper process for each target, and one question. Whether there is a target. */
+/*
+ * Whether the kernel itself reports I/O pressure. `trigger` is what pressure_trigger_open() has
+ * returned; it stays open.
+ */
+void doctor_report_pressure(struct doctor *d, int trigger);
+
+/*
+ * Starts a helper process for each target, as the daemon does, and asks once. Returns whether there
+ * is a target.
+ */
 bool doctor_check_sql(struct doctor *d);
 
-/* One row for each server: its main process, and how many processes belong to it. */
-void doctor_report_processes(
-	struct doctor *d, const struct watch_process *processes, unsigned int count);
+/* The destinations of records. Returns whether an incident could be recorded. */
+bool doctor_check_sinks(struct doctor *d);
 
-/* A target's run_as that is no user here. */
+/* Reports the main process of each server and how many other processes it has. */
+void doctor_report_processes(struct doctor *d, const struct watch_process *processes,
+	unsigned int count);
+
+/* Reports a run_as that is not a user of this host. */
 void doctor_report_user(struct doctor *d, const char *target, const char *run_as);
 
-/* Targets that are switched off, and where none is configured, servers that run and have none in sql. */
+/* Reports targets that are disabled, and running servers that are not asked. */
 void doctor_report_unasked(struct doctor *d, const struct sql *sql,
 	const struct watch_process *processes, unsigned int count);
 

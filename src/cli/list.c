@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/commands.h"
-#include "cli/exit.h"
+#include "cli/since.h"
+#include "util/exit.h"
 #include "record/reader.h"
 #include "record/store.h"
 #include "util/cleanup.h"
@@ -56,38 +58,61 @@ static bool has_duration(const struct record_summary *s)
 	return s->closed || s->duration_ns;
 }
 
+/* "mysqldump[900] 92 %" */
+static void add_culprit(struct text *t, const struct record_verdict_part *part)
+{
+	if (!part->what) {
+		text_add(t, "-");
+		return;
+	}
+	record_add_printable(t, *part->comm ? part->comm : "?");
+	text_addf(t, "[%" PRId32 "]", part->tid > 0 ? part->tid : part->pid);
+	if (isfinite(part->share_pct))
+		text_addf(t, " %.0f %%", part->share_pct);
+}
+
+/* "2026-11-20 04:12:07 +01:00" */
+static void add_opened(struct text *t, uint64_t real_ns)
+{
+	char local[CLOCK_LOCAL_SIZE];
+
+	clock_format_local(real_ns, local, sizeof(local));
+	text_add_bytes(t, local, strlen("2026-11-20 04:12:07"));
+	text_add(t, strrchr(local, ' '));
+}
+
 static void print_row(FILE *out, const struct record_summary *s)
 {
-	char opened[CLOCK_RFC3339_SIZE], duration[32], rule[256];
-	char where[4 * WATCH_SUBJECT_SIZE];
-	char stuck[32], longest[32], verdict[256];
-	struct text texts[] = { TEXT_ON(duration), TEXT_ON(rule), TEXT_ON(where), TEXT_ON(stuck),
-		TEXT_ON(longest), TEXT_ON(verdict) };
+	char opened[64], duration[32], where[4 * RECORD_SUBJECT_SIZE], culprit[128];
+	char stuck[32], longest[32];
+	struct text texts[] = { TEXT_ON(opened), TEXT_ON(duration), TEXT_ON(where),
+		TEXT_ON(culprit), TEXT_ON(stuck), TEXT_ON(longest) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text_reset(&texts[i]);
-	clock_format_rfc3339(s->opened_real_ns, opened, sizeof(opened));
+	add_opened(&texts[0], s->opened_real_ns);
 	if (has_duration(s))
-		record_add_duration(&texts[0], s->duration_ns);
+		record_add_duration(&texts[1], s->duration_ns);
 	else
-		text_add(&texts[0], "?");
-	record_add_printable(&texts[1], *s->trigger.rule ? s->trigger.rule : "-");
+		text_add(&texts[1], "?");
 	add_where(&texts[2], &s->trigger);
-	add_stuck(&texts[3], s);
+	add_culprit(&texts[3], &s->culprit);
+	add_stuck(&texts[4], s);
 	if (s->longest_ns)
-		record_add_duration(&texts[4], s->longest_ns);
+		record_add_duration(&texts[5], s->longest_ns);
 	else
-		text_add(&texts[4], "-");
-	record_add_printable(&texts[5], *s->verdict ? s->verdict : "-");
-	fprintf(out, "%-21s  %.10s %.8sZ  %9s  %-14s  %-10s  %-10s  %7" PRIu64 "  %6s  %9s  %6" PRIu64
-		"  %s\n", s->incident, opened, opened + 11, duration, rule, where, verdict, s->stalls,
-		stuck, longest, s->lost, state_name(s));
+		text_add(&texts[5], "-");
+	fprintf(out,
+		"%-21s  %-26s  %9s  %-10s  %-10s  %-24s  %7" PRIu64 "  %5s  %9s  %4" PRIu64
+		"  %s\n",
+		s->incident, opened, duration, s->class ? record_class_text(s->class) : "-", where,
+		culprit, s->stalls, stuck, longest, s->lost, state_name(s));
 }
 
 static void print_header(FILE *out)
 {
-	fprintf(out, "%-21s  %-20s  %9s  %-14s  %-10s  %-10s  %7s  %6s  %9s  %6s  %s\n", "INCIDENT",
-		"OPENED", "DURATION", "RULE", "WHERE", "VERDICT", "STALLS", "STUCK", "LONGEST",
+	fprintf(out, "%-21s  %-26s  %9s  %-10s  %-10s  %-24s  %7s  %5s  %9s  %4s  %s\n", "INCIDENT",
+		"OPENED", "DURATION", "CLASS", "WHERE", "CULPRIT", "STALLS", "STUCK", "LONGEST",
 		"LOST", "STATE");
 }
 
@@ -97,6 +122,24 @@ static void json_text(struct text *t, const char *key, const char *value)
 		text_json_string(t, key, value);
 	else
 		text_json_null(t, key);
+}
+
+static void json_culprit(struct text *t, const struct record_verdict_part *part)
+{
+	if (!part->what) {
+		text_json_null(t, "culprit");
+		return;
+	}
+	text_json_open(t, "culprit", '{');
+	json_text(t, "comm", part->comm);
+	text_json_i64(t, "pid", part->pid);
+	if (part->tid > 0)
+		text_json_i64(t, "tid", part->tid);
+	else
+		text_json_null(t, "tid");
+	json_text(t, "path", part->path);
+	text_json_real(t, "share_pct", part->share_pct);
+	text_json_close(t, '}');
 }
 
 static void print_json(FILE *out, const struct record_summary *s, const char *path)
@@ -130,7 +173,8 @@ static void print_json(FILE *out, const struct record_summary *s, const char *pa
 	text_json_u64(&t, "stuck_lines", s->stuck_lines);
 	text_json_u64(&t, "longest_ns", s->longest_ns);
 	text_json_u64(&t, "lost", s->lost);
-	json_text(&t, "verdict", s->verdict);
+	json_text(&t, "class", record_class_text(s->class));
+	json_culprit(&t, &s->culprit);
 	json_text(&t, "sentence", s->sentence);
 	text_json_string(&t, "file", path);
 	text_json_close(&t, '}');
@@ -138,7 +182,8 @@ static void print_json(FILE *out, const struct record_summary *s, const char *pa
 }
 
 /* Whether it could be read without a complaint. */
-static bool list_one(FILE *out, const struct record_store *store, const char *id, bool json)
+static bool list_one(FILE *out, const struct record_store *store, const char *id,
+	const struct list_options *options)
 {
 	char path[RECORD_PATH_SIZE];
 	struct record_summary summary;
@@ -161,7 +206,10 @@ static bool list_one(FILE *out, const struct record_store *store, const char *id
 		log_error("cannot read %s: %s", path, strerror(-r));
 		return false;
 	}
-	if (json)
+	if (summary.opened_real_ns < options->since_real_ns ||
+		(options->class && summary.class != options->class))
+		return true;
+	if (options->json)
 		print_json(out, &summary, path);
 	else
 		print_row(out, &summary);
@@ -174,7 +222,7 @@ static bool list_one(FILE *out, const struct record_store *store, const char *id
 	return summary.counts.garbage == 0;
 }
 
-int list_records(FILE *out, const struct config *c, bool json)
+int list_records(FILE *out, const struct config *c, const struct list_options *options)
 {
 	_cleanup_(cleanup_store) struct record_store *store = NULL;
 	const char *failed_dir = NULL;
@@ -186,13 +234,19 @@ int list_records(FILE *out, const struct config *c, bool json)
 		log_error("cannot read %s: %s", failed_dir, strerror(-r));
 		return EXIT_CODE_RECORD;
 	}
-	if (record_store_count(store) == 0 && !json)
+	if (record_store_count(store) == 0 && !options->json)
 		log_info("no incidents in %s and %s", c->record.spool_dir, c->record.dir);
-	else if (!json)
+	else if (!options->json)
 		print_header(out);
-	for (size_t i = 0; i < record_store_count(store); i++)
-		if (!list_one(out, store, record_store_id(store, i), json))
+	for (size_t i = 0; i < record_store_count(store); i++) {
+		const char *id = record_store_id(store, i);
+
+		/* It has the second of the opening: there is no need to read the file. */
+		if (record_id_real_ns(id) + NSEC_PER_SEC <= options->since_real_ns)
+			continue;
+		if (!list_one(out, store, id, options))
 			all_good = false;
+	}
 	if (fflush(out) != 0 || ferror(out)) {
 		log_error("cannot write the list: %s", strerror(errno));
 		return EXIT_CODE_FAILURE;
@@ -200,15 +254,50 @@ int list_records(FILE *out, const struct config *c, bool json)
 	return all_good ? EXIT_CODE_OK : EXIT_CODE_RECORD;
 }
 
+static int fail_class(const char *name)
+{
+	char buf[512];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	for (unsigned int i = 1; i < record_class_enum.count; i++) {
+		text_add(&t, i > 1 ? ", " : "");
+		text_add(&t, record_class_enum.values[i].text);
+	}
+	log_error("list: there is no class \"%s\"; expected one of %s", name, buf);
+	return EXIT_CODE_USAGE;
+}
+
 static int run(const struct options *o)
 {
-	_cleanup_free_ struct config *config = command_load_config(o);
+	_cleanup_free_ struct config *config = NULL;
+	const char *since = options_get(o, "since"), *class = options_get(o, "class");
+	struct list_options options = { .json = o->json };
 
-	return config ? list_records(stdout, config, o->json) : EXIT_CODE_CONFIG;
+	if (since && since_parse(since, clock_real_ns(), &options.since_real_ns) < 0) {
+		log_error("list: --since %s is not a time; expected a duration such as 2h or 1d, "
+			  "or a local time such as \"2026-11-20 04:12\"",
+			since);
+		return EXIT_CODE_USAGE;
+	}
+	if (class)
+		options.class = record_enum_find(&record_class_enum, class);
+	if (class && !options.class)
+		return fail_class(class);
+	config = command_load_config(o);
+	return config ? list_records(stdout, config, &options) : EXIT_CODE_CONFIG;
 }
+
+static const struct options_item items[] = {
+	{ "since", "TIME",
+		"only incidents opened since 2h or 1d ago, or since a local date and time" },
+	{ "class", "CLASS", "only incidents with a verdict of this class, such as saturated" },
+};
 
 const struct options_command command_list = {
 	.name = "list",
-	.summary = "the recorded incidents as a table, the newest last",
+	.summary = "list the recorded incidents as a table, the newest last",
+	.items = items,
+	.items_count = ARRAY_SIZE(items),
 	.run = run,
 };

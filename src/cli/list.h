@@ -9,12 +9,19 @@
 
 #include <stdio.h>
 
-#include "config.h"
+#include "config/config.h"
+#include "record/record.h"
+
+struct list_options {
+	bool json;
+	uint64_t since_real_ns;	 /* only what was opened then or later; 0: all */
+	enum record_class class; /* only of this class; NONE: of any, or without */
+};
 
 /*
- * The command without its options; returns an enum exit_code. Problems go to the log, one line
+ * The command without its command line; returns an enum exit_code. Problems go to the log, one line
  * each.
  */
-int list_records(FILE *out, const struct config *c, bool json);
+int list_records(FILE *out, const struct config *c, const struct list_options *options);
 
 #endif

@@ -6,7 +6,7 @@
 #include <getopt.h>
 #include <string.h>
 
-#include "config_table.h"
+#include "config/table.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 
@@ -22,7 +22,7 @@ enum common_option {
 	COMMON_COUNT,
 };
 
-/* What getopt_long() returns: above every character, so that optopt tells the two apart. */
+/* Values for getopt_long(), above every character, so that optopt tells the two apart. */
 #define COMMON_VALUE(i) (0x100 + (int)(i))
 #define ITEM_VALUE(i) (0x200 + (int)(i))
 
@@ -30,13 +30,13 @@ static const struct options_item common_items[COMMON_COUNT] = {
 	[COMMON_CONFIG] = { "config", "FILE",
 		"read FILE, and conf.d beside it, instead of " CONFIG_DEFAULT_FILE },
 	[COMMON_SET] = { "set", "SECTION.KEY=VALUE",
-		"set one setting, over what files say; may be repeated" },
+		"override one setting of the configuration files; may be repeated" },
 	[COMMON_JSON] = { "json", NULL, "print JSON instead of text" },
 	[COMMON_PROCFS] = { "procfs", "DIR", "read DIR instead of /proc (for tests)" },
 	[COMMON_SYSFS] = { "sysfs", "DIR", "read DIR instead of /sys (for tests)" },
-	[COMMON_VERBOSE] = { "verbose", NULL, "say more about what is being done" },
-	[COMMON_HELP] = { "help", NULL, "print this and leave" },
-	[COMMON_VERSION] = { "version", NULL, "print the version and leave" },
+	[COMMON_VERBOSE] = { "verbose", NULL, "print debug messages" },
+	[COMMON_HELP] = { "help", NULL, "print this help and exit; -h for short" },
+	[COMMON_VERSION] = { "version", NULL, "print the version and exit; -V for short" },
 };
 
 static int find_item(const struct options *o, const char *name)
@@ -51,7 +51,7 @@ const char *options_get(const struct options *o, const char *name)
 {
 	int i = find_item(o, name);
 
-	/* A name that no table has is a typing mistake in the command. */
+	/* A name that is in no table is a programming error in the command. */
 	assert(i >= 0);
 	return i < 0 ? NULL : o->values[i];
 }
@@ -87,7 +87,7 @@ static const struct options_item *item_of(const struct options_command *command,
 	return NULL;
 }
 
-/* How many options a word after "--" may stand for, and the one that is nearest to it. */
+/* How many options a word after "--" may be short for, and the one with the most similar name. */
 static unsigned int match_word(const struct options_command *command, const char *word,
 	size_t word_len, struct config_nearest *nearest)
 {
@@ -103,8 +103,8 @@ static unsigned int match_word(const struct options_command *command, const char
 	return count;
 }
 
-static int fail_unknown(
-	const struct options_command *command, const char *argument, int short_option, char *error)
+static int fail_unknown(const struct options_command *command, const char *argument,
+	int short_option, char *error)
 {
 	struct text t = begin_error(error, command);
 	struct config_nearest nearest = { 0 };
@@ -124,13 +124,13 @@ static int fail_unknown(
 	text_addf(&t, "%s option --", ambiguous ? "ambiguous" : "unknown");
 	config_add_quoted(&t, word, sizeof(word));
 	if (nearest.found)
-		text_addf(&t, ", nearest is --%s", nearest.found);
+		text_addf(&t, ", did you mean --%s", nearest.found);
 	return end_error(&t, command);
 }
 
-/* getopt_long() said '?' or ':'; optopt is the option it knows, if it knows one. */
-static int fail_option(
-	const struct options_command *command, int result, const char *argument, char *error)
+/* getopt_long() returned '?' or ':'; optopt is the option, if it is a known one. */
+static int fail_option(const struct options_command *command, int result, const char *argument,
+	char *error)
 {
 	const struct options_item *item = item_of(command, optopt);
 	struct text t;
@@ -139,8 +139,8 @@ static int fail_option(
 		return fail_unknown(command, argument, optopt, error);
 	t = begin_error(error, command);
 	if (result == ':')
-		text_addf(&t, "--%s needs an argument; right would be --%s %s", item->name,
-			item->name, item->argument);
+		text_addf(&t, "--%s needs an argument; expected --%s %s", item->name, item->name,
+			item->argument);
 	else
 		text_addf(&t, "--%s takes no argument", item->name);
 	return end_error(&t, command);
@@ -155,13 +155,14 @@ static int add_set(struct options *o, const char *argument, char *error)
 		return 0;
 	}
 	t = begin_error(error, o->command);
-	text_addf(&t, "--set is given more than %d times; right would be a file and --config",
+	text_addf(&t,
+		"--set is given more than %d times; put the settings into a file and use --config",
 		OPTIONS_SETS_MAX);
 	return end_error(&t, o->command);
 }
 
-static int take_common(
-	struct options *o, enum common_option option, const char *argument, char *error)
+static int take_common(struct options *o, enum common_option option, const char *argument,
+	char *error)
 {
 	switch (option) {
 	case COMMON_CONFIG:
@@ -204,7 +205,7 @@ static int check_args(const struct options *o, char *error)
 		return 0;
 	t = begin_error(error, command);
 	if (o->args_count < command->args_min) {
-		text_addf(&t, "an argument is missing; right would be iostall %s %s",
+		text_addf(&t, "an argument is missing; expected iostall %s %s",
 			command->name ? command->name : "COMMAND",
 			command->arguments ? command->arguments : "");
 	} else {
@@ -245,15 +246,17 @@ int options_parse(const struct options_command *command, int argc, char **argv,
 	o->source.sets = o->sets;
 	fill_long_options(command, long_options);
 	opterr = 0;
-	/* 0, not 1: glibc then forgets what an earlier call left half read. */
+	/* 0, not 1: glibc then resets the state that an earlier call left. */
 	optind = 0;
-	while ((value = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+	while ((value = getopt_long(argc, argv, ":hV", long_options, NULL)) != -1) {
 		int r = 0;
 
 		if (value == '?' || value == ':')
 			return fail_option(command, value, argv[optind - 1], ret_error);
 		if (value == 'h')
 			o->help = true;
+		else if (value == 'V')
+			o->version = true;
 		else if (value >= ITEM_VALUE(0))
 			o->values[value - ITEM_VALUE(0)] = optarg ? optarg : "";
 		else
@@ -267,7 +270,47 @@ int options_parse(const struct options_command *command, int argc, char **argv,
 	return check_args(o, ret_error);
 }
 
-int options_find_command(const struct options_command *commands, unsigned int count,
+/* Whether "--word" takes the word that follows it; of a command, only once that is known. */
+static bool takes_argument(const struct options_item *items, unsigned int count, const char *word)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (items[i].argument && strncmp(items[i].name, word, strlen(word)) == 0)
+			return true;
+	return false;
+}
+
+static bool takes_next_word(const struct options_command *const *commands, unsigned int count,
+	const char *option)
+{
+	if (strncmp(option, "--", 2) != 0 || !option[2])
+		return false;
+	if (takes_argument(common_items, COMMON_COUNT, option + 2))
+		return true;
+	for (unsigned int i = 0; i < count; i++)
+		if (takes_argument(commands[i]->items, commands[i]->items_count, option + 2))
+			return true;
+	return false;
+}
+
+bool options_take_command(const struct options_command *const *commands, unsigned int count,
+	int *argc, char ***argv)
+{
+	char **words = *argv, *name;
+	int i = 1;
+
+	while (i < *argc && words[i][0] == '-')
+		i += takes_next_word(commands, count, words[i]) ? 2 : 1;
+	if (i >= *argc)
+		return false;
+	name = words[i];
+	memmove(&words[2], &words[1], (size_t)(i - 1) * sizeof(words[0]));
+	words[1] = name;
+	*argv = words + 1;
+	*argc -= 1;
+	return true;
+}
+
+int options_find_command(const struct options_command *const *commands, unsigned int count,
 	const char *name, const struct options_command **ret_command,
 	char ret_error[static OPTIONS_ERROR_SIZE])
 {
@@ -276,19 +319,19 @@ int options_find_command(const struct options_command *commands, unsigned int co
 	struct text t;
 
 	for (unsigned int i = 0; i < count; i++) {
-		if (strcmp(commands[i].name, name) == 0) {
-			*ret_command = &commands[i];
+		if (strcmp(commands[i]->name, name) == 0) {
+			*ret_command = commands[i];
 			return 0;
 		}
-		if (!commands[i].hidden)
-			config_nearest_try(&nearest, commands[i].name);
+		if (!commands[i]->hidden)
+			config_nearest_try(&nearest, commands[i]->name);
 	}
 	t = begin_error(ret_error, &none);
 	text_add(&t, "unknown command \"");
 	config_add_quoted(&t, name, 60);
 	text_add(&t, "\"");
 	if (nearest.found)
-		text_addf(&t, ", nearest is %s", nearest.found);
+		text_addf(&t, ", did you mean %s", nearest.found);
 	return end_error(&t, &none);
 }
 
@@ -326,24 +369,26 @@ void options_print_usage(FILE *f, const struct options_command *command)
 	width = widest(command->items, command->items_count, width);
 	fprintf(f, "Usage: iostall %s [OPTION...]%s%s\n\n%s\n",
 		command->name ? command->name : "COMMAND", command->arguments ? " " : "",
-		command->arguments ? command->arguments : "", command->summary);
+		command->arguments ? command->arguments : "",
+		command->help ? command->help : command->summary);
 	if (command->items_count > 0)
 		fputs("\nOptions:\n", f);
 	print_items(f, command->items, command->items_count, width);
 	print_common(f, width);
 }
 
-void options_print_commands(FILE *f, const struct options_command *commands, unsigned int count)
+void options_print_commands(FILE *f, const struct options_command *const *commands,
+	unsigned int count)
 {
 	int width = 0;
 
 	for (unsigned int i = 0; i < count; i++)
-		if (!commands[i].hidden && (int)strlen(commands[i].name) > width)
-			width = (int)strlen(commands[i].name);
+		if (!commands[i]->hidden && (int)strlen(commands[i]->name) > width)
+			width = (int)strlen(commands[i]->name);
 	fputs("Usage: iostall COMMAND [OPTION...]\n\nCommands:\n", f);
 	for (unsigned int i = 0; i < count; i++)
-		if (!commands[i].hidden)
-			fprintf(f, "  %-*s  %s\n", width, commands[i].name, commands[i].summary);
+		if (!commands[i]->hidden)
+			fprintf(f, "  %-*s  %s\n", width, commands[i]->name, commands[i]->summary);
 	print_common(f, widest(common_items, COMMON_COUNT, 0));
-	fputs("\niostall COMMAND --help has the options of each command.\n", f);
+	fputs("\nRun `iostall help COMMAND` for the options of a command.\n", f);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * `iostall show`: one incident as text, or its lines as they are stored.
+ * `iostall show`: one incident as a page, as a line for each event, or its lines as they are
+ * stored.
  * Used by the command and its tests.
  * Never needs a running daemon, never changes a file.
  */
@@ -9,12 +10,20 @@
 
 #include <stdio.h>
 
-#include "config.h"
+#include "config/config.h"
+#include "page/page.h"
+
+enum show_as {
+	SHOW_PAGE,
+	SHOW_EVENTS,
+	SHOW_JSON,
+};
 
 /*
- * The command without its options; name is an id, the beginning of one, "last" or a file. Returns
- * an enum exit_code.
+ * The command without its options; name is an id, a part of one, "last", "last-N" or a file. style
+ * is that of the page. Returns an enum exit_code.
  */
-int show_record(FILE *out, const struct config *c, const char *name, bool json);
+int show_record(FILE *out, const struct config *c, const char *name, enum show_as as,
+	const struct page_style *style);
 
 #endif

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/exit.h"
-#include "sql/helper.h"
+#include "util/exit.h"
+#include "sql/helper/helper.h"
 #include "util/log.h"
 
 static int run(const struct options *o)
@@ -15,7 +15,8 @@ static int run(const struct options *o)
 	(void)o;
 	if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
 		type != SOCK_SEQPACKET) {
-		log_error("sql-helper: only the daemon starts it; see iostall --help");
+		log_error(
+			"sql-helper: this command is started by the daemon only; see iostall --help");
 		return EXIT_CODE_USAGE;
 	}
 	return sql_helper_main(STDIN_FILENO) < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
@@ -24,7 +25,7 @@ static int run(const struct options *o)
 const struct options_command command_sql_helper = {
 	.name = "sql-helper",
 	.arguments = "[TARGET]",
-	.summary = "serve one database target for the daemon",
+	.summary = "query one database for the daemon",
 	.args_max = 1,
 	.run = run,
 	.hidden = true,

@@ -4,12 +4,12 @@
 
 #include "cli/ask.h"
 #include "cli/commands.h"
-#include "cli/exit.h"
+#include "util/exit.h"
 #include "util/log.h"
 #include "util/parse.h"
 
 static const struct options_item items[] = {
-	{ "time", "DURATION", "how long to trace at least (default 10s)" },
+	{ "time", "DURATION", "trace for at least this time (default: 10s)" },
 };
 
 static int run(const struct options *o)
@@ -21,7 +21,8 @@ static int run(const struct options *o)
 	int code;
 
 	if (time && (parse_duration_ns(time, &hold_ns) < 0 || hold_ns == 0)) {
-		log_error("--time: %s is not a duration; right would be e.g. 30s or 500ms", time);
+		log_error("trigger: --time: \"%s\" is not a duration; expected e.g. 30s or 0.5s",
+			time);
 		return EXIT_CODE_USAGE;
 	}
 	snprintf(request, sizeof(request), "trigger %" PRIu64, hold_ns);
@@ -39,7 +40,10 @@ static int run(const struct options *o)
 
 const struct options_command command_trigger = {
 	.name = "trigger",
-	.summary = "make the running daemon arm now; prints the incident's id",
+	.summary = "make the running daemon start an incident now",
+	.help = "Make the running daemon start an incident now, or keep the open one open, and print\n"
+		"its ID. The daemon traces for at least the time given, also when no rule fires.\n"
+		"Only root may do this.",
 	.items = items,
 	.items_count = sizeof(items) / sizeof(items[0]),
 	.run = run,

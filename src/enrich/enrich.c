@@ -8,12 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "enrich/below.h"
+#include "enrich/file_server.h"
 #include "enrich/mounts.h"
 #include "enrich/process.h"
 #include "enrich/symbols.h"
 #include "enrich/waits.h"
+#include "enrich/writers.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
@@ -23,8 +27,10 @@
 
 #define USERS_MAX 512
 #define TABLE_FILE_SIZE (256 * 1024)
-/* Of watched processes, at each call of enrich_learn_processes(). */
+/* Watched processes that one call of enrich_learn_processes() looks up. */
 #define LEARN_MAX 8
+/* Disks are made and removed rarely: once a minute, or when something has been mounted. */
+#define LEARN_DISKS_EACH 60
 
 struct user {
 	uint32_t uid;
@@ -36,13 +42,19 @@ struct enrich {
 	int mountinfo_fd; /* -1: there is none */
 	const struct watch *watch;
 	struct symbols *symbols;
-	/* The daemon's own and the host's: a service has one of its own. */
+	/* Mount namespaces of this process and of process 1; a service may have its own. */
 	uint32_t home_mount_ns[2];
 	unsigned int learned; /* watched processes looked at so far */
 	unsigned int users_count;
 	struct user users[USERS_MAX];
 	struct mounts mounts;
 	struct process_cache processes;
+	struct writers *writers;
+	struct file_server *file_server;
+	unsigned int disks_age; /* calls since the stack of disks was read */
+	bool disks_changed;
+	uint32_t stack_count;
+	struct record_stacked stack[RECORD_STACKED_MAX];
 };
 
 /* "name:x:uid:gid:..." */
@@ -53,8 +65,9 @@ static void parse_passwd(struct enrich *e, const char *buf, size_t len)
 	e->users_count = 0;
 	while (e->users_count < USERS_MAX && cursor_line(&c, &line)) {
 		const char *name_end = memchr(line.p, ':', (size_t)(line.end - line.p));
-		const char *uid = name_end ?
-			memchr(name_end + 1, ':', (size_t)(line.end - name_end - 1)) : NULL;
+		const char *uid = name_end
+			? memchr(name_end + 1, ':', (size_t)(line.end - name_end - 1))
+			: NULL;
 		struct user *user = &e->users[e->users_count];
 		struct cursor number = { uid ? uid + 1 : line.end, line.end };
 		uint64_t value;
@@ -87,13 +100,62 @@ static void read_mounts(struct enrich *e)
 		mounts_parse(&e->mounts, buf, strlen(buf));
 }
 
-/* A descriptor kept open tells of changes since it was asked last, proc_pid_mounts(5). */
+/*
+ * poll() on an open mountinfo tells whether it has changed since the last call, see
+ * proc_pid_mounts(5).
+ */
 void enrich_refresh(struct enrich *e)
 {
 	struct pollfd changed = { .fd = e->mountinfo_fd, .events = POLLPRI };
 
-	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR)))
+	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR))) {
 		read_mounts(e);
+		e->disks_changed = true;
+	}
+	writers_replace_hung(e->writers, clock_mono_ns());
+	file_server_replace_hung(e->file_server, clock_mono_ns());
+}
+
+void enrich_learn_disks(struct enrich *e, const char *sysfs)
+{
+	if (e->disks_age++ % LEARN_DISKS_EACH != 0 && !e->disks_changed)
+		return;
+	e->disks_changed = false;
+	e->stack_count = below_learn(sysfs, &e->mounts, e->stack);
+}
+
+const struct record_stacked *enrich_stack(const struct enrich *e, uint32_t *ret_count)
+{
+	*ret_count = e->stack_count;
+	return e->stack;
+}
+
+void enrich_find_writer(struct enrich *e, const char *mount, uint64_t incident_ns,
+	struct record_writer *ret_writer)
+{
+	const struct writers_question question = {
+		.mounts = &e->mounts,
+		.mount = mount,
+		.incident_ns = incident_ns,
+		.now_ns = clock_mono_ns(),
+	};
+
+	writers_find(e->writers, &question, ret_writer);
+}
+
+void enrich_find_file_server(struct enrich *e, uint32_t major, uint32_t minor,
+	enum record_cause waits_for, uint64_t incident_ns, struct record_file_server *ret_found)
+{
+	const struct file_server_question question = {
+		.mounts = &e->mounts,
+		.major = major,
+		.minor = minor,
+		.is_fuse = waits_for == RECORD_CAUSE_fuse_server,
+		.incident_ns = incident_ns,
+		.now_ns = clock_mono_ns(),
+	};
+
+	file_server_find(e->file_server, &question, ret_found);
 }
 
 void enrich_learn_processes(struct enrich *e)
@@ -127,10 +189,20 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 		free(e);
 		return r;
 	}
+	r = writers_new(e->procfs_fd, &e->writers);
+	if (r == 0)
+		r = file_server_new(e->procfs_fd, &e->file_server);
+	if (r < 0) {
+		writers_free(e->writers);
+		close(e->procfs_fd);
+		free(e);
+		return r;
+	}
 	snprintf(path, sizeof(path), "%s/kallsyms", procfs);
 	r = symbols_new(path, &e->symbols);
 	if (r < 0)
-		log_info("%s: %s; kernel stacks will show addresses", path, strerror(-r));
+		log_info("%s: %s; kernel stacks will show addresses instead of names", path,
+			strerror(-r));
 	if (fstatat(e->procfs_fd, "self/ns/mnt", &st, 0) == 0)
 		e->home_mount_ns[0] = (uint32_t)st.st_ino;
 	if (fstatat(e->procfs_fd, "1/ns/mnt", &st, 0) == 0)
@@ -146,6 +218,8 @@ struct enrich *enrich_free(struct enrich *e)
 {
 	if (e) {
 		symbols_free(e->symbols);
+		file_server_free(e->file_server);
+		writers_free(e->writers);
 		close_fd(e->mountinfo_fd);
 		close(e->procfs_fd);
 		free(e);
@@ -156,7 +230,7 @@ struct enrich *enrich_free(struct enrich *e)
 static void set_user(const struct enrich *e, uint32_t uid, struct record_operation *op)
 {
 	op->user[0] = '\0';
-	/* No user has this number: who it was had ended before it was asked. */
+	/* No user has this number; the BPF side sends it when the process had ended already. */
 	if (uid == UINT32_MAX)
 		return;
 	for (unsigned int i = 0; i < e->users_count; i++) {
@@ -170,17 +244,32 @@ static void set_user(const struct enrich *e, uint32_t uid, struct record_operati
 
 static void set_device(const struct enrich *e, struct record_operation *op)
 {
-	enrich_device(e, op->dev_major, op->dev_minor, op->dev_name, sizeof(op->dev_name));
+	enrich_device(e, op->dev.major, op->dev.minor, op->dev_name, sizeof(op->dev_name));
 }
 
 void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_name,
 	size_t size)
 {
 	const char *name = watch_disk_name(e->watch, major, minor);
+	const struct mount *m = name ? NULL : mounts_find_device(&e->mounts, major, minor);
 
-	if (!name)
-		name = mounts_find_source(&e->mounts, major, minor);
+	if (m)
+		name = m->source;
 	text_copy(ret_name, size, name ? name : "");
+}
+
+void enrich_below(const struct enrich *e, const char *sysfs, uint32_t major, uint32_t minor,
+	char *ret_names, size_t size)
+{
+	const struct mount *m;
+
+	below_read_slaves(sysfs, major, minor, ret_names, size);
+	if (*ret_names)
+		return;
+	m = below_find_mount(sysfs, major, minor, &e->mounts);
+	/* Major 0 is that of file systems without a disk. */
+	if (m && m->major)
+		enrich_device(e, m->major, m->minor, ret_names, size);
 }
 
 void enrich_unit(const char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE],
@@ -206,8 +295,18 @@ bool enrich_path_in_fs(const struct enrich *e, uint32_t major, uint32_t minor, c
 }
 
 /*
- * The walk ends after 64 names; the descriptor's link knows the rest. It may name another file
- * by now, so it is believed only if it ends with what the kernel's own file said.
+ * While a process executes a program, it may hold its exec_update_lock until a file closes that
+ * hangs. The kernel takes that lock for links like exe and fd (6.18). A process with another thread
+ * that is stuck does not come so far, because it waits for that thread first.
+ */
+static bool may_hold_exec_lock(const struct record_operation *op)
+{
+	return op->syscall == SYS_execve || op->syscall == SYS_execveat;
+}
+
+/*
+ * The BPF programs follow at most 64 names up to the root; /proc/TID/fd/FD has the whole path. The
+ * descriptor may be another file's by now, so its path is used only if it ends with the same names.
  */
 static void complete_path(const struct enrich *e, struct record_operation *op)
 {
@@ -215,7 +314,8 @@ static void complete_path(const struct enrich *e, struct record_operation *op)
 	size_t tail_len = strlen(op->path + 3), len;
 	ssize_t n;
 
-	if (!op->path_truncated || op->fd < 0 || strncmp(op->path, ".../", 4) != 0)
+	if (!op->path_truncated || op->fd < 0 || may_hold_exec_lock(op) ||
+		strncmp(op->path, ".../", 4) != 0)
 		return;
 	snprintf(link, sizeof(link), "%d/fd/%d", op->tid, op->fd);
 	n = readlinkat(e->procfs_fd, link, path, sizeof(path) - 1);
@@ -229,7 +329,7 @@ static void complete_path(const struct enrich *e, struct record_operation *op)
 	op->path_truncated = false;
 }
 
-/* Taken in the scheduler: what led from going to sleep to the tracepoint says nothing. */
+/* The stack was taken in the scheduler; its frames up to schedule() say nothing about the wait. */
 static void drop_scheduler_frames(char *kstack)
 {
 	char *frame = kstack;
@@ -268,9 +368,11 @@ static void set_stack(const struct enrich *e, const struct decoded_operation *de
 void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 	struct record_operation *op)
 {
-	const struct process *p = process_lookup(&e->processes, e->procfs_fd, op->pid,
-		decoded->process_start_ns, true);
+	const struct process *p = NULL;
 
+	if (!may_hold_exec_lock(op))
+		p = process_lookup(&e->processes, e->procfs_fd, op->pid, decoded->process_start_ns,
+			true);
 	process_unit_of_names(decoded->cgroup_names[0], decoded->cgroup_names[1], op->unit,
 		sizeof(op->unit));
 	if (p) {
@@ -282,8 +384,8 @@ void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 		op->mount_ns = 0;
 	set_user(e, decoded->uid, op);
 	set_device(e, op);
-	if (decoded->path_in_fs && enrich_path_in_fs(e, op->dev_major, op->dev_minor, op->path,
-					   sizeof(op->path)))
+	if (decoded->path_in_fs &&
+		enrich_path_in_fs(e, op->dev.major, op->dev.minor, op->path, sizeof(op->path)))
 		op->path_truncated = false;
 	complete_path(e, op);
 	set_stack(e, decoded, op);
@@ -291,5 +393,5 @@ void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 		return;
 	drop_scheduler_frames(op->kstack);
 	op->kstack_while_blocked = op->kstack[0] != '\0';
-	text_copy(op->waits_for, sizeof(op->waits_for), waits_for(op->kstack));
+	op->waits_for = waits_for(op->kstack);
 }

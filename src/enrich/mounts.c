@@ -5,34 +5,36 @@
 
 #include "util/parse.h"
 #include "util/text.h"
+#include "watch/parsers.h"
 
-static int parse_line(struct cursor line, struct mount *ret_mount)
+static void copy_word(struct cursor word, char *dst, size_t size)
 {
-	const char *root, *point, *word;
-	size_t root_len, point_len, word_len;
-	uint64_t ignored, major, minor;
+	size_t len = (size_t)(word.end - word.p);
 
-	if (cursor_u64(&line, &ignored) < 0 || cursor_u64(&line, &ignored) < 0 ||
-		cursor_u64(&line, &major) < 0 || line.p == line.end || *line.p++ != ':' ||
-		cursor_u64(&line, &minor) < 0)
-		return -1;
-	if (cursor_word(&line, &root, &root_len) < 0 || cursor_word(&line, &point, &point_len) < 0)
-		return -1;
-	while (cursor_word(&line, &word, &word_len) == 0)
-		if (word_len == 1 && *word == '-')
-			break;
-	if (cursor_word(&line, &word, &word_len) < 0 || cursor_word(&line, &word, &word_len) < 0)
-		return -1;
-	if (word_len >= sizeof(ret_mount->source))
-		word_len = sizeof(ret_mount->source) - 1;
-	ret_mount->major = (uint32_t)major;
-	ret_mount->minor = (uint32_t)minor;
-	memcpy(ret_mount->source, word, word_len);
-	ret_mount->source[word_len] = '\0';
-	/* What does not fit is left empty. */
-	parse_unescape_octal(root, root_len, ret_mount->root, sizeof(ret_mount->root));
-	parse_unescape_octal(point, point_len, ret_mount->point, sizeof(ret_mount->point));
-	return 0;
+	if (len >= size)
+		len = size - 1;
+	memcpy(dst, word.p, len);
+	dst[len] = '\0';
+}
+
+/* A path that does not fit is left empty. */
+static void copy_path(struct cursor word, char *dst, size_t size)
+{
+	parse_unescape_octal(word.p, (size_t)(word.end - word.p), dst, size);
+}
+
+static bool parse_line(struct cursor line, struct mount *ret_mount)
+{
+	struct watch_mountinfo m;
+
+	if (watch_parse_mountinfo_line(line, &m) < 0 || m.source.p == m.source.end)
+		return false;
+	ret_mount->major = m.major;
+	ret_mount->minor = m.minor;
+	copy_word(m.source, ret_mount->source, sizeof(ret_mount->source));
+	copy_path(m.root, ret_mount->root, sizeof(ret_mount->root));
+	copy_path(m.point, ret_mount->point, sizeof(ret_mount->point));
+	return true;
 }
 
 void mounts_parse(struct mounts *mounts, const char *buf, size_t len)
@@ -41,19 +43,40 @@ void mounts_parse(struct mounts *mounts, const char *buf, size_t len)
 
 	mounts->count = 0;
 	while (mounts->count < MOUNTS_MAX && cursor_line(&c, &line))
-		if (parse_line(line, &mounts->list[mounts->count]) == 0)
+		if (parse_line(line, &mounts->list[mounts->count]))
 			mounts->count++;
 }
 
-const char *mounts_find_source(const struct mounts *mounts, uint32_t major, uint32_t minor)
+const struct mount *mounts_find_device(const struct mounts *mounts, uint32_t major, uint32_t minor)
 {
 	for (unsigned int i = 0; i < mounts->count; i++)
 		if (mounts->list[i].major == major && mounts->list[i].minor == minor)
-			return mounts->list[i].source;
+			return &mounts->list[i];
 	return NULL;
 }
 
-/* How much of the path is the mount's root: 0 for "/"; -1: the path is not below it. */
+const struct mount *mounts_find_path(const struct mounts *mounts, const char *path)
+{
+	const struct mount *best = NULL;
+	size_t best_len = 0;
+
+	for (unsigned int i = 0; i < mounts->count; i++) {
+		const struct mount *m = &mounts->list[i];
+		size_t len = strcmp(m->point, "/") == 0 ? 0 : strlen(m->point);
+
+		/* Of two at the same point the later one hides the other. */
+		if (!*m->point || strncmp(path, m->point, len) != 0 || path[len] != '/' ||
+			(best && len < best_len))
+			continue;
+		best = m;
+		best_len = len;
+	}
+	return best;
+}
+
+/*
+ * The length of the mount's root at the beginning of the path: 0 for "/"; -1: it is not below it.
+ */
 static int match_root(const char *root, const char *path)
 {
 	size_t len = strlen(root);
@@ -76,7 +99,7 @@ bool mounts_add_point(const struct mounts *mounts, uint32_t major, uint32_t mino
 		const struct mount *m = &mounts->list[i];
 		int len = match_root(m->root, path);
 
-		/* The one that shows most of the file system, and the first of several. */
+		/* Prefer the mount that shows most of the file system, and the first of several. */
 		if (m->major != major || m->minor != minor || !*m->point || len < 0 ||
 			(best && len >= best_len))
 			continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The mounts of the daemon's namespace: what is mounted by which name, and where.
+ * The mounts of the daemon's namespace: which source is mounted at which mount point.
  * Called by enrich.c.
  * Never reads a file: it is given what /proc/self/mountinfo says.
  */
@@ -11,18 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "watch/sample.h"
+#include "record/structs.h"
 
 #define MOUNTS_MAX 256
 #define MOUNTS_PATH_SIZE 256
+#define MOUNTS_SOURCE_SIZE RECORD_MOUNT_SIZE
 
-/* Names longer than their place: the source is cut off, a mount is left out of the prefixes. */
+/* A source that is too long is cut off; a root or mount point that is too long is left empty. */
 struct mount {
 	uint32_t major;
 	uint32_t minor;
-	char source[WATCH_DISK_NAME_SIZE];
-	char root[MOUNTS_PATH_SIZE];  /* what of the file system is seen; empty: not known */
-	char point[MOUNTS_PATH_SIZE]; /* where */
+	char source[MOUNTS_SOURCE_SIZE];
+	char root[MOUNTS_PATH_SIZE];  /* the mounted directory of the file system; empty: unknown */
+	char point[MOUNTS_PATH_SIZE]; /* the directory where it is mounted */
 };
 
 struct mounts {
@@ -30,15 +31,21 @@ struct mounts {
 	struct mount list[MOUNTS_MAX];
 };
 
-/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw", proc_pid_mountinfo(5) */
+/* Replaces all mounts by those in the text of mountinfo, see proc_pid_mountinfo(5). */
 void mounts_parse(struct mounts *mounts, const char *buf, size_t len);
 
-/* File systems without a disk of their own: FUSE, overlay, NFS, btrfs subvolumes. NULL: not mounted. */
-const char *mounts_find_source(const struct mounts *mounts, uint32_t major, uint32_t minor);
+/*
+ * Where the file system with that device number is mounted first; NULL: nowhere. FUSE, overlay, NFS
+ * and btrfs subvolumes have numbers without a disk.
+ */
+const struct mount *mounts_find_device(const struct mounts *mounts, uint32_t major, uint32_t minor);
+
+/* The mount that a path of the namespace is on; NULL: none is known. */
+const struct mount *mounts_find_path(const struct mounts *mounts, const char *path);
 
 /*
- * Turns a path that begins with the root of its file system into one that can be opened; false, and
- * the path as it was, when the file is under no mount or the path has no room.
+ * Turns a path from the root of its file system into one from the root of the namespace. False, and
+ * the path is unchanged, when no mount shows the file or the path has no room.
  */
 bool mounts_add_point(const struct mounts *mounts, uint32_t major, uint32_t minor, char *path,
 	size_t size);

@@ -66,7 +66,9 @@ void process_parse_cgroup(const char *buf, size_t len, char *ret_unit, size_t si
 	struct cursor c = { buf, buf + len }, line;
 
 	text_reset(&unit);
-	/* "0::/system.slice/mariadb.service"; on cgroup v1 also "1:name=systemd:/..." and others. */
+	/*
+	 * "0::/system.slice/mariadb.service"; on cgroup v1 also "1:name=systemd:/..." and others.
+	 */
 	while (unit.len == 0 && cursor_line(&c, &line)) {
 		const char *colon = memchr(line.p, ':', (size_t)(line.end - line.p));
 
@@ -86,7 +88,7 @@ void process_unit_of_names(const char *leaf, const char *parent, char *ret_unit,
 	text_reset(&unit);
 	if (len <= 0 || (size_t)len >= sizeof(path))
 		return;
-	/* The parent of a name that is cut off would pass for the unit. */
+	/* When the name is cut off, its parent would be taken for the unit. */
 	if (strlen(leaf) < EVENT_CGROUP_NAME_SIZE - 1 || find_container_id(path, (size_t)len))
 		unit_of_path(path, (size_t)len, &unit);
 }
@@ -126,7 +128,7 @@ static void read_unit(int procfs_fd, struct process *p)
 	p->unit_known = true;
 }
 
-/* The entry of the process, or the one to put it into: that not used for longest. */
+/* The entry of the process, or the one to replace: it has not been used for the longest time. */
 static struct process *find_entry(struct process_cache *cache, int32_t pid, uint64_t start_ticks)
 {
 	struct process *oldest = &cache->entries[0];
@@ -160,7 +162,7 @@ const struct process *process_lookup(struct process_cache *cache, int procfs_fd,
 	}
 	if (!armed)
 		read_unit(procfs_fd, &p);
-	/* Asked last: it may have ended between, and its id been given away. */
+	/* Checked last: the process may have ended meanwhile, and another one may have its pid. */
 	if (!is_start_of(procfs_fd, pid, ticks))
 		return known ? entry : NULL;
 	p.used = cache->clock;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a process is: executable, user, unit or container; a bounded cache keyed by pid and start.
+ * A cache of what a process is: its executable and its unit or container, by pid and start time.
  * Called by enrich.c.
- * Never believes an entry whose start time differs: the pid is another process's now.
+ * Never uses an entry whose start time differs: the pid is another process's by now.
  */
 #ifndef IOSTALL_ENRICH_PROCESS_H
 #define IOSTALL_ENRICH_PROCESS_H
@@ -18,10 +18,10 @@
 struct process {
 	int32_t pid; /* 0: free */
 	uint64_t start_ticks;
-	uint64_t used; /* the cache's clock, for choosing what to replace */
+	uint64_t used; /* when it was used last, by the cache's clock; the oldest is replaced */
 	char exe[RECORD_LIST_SIZE];
 	char unit[RECORD_LIST_SIZE];
-	bool unit_known; /* was asked for; it may have none */
+	bool unit_known; /* it was looked up; the process may have none */
 };
 
 struct process_cache {
@@ -30,22 +30,24 @@ struct process_cache {
 };
 
 /*
- * NULL when the process is gone and was never seen. start_ns: CLOCK_BOOTTIME of its start. With
- * `armed` its unit is not asked for (cgroup_mutex), and is empty unless known before.
+ * NULL when the process has gone and was never seen. start_ns: CLOCK_BOOTTIME of its start. With
+ * `armed` its unit is not looked up, since that takes cgroup_mutex; it is empty unless known
+ * before.
  */
 const struct process *process_lookup(struct process_cache *cache, int procfs_fd, int32_t pid,
 	uint64_t start_ns, bool armed);
 
 /*
- * The unit or container of /proc/PID/cgroup: the last .service, .scope or .slice of the path;
- * "container:" and twelve digits when the path carries a 64-digit id. Empty when neither. Pure.
+ * The unit or container from the text of /proc/PID/cgroup: the last .service, .scope or .slice of
+ * the path, or "container:" and twelve digits when the path has an id of 64 digits. Empty without
+ * either. Pure.
  */
 void process_parse_cgroup(const char *buf, size_t len, char *ret_unit, size_t size);
 
 /*
- * The same of a cgroup's own name and its parent's, each terminated, both empty on hosts without
- * cgroup2. Empty also when the own name fills EVENT_CGROUP_NAME_SIZE: its end, which says the most,
- * is cut off.
+ * The same from a cgroup's own name and its parent's, which are both empty on hosts without
+ * cgroup2. Also empty when the own name fills EVENT_CGROUP_NAME_SIZE: then its end, which tells the
+ * type of unit, is cut off.
  */
 void process_unit_of_names(const char *leaf, const char *parent, char *ret_unit, size_t size);
 

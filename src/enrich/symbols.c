@@ -11,15 +11,31 @@
 #include "util/cleanup.h"
 #include "util/parse.h"
 
-/* 120 000 of them are usual, in locked memory, so both numbers are kept short. */
+/* A kernel has about 120 000 of them, and they are in locked memory, so both numbers are short. */
 struct symbol {
 	uint32_t offset; /* from base */
 	uint32_t name;	 /* offset into names */
 };
 
+/*
+ * Code of tracepoints has a tenth of all names and shows that somebody else traces, whatever it is.
+ * Names that begin so are one.
+ */
+static const char *const shared_names[] = {
+	"perf_trace_",
+	"trace_event_raw_event_",
+	"trace_raw_output_",
+	"__bpf_trace_",
+	"__traceiter_",
+	"__probestub_",
+};
+
 /* Modules and BPF programs lie within 2 GB before or behind the kernel's text. */
 #define SYMBOLS_REACH (1ULL << 31)
-/* No function is larger: what lies further behind a symbol (a trampoline, unlisted code) is not in it. */
+/*
+ * No function is larger. An address further behind a symbol is in code that is not listed, like a
+ * trampoline.
+ */
 #define SYMBOL_BYTES_MAX (1U << 20)
 
 struct symbols {
@@ -28,6 +44,7 @@ struct symbols {
 	uint32_t count;
 	char *names;
 	size_t names_len;
+	uint32_t shared[ARRAY_SIZE(shared_names)]; /* offset into names, from 1; 0: not there yet */
 };
 
 struct symbols *symbols_free(struct symbols *symbols)
@@ -47,8 +64,9 @@ static int compare_offset(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* "ffffffff81000000 T _text" or "... t name\t[module]"; false when the line is not of use. */
-static bool parse_line(const char *line, uint64_t *ret_address, const char **ret_name, size_t *ret_len)
+/* "ffffffff81000000 T _text" or "... t name\t[module]"; false: the line has no function. */
+static bool parse_line(const char *line, uint64_t *ret_address, const char **ret_name,
+	size_t *ret_len)
 {
 	struct cursor c = { line, line + strlen(line) };
 	const char *type;
@@ -57,13 +75,30 @@ static bool parse_line(const char *line, uint64_t *ret_address, const char **ret
 	if (cursor_hex(&c, ret_address) < 0 || cursor_word(&c, &type, &len) < 0 || len != 1 ||
 		cursor_word(&c, ret_name, ret_len) < 0)
 		return false;
-	/* __pfx_: the padding before a function */
+	/* "__pfx_" is the padding before a function. */
 	return strchr("tTwW", *type) && (*ret_len < 6 || memcmp(*ret_name, "__pfx_", 6) != 0);
+}
+
+/* The offset of the name that it shares; NULL: it has one of its own. */
+static uint32_t *find_shared(struct symbols *s, const char **name, size_t *len)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(shared_names); i++) {
+		size_t prefix = strlen(shared_names[i]);
+
+		if (*len < prefix || memcmp(*name, shared_names[i], prefix) != 0)
+			continue;
+		*name = shared_names[i];
+		*len = prefix;
+		return &s->shared[i];
+	}
+	return NULL;
 }
 
 static int append(struct symbols *s, uint32_t offset, const char *name, size_t len,
 	size_t *table_size, size_t *names_size)
 {
+	uint32_t *shared = find_shared(s, &name, &len);
+
 	if (s->count == *table_size) {
 		size_t grown = *table_size ? *table_size * 2 : 16384;
 		struct symbol *table = reallocarray(s->table, grown, sizeof(*table));
@@ -72,6 +107,10 @@ static int append(struct symbols *s, uint32_t offset, const char *name, size_t l
 			return -ENOMEM;
 		s->table = table;
 		*table_size = grown;
+	}
+	if (shared && *shared) {
+		s->table[s->count++] = (struct symbol){ offset, *shared - 1 };
+		return 0;
 	}
 	if (s->names_len + len + 1 > *names_size) {
 		size_t grown = *names_size ? *names_size * 2 : 1 << 18;
@@ -83,13 +122,15 @@ static int append(struct symbols *s, uint32_t offset, const char *name, size_t l
 		*names_size = grown;
 	}
 	s->table[s->count++] = (struct symbol){ offset, (uint32_t)s->names_len };
+	if (shared)
+		*shared = (uint32_t)s->names_len + 1;
 	memcpy(s->names + s->names_len, name, len);
 	s->names_len += len;
 	s->names[s->names_len++] = '\0';
 	return 0;
 }
 
-/* Gives back what the doubling left over: this memory is locked. */
+/* Gives back memory that the doubling left unused, since all memory is locked. */
 static void shrink(struct symbols *s)
 {
 	struct symbol *table = reallocarray(s->table, s->count, sizeof(*table));

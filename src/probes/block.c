@@ -8,55 +8,90 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "block.skel.h"
 #include "probes/block_sum.h"
-#include "probes/decode.h"
-#include "probes/list.h"
+#include "enrich/decode.h"
+#include "probes/probe_open.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/sort.h"
 #include "util/text.h"
 
-/* Entries that one system call reads. */
+/* After iostall/event.h, whose types it uses. */
+#include "block.skel.h"
+
+/* Map entries that one system call reads. */
 #define BATCH 128
-/* A disk that finishes nothing for so long is worth a line, and at most so many in one incident. */
-#define SILENT_NS NSEC_PER_SEC
-#define SILENT_LINES_MAX 10
-/* Requests looked at one by one, 2 us each; those beyond are taken to be in flight. */
+/*
+ * A disk with requests in flight gets a line when none has completed for this long, and at most
+ * this many lines in one incident.
+ */
+#define NO_COMPLETION_NS NSEC_PER_SEC
+#define NO_COMPLETION_LINES_MAX 10
+/* Requests that are checked one by one, at 2 us each. Any more count as in flight unchecked. */
 #define CHECKS_MAX 2048
-/* The disks that moved the most get lines about who loaded them. */
+/* Only the disks that were busy for longest get lines about who loaded them. */
 #define TOP_DEVICES_MAX 8
 
 static_assert(EVENT_BLOCK_THREADS_MAX >= EVENT_BLOCK_FILES_MAX, "one array serves for both");
 
-/* What is known of one disk while a report is made, and what was said of it before. */
+/* One disk while a report is made. */
 struct device_state {
 	uint32_t dev;
 	struct event_block_device value;
 	uint64_t in_flight;
-	struct event_block_request oldest; /* when anything is in flight */
+	struct event_block_request oldest; /* only when in_flight is not 0 */
 };
 
-struct silence {
+struct stalled_device {
 	uint32_t dev;
 	uint32_t lines;
-	uint64_t reported_ns; /* 0: it has finished something since */
+	uint64_t reported_ns; /* of the last line; 0: a request has completed since */
 };
 
 struct block {
 	struct block_bpf *skeleton;
 	unsigned int devices_count;
 	struct device_state devices[EVENT_BLOCK_DEVICES_MAX];
-	unsigned int silences_count;
-	struct silence silences[EVENT_BLOCK_DEVICES_MAX];
+	unsigned int stalled_count;
+	struct stalled_device stalled[EVENT_BLOCK_DEVICES_MAX];
 	struct block_item items[EVENT_BLOCK_THREADS_MAX];
+	union {
+		uint64_t requests[BATCH];
+		struct event_block_thread_key threads[BATCH];
+		struct event_block_file_key files[BATCH];
+	} keys;
 	union {
 		struct event_block_request requests[BATCH];
 		struct event_block_thread threads[BATCH];
 		struct event_block_file files[BATCH];
-	} batch;
+	} values;
 };
+
+/* The position of read_batch() in a map. */
+struct map_cursor {
+	int map;
+	uint32_t position;
+	bool begun;
+	bool ended;
+};
+
+/* Reads the next entries of a map into keys and values; returns their number, 0 after the last. */
+static int read_batch(struct block *block, struct map_cursor *c)
+{
+	uint32_t count = BATCH;
+	int r;
+
+	if (c->ended)
+		return 0;
+	r = bpf_map_lookup_batch(c->map, c->begun ? &c->position : NULL, &c->position, &block->keys,
+		&block->values, &count, NULL);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	c->begun = true;
+	c->ended = r == -ENOENT;
+	return (int)count;
+}
 
 static struct device_state *find_device(struct block *block, uint32_t dev)
 {
@@ -80,9 +115,10 @@ static struct device_state *add_device(struct block *block, uint32_t dev)
 static int compare_devices(const void *a, const void *b)
 {
 	const struct device_state *x = a, *y = b;
-	uint64_t x_bytes = block_load_bytes(&x->value.load), y_bytes = block_load_bytes(&y->value.load);
+	uint64_t x_ns = block_load_busy_ns(&x->value.load),
+		 y_ns = block_load_busy_ns(&y->value.load);
 
-	return (x_bytes < y_bytes) - (x_bytes > y_bytes);
+	return (x_ns < y_ns) - (x_ns > y_ns);
 }
 
 static void read_devices(struct block *block)
@@ -99,35 +135,37 @@ static void read_devices(struct block *block)
 			memset(&device->value, 0, sizeof(device->value));
 		previous = &key;
 	}
-	sort_in_place(block->devices, block->devices_count, sizeof(block->devices[0]), compare_devices);
+	sort_in_place(block->devices, block->devices_count, sizeof(block->devices[0]),
+		compare_devices);
 }
 
 /* Requests */
 
-struct request_walk {
+struct request_scan {
 	unsigned int checks;
-	uint64_t since_ns; /* those that began before are looked at one by one */
+	uint64_t since_ns; /* requests that began earlier are checked one by one */
 };
 
-/* A request that was merged into another, or whose end came after the detach, is no longer there. */
+/* An entry is stale when its request was merged into another or has completed after the detach. */
 static bool is_in_flight(const struct block *block, uint64_t address, uint64_t stamp)
 {
 	uint64_t args[2] = { address, stamp };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
 	return bpf_prog_test_run_opts(bpf_program__fd(block->skeleton->progs.block_request_check),
-		       &opts) == 0 && opts.retval == 1;
+		       &opts) == 0 &&
+		opts.retval == 1;
 }
 
 static void take_request(struct block *block, uint64_t address, const struct event_block_request *r,
-	struct request_walk *walk)
+	struct request_scan *scan)
 {
 	struct device_state *device = add_device(block, r->dev);
 
 	if (!device)
 		return;
-	if (r->start_ns < walk->since_ns && walk->checks < CHECKS_MAX) {
-		walk->checks++;
+	if (r->start_ns < scan->since_ns && scan->checks < CHECKS_MAX) {
+		scan->checks++;
 		if (!is_in_flight(block, address, r->stamp))
 			return;
 	}
@@ -137,28 +175,20 @@ static void take_request(struct block *block, uint64_t address, const struct eve
 
 static int read_requests(struct block *block, uint64_t since_ns)
 {
-	int map = bpf_map__fd(block->skeleton->maps.requests);
-	struct request_walk walk = { .since_ns = since_ns };
-	uint64_t keys[BATCH];
-	uint32_t cursor, *in = NULL;
-	int r = 0;
+	struct map_cursor cursor = { .map = bpf_map__fd(block->skeleton->maps.requests) };
+	struct request_scan scan = { .since_ns = since_ns };
+	int count;
 
-	while (r == 0) {
-		uint32_t count = BATCH;
-
-		r = bpf_map_lookup_batch(map, in, &cursor, keys, block->batch.requests, &count, NULL);
-		if (r < 0 && r != -ENOENT)
-			return r;
-		in = &cursor;
-		for (uint32_t i = 0; i < count; i++)
-			take_request(block, keys[i], &block->batch.requests[i], &walk);
-	}
-	return 0;
+	while ((count = read_batch(block, &cursor)) > 0)
+		for (int i = 0; i < count; i++)
+			take_request(block, block->keys.requests[i], &block->values.requests[i],
+				&scan);
+	return count;
 }
 
 /* Lines about a disk */
 
-static uint64_t silent_ns(const struct device_state *device, uint64_t now_ns)
+static uint64_t no_completion_ns(const struct device_state *device, uint64_t now_ns)
 {
 	uint64_t since_ns = device->oldest.start_ns;
 
@@ -169,11 +199,16 @@ static uint64_t silent_ns(const struct device_state *device, uint64_t now_ns)
 	return now_ns > since_ns ? now_ns - since_ns : 0;
 }
 
-/* The path of a file's entry, which may end within a name. */
-static bool describe_path(const struct event_block_file_key *key, const struct event_block_file *file,
-	char *path, size_t size, struct probe_line_names *names)
+/*
+ * Writes the path of a file. Its entry may have been cut off within a name. Returns whether the
+ * beginning of the path is missing.
+ */
+static bool describe_path(const struct event_block_file_key *key,
+	const struct event_block_file *file, char *path, size_t size,
+	struct probe_line_names *names)
 {
-	uint32_t len = file->path_len < EVENT_BLOCK_PATH_SIZE ? file->path_len : EVENT_BLOCK_PATH_SIZE;
+	uint32_t len =
+		file->path_len < EVENT_BLOCK_PATH_SIZE ? file->path_len : EVENT_BLOCK_PATH_SIZE;
 	bool truncated;
 
 	names->fs_major = key->fs_dev >> 20;
@@ -196,16 +231,18 @@ static void describe_oldest(const struct block *block, const struct event_block_
 	struct event_block_thread thread;
 	struct event_block_file file;
 
-	d->oldest_age_ns = now_ns > oldest->start_ns ? now_ns - oldest->start_ns : 0;
-	if (oldest->tid && bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key,
-				   &thread) == 0) {
-		d->oldest_tid = (int32_t)oldest->tid;
-		d->oldest_pid = (int32_t)thread.pid;
-		text_copy(d->oldest_comm, sizeof(d->oldest_comm), thread.comm);
+	d->oldest.age_ns = now_ns > oldest->start_ns ? now_ns - oldest->start_ns : 0;
+	if (oldest->tid &&
+		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) ==
+			0) {
+		d->oldest.tid = (int32_t)oldest->tid;
+		d->oldest.pid = (int32_t)thread.pid;
+		text_copy(d->oldest.comm, sizeof(d->oldest.comm), thread.comm);
 	}
-	if (oldest->has_file && bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files),
-					&oldest->file, &file) == 0)
-		describe_path(&oldest->file, &file, d->oldest_path, sizeof(d->oldest_path), names);
+	if (oldest->has_file &&
+		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &oldest->file,
+			&file) == 0)
+		describe_path(&oldest->file, &file, d->oldest.path, sizeof(d->oldest.path), names);
 }
 
 static void write_device(const struct block *block, const struct device_state *device,
@@ -217,132 +254,120 @@ static void write_device(const struct block *block, const struct device_state *d
 	block_fill_device(device->dev, &device->value, d);
 	d->final = report->final;
 	d->in_flight = device->in_flight;
-	d->no_completion_ns = silent_ns(device, report->now_ns);
+	d->no_completion_ns = no_completion_ns(device, report->now_ns);
 	if (device->in_flight > 0)
 		describe_oldest(block, &device->oldest, report->now_ns, d, &names);
 	report->write(report->userdata, &names);
 }
 
-static struct silence *find_silence(struct block *block, uint32_t dev)
+static struct stalled_device *find_stalled(struct block *block, uint32_t dev)
 {
-	for (unsigned int i = 0; i < block->silences_count; i++)
-		if (block->silences[i].dev == dev)
-			return &block->silences[i];
-	if (block->silences_count == ARRAY_SIZE(block->silences))
+	for (unsigned int i = 0; i < block->stalled_count; i++)
+		if (block->stalled[i].dev == dev)
+			return &block->stalled[i];
+	if (block->stalled_count == ARRAY_SIZE(block->stalled))
 		return NULL;
-	block->silences[block->silences_count] = (struct silence){ .dev = dev };
-	return &block->silences[block->silences_count++];
+	block->stalled[block->stalled_count] = (struct stalled_device){ .dev = dev };
+	return &block->stalled[block->stalled_count++];
 }
 
-/* Each second up to 5 s, then whenever it has grown by half: as for operations that hang. */
-static bool silence_is_due(struct silence *silence, uint64_t ns)
+/* Every second up to 5 s, then whenever it has grown by half, as for operations that are stuck. */
+static bool no_completion_is_due(struct stalled_device *stalled, uint64_t ns)
 {
-	uint64_t grown = silence->reported_ns / 2;
+	uint64_t grown = stalled->reported_ns / 2;
 
-	if (ns < SILENT_NS) {
-		silence->reported_ns = 0;
+	if (ns < NO_COMPLETION_NS) {
+		stalled->reported_ns = 0;
 		return false;
 	}
-	if (silence->lines == SILENT_LINES_MAX)
+	if (stalled->lines == NO_COMPLETION_LINES_MAX)
 		return false;
-	if (silence->reported_ns < 5 * NSEC_PER_SEC)
+	if (stalled->reported_ns < 5 * NSEC_PER_SEC)
 		grown = NSEC_PER_SEC / 2;
-	return silence->reported_ns == 0 || ns >= silence->reported_ns + grown;
+	return stalled->reported_ns == 0 || ns >= stalled->reported_ns + grown;
 }
 
-static void report_silence(struct block *block, const struct probe_report *report)
+static void report_no_completion(struct block *block, const struct probe_report *report)
 {
 	for (unsigned int i = 0; i < block->devices_count; i++) {
 		const struct device_state *device = &block->devices[i];
-		struct silence *silence = find_silence(block, device->dev);
-		uint64_t ns = silent_ns(device, report->now_ns);
+		struct stalled_device *stalled = find_stalled(block, device->dev);
+		uint64_t ns = no_completion_ns(device, report->now_ns);
 
-		if (!silence || !silence_is_due(silence, ns))
+		if (!stalled || !no_completion_is_due(stalled, ns))
 			continue;
-		silence->reported_ns = ns;
-		silence->lines++;
+		stalled->reported_ns = ns;
+		stalled->lines++;
 		write_device(block, device, report);
 	}
 }
 
 /* Lines about who loaded a disk */
 
-static size_t read_threads(struct block *block)
+static struct block_item item_of_thread(const struct event_block_thread_key *key,
+	const struct event_block_thread *thread)
 {
-	int map = bpf_map__fd(block->skeleton->maps.threads);
-	struct event_block_thread_key keys[BATCH];
-	uint32_t cursor, *in = NULL;
+	struct block_item item = {
+		.dev = key->dev,
+		.pid = thread->pid,
+		.tid = key->tid,
+		.cgroup_id = thread->cgroup_id,
+		.load = thread->load,
+	};
+
+	memcpy(item.comm, thread->comm, sizeof(item.comm));
+	memcpy(item.process_comm, thread->process_comm, sizeof(item.process_comm));
+	return item;
+}
+
+static struct block_item item_of_file(const struct event_block_file_key *key,
+	const struct event_block_file *file)
+{
+	return (struct block_item){
+		.dev = key->dev,
+		.file = *key,
+		.load = file->load,
+		.before = file->before,
+		.size = file->size,
+	};
+}
+
+/* Reads the files or the threads that had requests into items; returns how many they are. */
+static size_t read_items(struct block *block, bool by_file)
+{
+	struct map_cursor cursor = { .map = bpf_map__fd(by_file ? block->skeleton->maps.files
+								: block->skeleton->maps.threads) };
 	size_t total = 0;
-	int r = 0;
+	int count;
 
-	while (r == 0) {
-		uint32_t count = BATCH;
-
-		r = bpf_map_lookup_batch(map, in, &cursor, keys, block->batch.threads, &count, NULL);
-		in = &cursor;
-		for (uint32_t i = 0; (r == 0 || r == -ENOENT) && i < count; i++) {
-			const struct event_block_thread *thread = &block->batch.threads[i];
-			struct block_item *item = &block->items[total];
-
-			if (total == ARRAY_SIZE(block->items) || !block_load_bytes(&thread->load))
-				continue;
-			total++;
-			*item = (struct block_item){
-				.dev = keys[i].dev,
-				.pid = thread->pid,
-				.tid = keys[i].tid,
-				.cgroup_id = thread->cgroup_id,
-				.load = thread->load,
-			};
-			memcpy(item->comm, thread->comm, sizeof(item->comm));
-			memcpy(item->process_comm, thread->process_comm, sizeof(item->comm));
+	while ((count = read_batch(block, &cursor)) > 0) {
+		for (int i = 0; i < count && total < ARRAY_SIZE(block->items); i++) {
+			block->items[total] = by_file
+				? item_of_file(&block->keys.files[i], &block->values.files[i])
+				: item_of_thread(&block->keys.threads[i],
+					  &block->values.threads[i]);
+			if (block_load_requests(&block->items[total].load) ||
+				block->items[total].before.requests)
+				total++;
 		}
 	}
 	return total;
 }
 
-static size_t read_files(struct block *block)
-{
-	int map = bpf_map__fd(block->skeleton->maps.files);
-	struct event_block_file_key keys[BATCH];
-	uint32_t cursor, *in = NULL;
-	size_t total = 0;
-	int r = 0;
-
-	while (r == 0) {
-		uint32_t count = BATCH;
-
-		r = bpf_map_lookup_batch(map, in, &cursor, keys, block->batch.files, &count, NULL);
-		in = &cursor;
-		for (uint32_t i = 0; (r == 0 || r == -ENOENT) && i < count; i++) {
-			const struct event_block_file *file = &block->batch.files[i];
-
-			if (total == ARRAY_SIZE(block->items) || !block_load_bytes(&file->load))
-				continue;
-			block->items[total++] = (struct block_item){
-				.dev = keys[i].dev,
-				.file = keys[i],
-				.load = file->load,
-			};
-		}
-	}
-	return total;
-}
-
-static void write_item(const struct block *block, enum block_by by, const struct block_item *item,
-	uint64_t device_bytes, const struct probe_report *report)
+static void write_item(const struct block *block, enum record_by by, const struct block_item *item,
+	const struct device_state *device, const struct probe_report *report)
 {
 	struct record_io_by *b = &report->begin(report->userdata, RECORD_IO_BY)->io_by;
 	struct probe_line_names names = {};
 	struct event_block_cgroup cgroup;
 	struct event_block_file file;
 
-	block_fill_io_by(by, item, device_bytes, b);
-	if (by == BLOCK_BY_FILE) {
+	block_fill_io_by(by, item, &device->value, b);
+	if (by == RECORD_BY_file) {
 		if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &item->file,
 			    &file) == 0)
-			b->path_truncated = describe_path(&item->file, &file, b->path,
-				sizeof(b->path), &names);
+			b->path_truncated =
+				describe_path(&item->file, &file, b->path, sizeof(b->path), &names);
 	} else if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.cgroups), &item->cgroup_id,
 			   &cgroup) == 0) {
 		memcpy(names.cgroup_names, cgroup.names, sizeof(names.cgroup_names));
@@ -350,9 +375,9 @@ static void write_item(const struct block *block, enum block_by by, const struct
 	report->write(report->userdata, &names);
 }
 
-static void report_by(struct block *block, enum block_by by, const struct probe_report *report)
+static void report_by(struct block *block, enum record_by by, const struct probe_report *report)
 {
-	size_t count = by == BLOCK_BY_FILE ? read_files(block) : read_threads(block);
+	size_t count = read_items(block, by == RECORD_BY_file);
 	unsigned int written = 0;
 
 	count = block_sum_items(by, block->items, count);
@@ -362,10 +387,11 @@ static void report_by(struct block *block, enum block_by by, const struct probe_
 
 		if (i == 0 || item->dev != block->items[i - 1].dev)
 			written = 0;
-		if (!device || device - block->devices >= TOP_DEVICES_MAX || written == BLOCK_TOP_MAX)
+		if (!device || device - block->devices >= TOP_DEVICES_MAX ||
+			written == BLOCK_TOP_MAX)
 			continue;
 		written++;
-		write_item(block, by, item, block_load_bytes(&device->value.load), report);
+		write_item(block, by, item, device, report);
 	}
 }
 
@@ -375,7 +401,10 @@ static void clear_map(const struct bpf_map *map)
 	uint64_t key[2], next[2];
 	int r = bpf_map_get_next_key(fd, NULL, next);
 
-	/* The next is asked for before this one goes: behind a deleted key the search starts anew. */
+	/*
+	 * The next key is asked for before this one is deleted: after a key that does not exist the
+	 * kernel starts again at the first.
+	 */
 	while (r == 0) {
 		memcpy(key, next, sizeof(key));
 		r = bpf_map_get_next_key(fd, key, next);
@@ -393,9 +422,10 @@ static void block_reset(struct probe *probe)
 	clear_map(block->skeleton->maps.threads);
 	clear_map(block->skeleton->maps.files);
 	clear_map(block->skeleton->maps.cgroups);
-	/* Shared, but nobody else reads it. */
+	clear_map(block->skeleton->maps.dirtiers);
+	/* The map is shared, but no other probe reads it. */
 	clear_map(block->skeleton->maps.thread_files);
-	block->silences_count = 0;
+	block->stalled_count = 0;
 }
 
 static void block_summarize(struct probe *probe, const struct probe_report *report)
@@ -404,19 +434,20 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 	int r;
 
 	read_devices(block);
-	r = read_requests(block, report->final ? UINT64_MAX : report->now_ns - SILENT_NS);
+	r = read_requests(block, report->final ? UINT64_MAX : report->now_ns - NO_COMPLETION_NS);
 	if (r < 0)
 		log_warning("the requests in flight cannot be read: %s", strerror(-r));
 	if (!report->final) {
-		report_silence(block, report);
+		report_no_completion(block, report);
 		return;
 	}
 	for (unsigned int i = 0; i < block->devices_count; i++)
-		if (block_load_requests(&block->devices[i].value.load) || block->devices[i].in_flight)
+		if (block_load_requests(&block->devices[i].value.load) ||
+			block->devices[i].in_flight)
 			write_device(block, &block->devices[i], report);
-	for (enum block_by by = 0; by < BLOCK_BY_COUNT; by++)
+	for (enum record_by by = RECORD_BY_NONE + 1; by < RECORD_BY_COUNT; by++)
 		report_by(block, by, report);
-	/* Now, so that the next arming finds little to clear. */
+	/* Clearing the maps now makes the next arming faster. */
 	block_reset(probe);
 }
 
@@ -426,56 +457,76 @@ static const struct probe_program programs[] = {
 	{ "block_rq_complete_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_complete" },
 	{ "block_rq_issue_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_issue" },
 	{ "block_rq_insert_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_insert" },
+	{ "block_dirty_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT,
+		"writeback_dirty_folio|writeback_dirty_page" },
 	{ "block_request_check", PROBE_ATTACH_NONE, NULL },
 };
 
 static const struct probe_backend backends[] = {
-	{ CONFIG_BACKEND_TRACEPOINT, "tracepoint", programs, ARRAY_SIZE(programs), true },
+	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, programs, ARRAY_SIZE(programs),
+		true, NULL },
 };
 
-static int block_open(const struct probe_settings *settings, const struct probe_backend *backend,
-	void **ret_skeleton, struct bpf_object **ret_object)
+static uint64_t find_address(const struct probe_settings *settings, const char *function)
+{
+	uint64_t address = 0;
+
+	kernel_types_find_address(settings->types, function, &address);
+	return address;
+}
+
+static int block_configure(struct block_bpf *skeleton, const struct probe_settings *settings,
+	const struct probe_backend *backend)
+{
+	(void)backend;
+	/* iostall's own requests load a disk like any others. */
+	skeleton->rodata->cfg_common.self_pid = 0;
+	skeleton->rodata->cfg_iomap_dio_bio_end_io = find_address(settings, "iomap_dio_bio_end_io");
+	skeleton->rodata->cfg_bio_chain_endio = find_address(settings, "bio_chain_endio");
+	skeleton->rodata->cfg_end_swap_bio_read = find_address(settings, "end_swap_bio_read");
+	return bpf_map__set_max_entries(skeleton->maps.requests, (uint32_t)settings->requests_max);
+}
+
+PROBE_OPEN(block, block_configure)
+
+/* The skeleton, with the state that the reports need. */
+static int block_new(const struct probe_settings *settings, const struct probe_backend *backend,
+	void **ret_block, struct bpf_object **ret_object)
 {
 	struct block *block = calloc(1, sizeof(*block));
+	void *skeleton = NULL;
+	int r;
 
-	(void)backend;
 	if (!block)
 		return -ENOMEM;
-	block->skeleton = block_bpf__open();
-	if (!block->skeleton) {
-		int r = -errno;
-
+	r = block_open(settings, backend, &skeleton, ret_object);
+	if (r < 0) {
 		free(block);
 		return r;
 	}
-	block->skeleton->rodata->cfg_filter_pid = settings->filter_pid;
-	block->skeleton->rodata->cfg_filter_dev = settings->filter_dev;
-	block->skeleton->rodata->cfg_filter_cgroups = settings->filter_cgroups_count;
-	block->skeleton->rodata->cfg_probe = CONFIG_PROBE_block;
-	/* iostall's own requests are load like any other: cfg_self_pid stays 0, which is nobody. */
-	bpf_map__set_max_entries(block->skeleton->maps.requests, (uint32_t)settings->inflight_max);
-	*ret_skeleton = block;
-	*ret_object = block->skeleton->obj;
+	block->skeleton = skeleton;
+	*ret_block = block;
 	return 0;
 }
 
-static void block_destroy(void *skeleton)
+static void block_free(void *userdata)
 {
-	struct block *block = skeleton;
+	struct block *block = userdata;
 
-	block_bpf__destroy(block->skeleton);
+	block_destroy(block->skeleton);
 	free(block);
 }
 
-static const char *const paths[] = { "block", NULL };
+static const enum record_io_path paths[] = { RECORD_IO_PATH_block, RECORD_IO_PATH_NONE };
 
 const struct probe_ops probe_block_ops = {
 	.name = "block",
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.open = block_open,
-	.destroy = block_destroy,
+	.elf = block_elf,
+	.open = block_new,
+	.destroy = block_free,
 	.reset = block_reset,
 	.summarize = block_summarize,
 };

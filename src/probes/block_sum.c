@@ -11,29 +11,31 @@
 
 static_assert(EVENT_BLOCK_BUCKETS == RECORD_HISTOGRAM_MAX, "a record holds every bucket");
 
-const char *block_by_name(enum block_by by)
-{
-	static const char *const names[BLOCK_BY_COUNT] = {
-		[BLOCK_BY_PROCESS] = "process",
-		[BLOCK_BY_THREAD] = "thread",
-		[BLOCK_BY_FILE] = "file",
-		[BLOCK_BY_CGROUP] = "cgroup",
-	};
-
-	return names[by];
-}
-
 uint64_t block_load_bytes(const struct event_block_load *load)
 {
-	return load->read_bytes + load->write_bytes;
+	return load->kinds[EVENT_BLOCK_READ].bytes + load->kinds[EVENT_BLOCK_WRITE].bytes;
 }
 
 uint64_t block_load_requests(const struct event_block_load *load)
 {
-	return load->read_requests + load->write_requests + load->other_requests;
+	uint64_t requests = 0;
+
+	for (unsigned int i = 0; i < EVENT_BLOCK_KINDS; i++)
+		requests += load->kinds[i].requests;
+	return requests;
 }
 
-uint64_t block_percentile(const uint64_t buckets[EVENT_BLOCK_BUCKETS], double share, uint64_t max_ns)
+uint64_t block_load_busy_ns(const struct event_block_load *load)
+{
+	uint64_t ns = 0;
+
+	for (unsigned int i = 0; i < EVENT_BLOCK_KINDS; i++)
+		ns += load->kinds[i].busy_ns;
+	return ns;
+}
+
+uint64_t block_percentile(const uint64_t buckets[EVENT_BLOCK_BUCKETS], double share,
+	uint64_t max_ns)
 {
 	double wanted, seen = 0;
 	uint64_t total = 0;
@@ -66,13 +68,25 @@ static void fill_latency(const uint64_t buckets[EVENT_BLOCK_BUCKETS], uint64_t m
 void block_fill_device(uint32_t dev, const struct event_block_device *device,
 	struct record_device *ret_device)
 {
-	ret_device->dev_major = dev >> 20;
-	ret_device->dev_minor = dev & 0xfffff;
+	const struct event_block_work *kinds = device->load.kinds;
+
+	ret_device->dev.major = dev >> 20;
+	ret_device->dev.minor = dev & 0xfffff;
 	ret_device->requests = block_load_requests(&device->load);
-	ret_device->read_requests = device->load.read_requests;
-	ret_device->write_requests = device->load.write_requests;
-	ret_device->read_bytes = device->load.read_bytes;
-	ret_device->write_bytes = device->load.write_bytes;
+	ret_device->read_requests = kinds[EVENT_BLOCK_READ].requests;
+	ret_device->write_requests = kinds[EVENT_BLOCK_WRITE].requests;
+	ret_device->discard_requests = kinds[EVENT_BLOCK_DISCARD].requests;
+	ret_device->flush_requests = kinds[EVENT_BLOCK_FLUSH].requests;
+	ret_device->read_bytes = kinds[EVENT_BLOCK_READ].bytes;
+	ret_device->write_bytes = kinds[EVENT_BLOCK_WRITE].bytes;
+	ret_device->discard_bytes = kinds[EVENT_BLOCK_DISCARD].bytes;
+	ret_device->read_busy_ns = kinds[EVENT_BLOCK_READ].busy_ns;
+	ret_device->write_busy_ns = kinds[EVENT_BLOCK_WRITE].busy_ns;
+	ret_device->discard_busy_ns = kinds[EVENT_BLOCK_DISCARD].busy_ns;
+	ret_device->flush_busy_ns = kinds[EVENT_BLOCK_FLUSH].busy_ns;
+	ret_device->before_requests = device->before.requests;
+	ret_device->before_bytes = device->before.bytes;
+	ret_device->before_busy_ns = device->before.busy_ns;
 	fill_latency(device->queue, device->queue_max_ns, &ret_device->queue);
 	fill_latency(device->device, device->device_max_ns, &ret_device->device);
 	memcpy(ret_device->queue_histogram, device->queue, sizeof(device->queue));
@@ -91,7 +105,7 @@ static int compare_process(const void *a, const void *b)
 
 	if (r == 0)
 		r = compare(x->pid, y->pid);
-	/* The thread that the process has its name of comes first. */
+	/* The first thread of the group names the process. */
 	return r ? r : compare(x->tid, y->tid);
 }
 
@@ -103,41 +117,49 @@ static int compare_cgroup(const void *a, const void *b)
 	return r ? r : compare(x->cgroup_id, y->cgroup_id);
 }
 
+static uint64_t busy_ns(const struct block_item *item)
+{
+	return block_load_busy_ns(&item->load) + item->before.busy_ns;
+}
+
 static int compare_load(const void *a, const void *b)
 {
 	const struct block_item *x = a, *y = b;
 	int r = compare(x->dev, y->dev);
 
 	if (r == 0)
+		r = compare(busy_ns(y), busy_ns(x));
+	if (r == 0)
 		r = compare(block_load_bytes(&y->load), block_load_bytes(&x->load));
 	return r ? r : compare(block_load_requests(&y->load), block_load_requests(&x->load));
 }
 
-static bool is_same(enum block_by by, const struct block_item *a, const struct block_item *b)
+static bool is_same(enum record_by by, const struct block_item *a, const struct block_item *b)
 {
 	if (a->dev != b->dev)
 		return false;
-	return by == BLOCK_BY_PROCESS ? a->pid == b->pid : a->cgroup_id == b->cgroup_id;
+	return by == RECORD_BY_process ? a->pid == b->pid : a->cgroup_id == b->cgroup_id;
 }
 
 static void add_load(struct event_block_load *sum, const struct event_block_load *load)
 {
-	sum->read_requests += load->read_requests;
-	sum->write_requests += load->write_requests;
-	sum->other_requests += load->other_requests;
-	sum->read_bytes += load->read_bytes;
-	sum->write_bytes += load->write_bytes;
+	for (unsigned int i = 0; i < EVENT_BLOCK_KINDS; i++) {
+		sum->kinds[i].requests += load->kinds[i].requests;
+		sum->kinds[i].bytes += load->kinds[i].bytes;
+		sum->kinds[i].busy_ns += load->kinds[i].busy_ns;
+	}
 	sum->device_ns += load->device_ns;
-	sum->inferred_bytes += load->inferred_bytes;
+	sum->inferred_ns += load->inferred_ns;
+	sum->uncertain_ns += load->uncertain_ns;
 }
 
-size_t block_sum_items(enum block_by by, struct block_item *items, size_t count)
+size_t block_sum_items(enum record_by by, struct block_item *items, size_t count)
 {
 	size_t left = 0;
 
-	if (by == BLOCK_BY_PROCESS || by == BLOCK_BY_CGROUP) {
+	if (by == RECORD_BY_process || by == RECORD_BY_cgroup) {
 		sort_in_place(items, count, sizeof(items[0]),
-			by == BLOCK_BY_PROCESS ? compare_process : compare_cgroup);
+			by == RECORD_BY_process ? compare_process : compare_cgroup);
 		for (size_t i = 0; i < count; i++) {
 			if (left > 0 && is_same(by, &items[left - 1], &items[i]))
 				add_load(&items[left - 1].load, &items[i].load);
@@ -150,32 +172,66 @@ size_t block_sum_items(enum block_by by, struct block_item *items, size_t count)
 	return count;
 }
 
-void block_fill_io_by(enum block_by by, const struct block_item *item, uint64_t device_bytes,
+static double pct_of(uint64_t part, uint64_t all)
+{
+	return all ? 100.0 * (double)part / (double)all : 0;
+}
+
+static void fill_load(const struct event_block_load *load, const struct event_block_device *device,
 	struct record_io_by *ret_io_by)
+{
+	const struct event_block_work *kinds = load->kinds;
+	uint64_t traced_ns = block_load_busy_ns(&device->load) - device->before.busy_ns;
+	struct record_io_by *b = ret_io_by;
+
+	b->requests = block_load_requests(load);
+	b->read_requests = kinds[EVENT_BLOCK_READ].requests;
+	b->write_requests = kinds[EVENT_BLOCK_WRITE].requests;
+	b->discard_requests = kinds[EVENT_BLOCK_DISCARD].requests;
+	b->flush_requests = kinds[EVENT_BLOCK_FLUSH].requests;
+	b->read_bytes = kinds[EVENT_BLOCK_READ].bytes;
+	b->write_bytes = kinds[EVENT_BLOCK_WRITE].bytes;
+	b->discard_bytes = kinds[EVENT_BLOCK_DISCARD].bytes;
+	b->bytes = block_load_bytes(load);
+	b->share_pct = pct_of(b->bytes, block_load_bytes(&device->load));
+	b->read_busy_ns = kinds[EVENT_BLOCK_READ].busy_ns;
+	b->write_busy_ns = kinds[EVENT_BLOCK_WRITE].busy_ns;
+	b->discard_busy_ns = kinds[EVENT_BLOCK_DISCARD].busy_ns;
+	b->flush_busy_ns = kinds[EVENT_BLOCK_FLUSH].busy_ns;
+	b->busy_ns = block_load_busy_ns(load);
+	b->busy_share_pct = pct_of(b->busy_ns, traced_ns);
+	/* Two completions at the same time may both have counted the time before them. */
+	if (b->busy_share_pct > 100)
+		b->busy_share_pct = 100;
+	b->device_ns = load->device_ns;
+	b->inferred = load->inferred_ns > b->busy_ns / 2;
+	b->uncertain = load->uncertain_ns > b->busy_ns / 2;
+}
+
+void block_fill_io_by(enum record_by by, const struct block_item *item,
+	const struct event_block_device *device, struct record_io_by *ret_io_by)
 {
 	struct record_io_by *b = ret_io_by;
 
-	text_copy(b->by, sizeof(b->by), block_by_name(by));
-	b->dev_major = item->dev >> 20;
-	b->dev_minor = item->dev & 0xfffff;
-	if (by == BLOCK_BY_PROCESS || by == BLOCK_BY_THREAD) {
+	b->by = by;
+	b->dev.major = item->dev >> 20;
+	b->dev.minor = item->dev & 0xfffff;
+	if (by == RECORD_BY_process || by == RECORD_BY_thread) {
 		b->pid = (int32_t)item->pid;
-		b->tid = by == BLOCK_BY_THREAD ? (int32_t)item->tid : 0;
+		b->tid = by == RECORD_BY_thread ? (int32_t)item->tid : 0;
 		text_copy(b->comm, sizeof(b->comm),
-			by == BLOCK_BY_THREAD ? item->comm : item->process_comm);
+			by == RECORD_BY_thread ? item->comm : item->process_comm);
 	}
-	if (by == BLOCK_BY_FILE) {
-		b->fs_major = item->file.fs_dev >> 20;
-		b->fs_minor = item->file.fs_dev & 0xfffff;
+	if (by == RECORD_BY_file) {
+		b->fs_dev.major = item->file.fs_dev >> 20;
+		b->fs_dev.minor = item->file.fs_dev & 0xfffff;
 		b->inode = item->file.inode;
+		b->file_bytes = item->size;
+		b->before_requests = item->before.requests;
+		b->before_bytes = item->before.bytes;
+		b->before_busy_ns = item->before.busy_ns;
 	} else {
-		b->cgroup_id = item->cgroup_id;
+		b->cgroup = item->cgroup_id;
 	}
-	b->requests = block_load_requests(&item->load);
-	b->read_bytes = item->load.read_bytes;
-	b->write_bytes = item->load.write_bytes;
-	b->bytes = block_load_bytes(&item->load);
-	b->share_pct = device_bytes ? 100.0 * (double)b->bytes / (double)device_bytes : 0;
-	b->device_ns = item->load.device_ns;
-	b->inferred = item->load.inferred_bytes > b->bytes / 2;
+	fill_load(&item->load, device, b);
 }

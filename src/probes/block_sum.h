@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the tables of probe `block` come to: percentiles, sums, the first ten.
+ * Turns the tables of the probe `block` into the numbers of a record: percentiles, sums, the top
+ * ten.
  * Called by block.c and by tests.
- * Pure: reads no map, allocates nothing that lasts.
+ * Never reads a map or allocates memory that lasts.
  */
 #ifndef IOSTALL_PROBES_BLOCK_SUM_H
 #define IOSTALL_PROBES_BLOCK_SUM_H
@@ -13,18 +14,10 @@
 #include "iostall/event.h"
 #include "record/record.h"
 
-/* Of each kind and disk so many are named. */
+/* How many processes, threads, files and cgroups are named for each disk. */
 #define BLOCK_TOP_MAX 10
 
-enum block_by {
-	BLOCK_BY_PROCESS,
-	BLOCK_BY_THREAD,
-	BLOCK_BY_FILE,
-	BLOCK_BY_CGROUP,
-	BLOCK_BY_COUNT,
-};
-
-/* A thread or a file on one disk, or what several of them come to. */
+/* The load that a thread or a file put on one disk, or the sum of several threads. */
 struct block_item {
 	uint32_t dev;
 	uint32_t pid;
@@ -32,33 +25,40 @@ struct block_item {
 	uint64_t cgroup_id;
 	struct event_block_file_key file;
 	struct event_block_load load;
+	struct event_block_work before; /* of a file */
+	uint64_t size;			/* of a file */
 	char comm[EVENT_COMM_SIZE];
 	char process_comm[EVENT_COMM_SIZE];
 };
 
-const char *block_by_name(enum block_by by);
-
+/* Bytes read and written: a discard moves none. */
 uint64_t block_load_bytes(const struct event_block_load *load);
 uint64_t block_load_requests(const struct event_block_load *load);
+/* How long the device was busy with them. */
+uint64_t block_load_busy_ns(const struct event_block_load *load);
 
 /*
- * The time below which `share` (0 to 1) of the requests are, by the bucket's share of it and at most
- * max_ns; 0 without requests.
+ * The time within which `share` (0 to 1) of the requests were done, interpolated in its bucket and
+ * at most max_ns; 0 without requests.
  */
-uint64_t block_percentile(const uint64_t buckets[EVENT_BLOCK_BUCKETS], double share, uint64_t max_ns);
+uint64_t block_percentile(const uint64_t buckets[EVENT_BLOCK_BUCKETS], double share,
+	uint64_t max_ns);
 
-/* All of ret_device but for the names, what is in flight and what is oldest. */
+/* Fills in everything but the names, what is in flight and the oldest request. */
 void block_fill_device(uint32_t dev, const struct event_block_device *device,
 	struct record_device *ret_device);
 
 /*
- * Adds items of the same process or cgroup on the same disk up, in place, and orders them by disk and
- * then by bytes, the most first. Returns how many are left.
+ * Sums up, in place, the items of the same process or cgroup on the same disk, and sorts by disk
+ * and then by the time that the disk was busy with it, the most first. Returns how many items are
+ * left.
  */
-size_t block_sum_items(enum block_by by, struct block_item *items, size_t count);
+size_t block_sum_items(enum record_by by, struct block_item *items, size_t count);
 
-/* All of ret_io_by but for the names of disk, unit and path. */
-void block_fill_io_by(enum block_by by, const struct block_item *item, uint64_t device_bytes,
-	struct record_io_by *ret_io_by);
+/*
+ * Fills in everything but the names of disk, unit and path; `device` is what the disk did in all.
+ */
+void block_fill_io_by(enum record_by by, const struct block_item *item,
+	const struct event_block_device *device, struct record_io_by *ret_io_by);
 
 #endif

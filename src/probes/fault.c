@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `fault`: the user side of bpf/fault.bpf.c. */
-#include <errno.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
-#include "fault.skel.h"
-#include "probes/list.h"
+#include "probes/probe_open.h"
 #include "util/cleanup.h"
+
+/* After iostall/event.h, whose types it uses. */
+#include "fault.skel.h"
 
 static const struct probe_program fentry_programs[] = {
 	{ "filemap_fault_fentry", PROBE_ATTACH_BTF, "filemap_fault" },
@@ -22,41 +22,25 @@ static const struct probe_program tracepoint_programs[] = {
 };
 
 static const struct probe_backend backends[] = {
-	{ CONFIG_BACKEND_FENTRY, "fentry", fentry_programs, ARRAY_SIZE(fentry_programs), true },
-	{ CONFIG_BACKEND_KPROBE, "kprobe", kprobe_programs, ARRAY_SIZE(kprobe_programs), false },
-	{ CONFIG_BACKEND_TRACEPOINT, "raw_tp", tracepoint_programs,
-		ARRAY_SIZE(tracepoint_programs), true },
+	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
+		ARRAY_SIZE(fentry_programs), true, NULL },
+	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
+		ARRAY_SIZE(kprobe_programs), false, NULL },
+	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, tracepoint_programs,
+		ARRAY_SIZE(tracepoint_programs), true, NULL },
 };
 
-static int fault_open(const struct probe_settings *settings, const struct probe_backend *backend,
-	void **ret_skeleton, struct bpf_object **ret_object)
-{
-	struct fault_bpf *skeleton = fault_bpf__open();
+PROBE_OPEN(fault, NULL)
 
-	(void)backend;
-	if (!skeleton)
-		return -errno;
-	skeleton->rodata->cfg_filter_pid = settings->filter_pid;
-	skeleton->rodata->cfg_filter_cgroups = settings->filter_cgroups_count;
-	skeleton->rodata->cfg_self_pid = (uint32_t)getpid();
-	*ret_skeleton = skeleton;
-	*ret_object = skeleton->obj;
-	return 0;
-}
-
-static void fault_destroy(void *skeleton)
-{
-	fault_bpf__destroy(skeleton);
-}
-
-/* The sleep itself is seen by `wait`, which has the path. */
-static const char *const paths[] = { "fault_file", NULL };
+/* The path `fault` belongs to `wait`, which sees the sleep itself. */
+static const enum record_io_path paths[] = { RECORD_IO_PATH_fault_file, RECORD_IO_PATH_NONE };
 
 const struct probe_ops probe_fault_ops = {
 	.name = "fault",
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
+	.elf = fault_elf,
 	.open = fault_open,
 	.destroy = fault_destroy,
 };

@@ -40,7 +40,7 @@ static int add_dev_file(const struct trace_maps *maps, const char *path)
 	return trace_maps_add_dev(maps, major, minor);
 }
 
-/* A disk stands for its partitions too: a file's device is the one its file system is on. */
+/* A disk includes its partitions, since the device of a file is the one its file system is on. */
 static int add_device(const struct trace_maps *maps, const char *sysfs, const char *name)
 {
 	_cleanup_closedir_ DIR *dir = NULL;
@@ -69,7 +69,7 @@ static int add_device(const struct trace_maps *maps, const char *sysfs, const ch
 
 static int open_cgroup(const char *sysfs, const char *name)
 {
-	/* cgroup2 alone, and beside a cgroup v1 hierarchy */
+	/* cgroup2 alone, or beside a cgroup v1 hierarchy */
 	static const char *const roots[] = { "fs/cgroup", "fs/cgroup/unified" };
 	char path[PATH_MAX];
 
@@ -95,29 +95,7 @@ static int set_cgroup(const struct trace_maps *maps, unsigned int index, const c
 	return fd < 0 ? fd : trace_maps_set_cgroup(maps, index, fd);
 }
 
-/* What cannot become right by itself, whatever comes up or is plugged in. */
-static int check_values(const struct config *config)
-{
-	uint32_t major, minor;
-
-	for (unsigned int i = 0; i < config->trace.device.count; i++) {
-		const char *name = config->trace.device.items[i];
-
-		if (strpbrk(name, "/:") && parse_dev(name, &major, &minor) < 0) {
-			log_error("trace.device: %s can be no device; right would be e.g. sdb or 8:16",
-				name);
-			return -EINVAL;
-		}
-	}
-	if (config->trace.cgroup.count > EVENT_FILTER_CGROUPS_MAX) {
-		log_error("trace.cgroup: at most %d cgroups can be named, not %u",
-			EVENT_FILTER_CGROUPS_MAX, config->trace.cgroup.count);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-/* Whether the item's state is another than the last time, which is when it is worth a line. */
+/* Whether the item was found the last time and is missing now, or the reverse: worth a log line. */
 static bool note_state(uint32_t *missing, unsigned int item, bool is_missing)
 {
 	const uint32_t bit = 1U << item;
@@ -138,10 +116,11 @@ static void fill_devices(struct trace_maps *maps, const struct config_list *name
 		if (!note_state(&maps->missing_devices, i, r < 0))
 			continue;
 		if (r == 0)
-			log_info("trace.device: %s is there now", name);
+			log_info("trace.device: %s exists now and is traced", name);
 		else
-			log_warning("trace.device: %s: %s; nothing on it is traced until it is "
-				    "there. Right would be a name of %s/class/block or major:minor",
+			log_warning(
+				"trace.device: %s: %s; nothing on this device is traced until it exists; "
+				"expected a name in %s/class/block or major:minor",
 				name, strerror(-r), sysfs);
 	}
 }
@@ -153,34 +132,32 @@ static void fill_cgroups(struct trace_maps *maps, const struct config_list *name
 		const char *name = names->items[i];
 		int r = set_cgroup(maps, i, sysfs, name);
 
-		/* The slot may hold the cgroup that was there before. */
+		/* The entry may still hold the cgroup that existed before. */
 		if (r < 0)
 			trace_maps_clear_cgroup(maps, i);
 		if (!note_state(&maps->missing_cgroups, i, r < 0))
 			continue;
 		if (r == 0)
-			log_info("trace.cgroup: %s is there now", name);
+			log_info("trace.cgroup: %s exists now and is traced", name);
 		else
-			log_warning("trace.cgroup: %s: %s; nothing in it is traced until it is "
-				    "there. Right would be a path below the cgroup2 root of "
-				    "%s/fs/cgroup, e.g. system.slice/mariadb.service",
+			log_warning(
+				"trace.cgroup: %s: %s; nothing in this cgroup is traced until it exists; "
+				"expected a path below %s/fs/cgroup, e.g. system.slice/mariadb.service",
 				name, strerror(-r), sysfs);
 	}
 }
 
 void filter_settings(const struct config *config, struct probe_settings *settings)
 {
-	settings->filter_pid = config->trace.process.count > 0;
-	settings->filter_dev = config->trace.device.count > 0;
-	settings->filter_cgroups_count = config->trace.cgroup.count;
+	settings->common.filter_pid = config->trace.process.count > 0;
+	settings->common.filter_dev = config->trace.device.count > 0;
+	settings->common.filter_cgroups = config->trace.cgroup.count;
 }
 
 int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs)
 {
-	int r = check_values(config);
+	int r = trace_maps_clear_devs(maps);
 
-	if (r == 0)
-		r = trace_maps_clear_devs(maps);
 	if (r < 0)
 		return r;
 	fill_devices(maps, &config->trace.device, sysfs);

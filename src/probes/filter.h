@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The settings trace.cgroup and trace.device put into the maps that the BPF side asks.
- * Called when probes are loaded and again before each arming. trace.process is the session's.
- * Never reads but from sysfs and the cgroup tree, never touches anything but the maps.
+ * Puts the settings trace.cgroup and trace.device into the maps that the BPF side looks up. The
+ * session does the same with trace.process.
+ * Called by set.c at load and by the session before each arming.
+ * Never reads anything but sysfs and the cgroup tree, never writes anything but the maps.
  */
 #ifndef IOSTALL_PROBES_FILTER_H
 #define IOSTALL_PROBES_FILTER_H
 
-#include "config.h"
+#include "config/config.h"
 #include "probes/maps.h"
 #include "probes/probe.h"
 
-/* Which filters are asked at all: by what is named, whether it exists at the moment or not. */
+/* Turns on the filters that the configuration names, whether or not the items exist now. */
 void filter_settings(const struct config *config, struct probe_settings *settings);
 
 /*
- * Looks up what is named and replaces what the maps held: a restarted service has a new cgroup, a
- * device that comes back may have another number. What does not exist matches nothing until a later
- * call finds it, and is logged when that changes. -EINVAL, logged, for values that can never be
- * right: a path for a device, more than EVENT_FILTER_CGROUPS_MAX cgroups; another negative errno
- * when the maps cannot be written.
+ * Looks up what is named and replaces the contents of the maps: a restarted service has a new
+ * cgroup, and a device that comes back may have another number. An item that does not exist matches
+ * nothing until a later call finds it; each change is logged. A negative errno when the maps cannot
+ * be written.
  */
 int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs);
 

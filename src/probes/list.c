@@ -11,3 +11,9 @@ const struct probe_ops *probe_ops_get(enum config_probe_name name)
 
 	return table[name];
 }
+
+/* Both enums have the lines of probes.def in their order; the one of records begins with NONE. */
+enum record_probe probe_in_record(enum config_probe_name name)
+{
+	return (enum record_probe)(RECORD_PROBE_NONE + 1 + name);
+}

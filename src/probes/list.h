@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The descriptors of all probes, one of each line of probes.def.
- * Used by the probes' own files and list.c.
- * Never used outside this room: others ask probe_ops_get().
+ * Declares the descriptors of all probes, one for each line of probes.def.
+ * Included by probe_open.h and list.c.
+ * Never included outside this room, where probe_ops_get() gives the descriptors.
  */
 #ifndef IOSTALL_PROBES_LIST_H
 #define IOSTALL_PROBES_LIST_H

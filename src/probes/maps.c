@@ -12,62 +12,37 @@
 
 void trace_maps_close(struct trace_maps *maps)
 {
-	maps->events = close_fd(maps->events);
-	maps->losses = close_fd(maps->losses);
-	maps->filter_pids = close_fd(maps->filter_pids);
-	maps->filter_devs = close_fd(maps->filter_devs);
-	maps->filter_cgroups = close_fd(maps->filter_cgroups);
-	maps->filter_cgroup_ids = close_fd(maps->filter_cgroup_ids);
-	inflight_pairs_close(&maps->inflight);
-	maps->sleeps = close_fd(maps->sleeps);
-	maps->faults = close_fd(maps->faults);
-	maps->thread_files = close_fd(maps->thread_files);
+#define MAP(name, ...) maps->name = close_fd(maps->name);
+	TRACE_MAPS(MAP)
+#undef MAP
+}
+
+/* The error of the first map that could not be created; 0 when there was none. */
+static int find_error(const struct trace_maps *maps)
+{
+	const int fds[] = {
+#define MAP(name, ...) maps->name,
+		TRACE_MAPS(MAP)
+#undef MAP
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(fds); i++)
+		if (fds[i] < 0)
+			return fds[i];
+	return 0;
 }
 
 int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, struct trace_maps *ret_maps)
 {
 	struct trace_maps maps = {
-		.events = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0,
-			(uint32_t)ring_bytes, NULL),
-		.losses = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "losses", sizeof(uint32_t),
-			sizeof(uint64_t), EVENT_LOSS_COUNT, NULL),
-		.filter_pids = bpf_map_create(BPF_MAP_TYPE_HASH, "filter_pids", sizeof(uint32_t),
-			sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX, NULL),
-		.filter_devs = bpf_map_create(BPF_MAP_TYPE_HASH, "filter_devs", sizeof(uint32_t),
-			sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX, NULL),
-		.filter_cgroups = bpf_map_create(BPF_MAP_TYPE_CGROUP_ARRAY, "filter_cgroups",
-			sizeof(uint32_t), sizeof(uint32_t), EVENT_FILTER_CGROUPS_MAX, NULL),
-		.filter_cgroup_ids = bpf_map_create(BPF_MAP_TYPE_ARRAY, "filter_cgids",
-			sizeof(uint32_t), sizeof(uint64_t), EVENT_FILTER_CGROUPS_MAX, NULL),
-		.inflight = INFLIGHT_MAP_NONE,
-		.sleeps = bpf_map_create(BPF_MAP_TYPE_HASH, "sleeps", sizeof(uint32_t),
-			sizeof(struct event_sleep), (uint32_t)inflight_max, NULL),
-		.faults = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "faults", sizeof(uint32_t),
-			sizeof(struct event_fault), (uint32_t)inflight_max, NULL),
-		.thread_files = bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "thread_files",
-			sizeof(uint32_t), sizeof(struct event_thread_file),
-			EVENT_THREAD_FILES_MAX, NULL),
+#define MAP(map, type, key_size, value_size, entries)                                              \
+	.map = bpf_map_create(BPF_MAP_TYPE_##type, #map, key_size, value_size,                     \
+		(uint32_t)(entries), NULL),
+		TRACE_MAPS(MAP)
+#undef MAP
 	};
-	int r = inflight_pairs_new(inflight_max, &maps.inflight);
+	int r = find_error(&maps);
 
-	if (r == 0 && maps.events < 0)
-		r = maps.events;
-	else if (maps.losses < 0)
-		r = maps.losses;
-	else if (maps.filter_pids < 0)
-		r = maps.filter_pids;
-	else if (maps.filter_devs < 0)
-		r = maps.filter_devs;
-	else if (maps.filter_cgroups < 0)
-		r = maps.filter_cgroups;
-	else if (maps.filter_cgroup_ids < 0)
-		r = maps.filter_cgroup_ids;
-	else if (maps.sleeps < 0)
-		r = maps.sleeps;
-	else if (maps.faults < 0)
-		r = maps.faults;
-	else if (maps.thread_files < 0)
-		r = maps.thread_files;
 	if (r < 0) {
 		trace_maps_close(&maps);
 		return r;
@@ -76,23 +51,15 @@ int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, struct trace_maps
 	return 0;
 }
 
-int trace_maps_lend(const struct trace_maps *maps, struct bpf_object *object)
+int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object)
 {
 	const struct {
 		const char *name;
 		int fd;
 	} shared[] = {
-		{ "events", maps->events },
-		{ "losses", maps->losses },
-		{ "filter_pids", maps->filter_pids },
-		{ "filter_devs", maps->filter_devs },
-		{ "filter_cgroups", maps->filter_cgroups },
-		{ "filter_cgids", maps->filter_cgroup_ids },
-		{ "inflight", maps->inflight.slots_fd },
-		{ "inflight_more", maps->inflight.fd },
-		{ "sleeps", maps->sleeps },
-		{ "faults", maps->faults },
-		{ "thread_files", maps->thread_files },
+#define MAP(name, ...) { #name, maps->name },
+		TRACE_MAPS(MAP)
+#undef MAP
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(shared); i++) {
@@ -153,13 +120,13 @@ int trace_maps_set_cgroup(const struct trace_maps *maps, uint32_t index, int cgr
 	uint64_t id;
 	int r;
 
-	/* The inode of a cgroup's directory has its id for a number. */
+	/* The inode number of a cgroup's directory is the id of the cgroup. */
 	if (fstat(cgroup_fd, &st) < 0)
 		return -errno;
 	id = st.st_ino;
 	r = bpf_map_update_elem(maps->filter_cgroups, &index, &cgroup_fd, BPF_ANY);
 	if (r == 0)
-		r = bpf_map_update_elem(maps->filter_cgroup_ids, &index, &id, BPF_ANY);
+		r = bpf_map_update_elem(maps->filter_cgids, &index, &id, BPF_ANY);
 	return r;
 }
 
@@ -180,7 +147,7 @@ int trace_maps_clear_devs(const struct trace_maps *maps)
 	uint32_t key;
 	int r;
 
-	/* No key to start from is the first one. */
+	/* Without a key to start from the kernel returns the first. */
 	while ((r = bpf_map_get_next_key(maps->filter_devs, NULL, &key)) == 0) {
 		r = remove_key(maps->filter_devs, &key);
 		if (r < 0)
@@ -193,6 +160,6 @@ int trace_maps_clear_cgroup(const struct trace_maps *maps, uint32_t index)
 {
 	uint64_t none = 0;
 
-	bpf_map_update_elem(maps->filter_cgroup_ids, &index, &none, BPF_ANY);
+	bpf_map_update_elem(maps->filter_cgids, &index, &none, BPF_ANY);
 	return remove_key(maps->filter_cgroups, &index);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps that all BPF objects share: the ring buffer, the loss counters, the filters, what is in flight.
- * Made once by the session and lent to each object at load, so a reload loses nothing.
- * Never touched by the probes' own user side.
+ * The maps that all BPF objects share: the ring buffer, the loss counters, the filters, the
+ * operations in flight. They are created once and reused by each object that is loaded, so a reload
+ * loses nothing.
+ * Called by set.c, probe.c, filter.c, the session and tests.
+ * Never written by the user side of a single probe.
  */
 #ifndef IOSTALL_PROBES_MAPS_H
 #define IOSTALL_PROBES_MAPS_H
@@ -10,53 +12,59 @@
 #include <stdint.h>
 
 #include "iostall/event.h"
-#include "snapshot/inflight.h"
 
 struct bpf_object;
 
+/*
+ * MAP(name, type, key size, value size, entries): the BPF side declares each under the same name,
+ * in bpf/common.bpf.h or bpf/sleeps.bpf.h. `ring_bytes` and `inflight_max` are those of
+ * trace_maps_new().
+ */
+#define TRACE_MAPS(MAP)                                                                            \
+	MAP(events, RINGBUF, 0, 0, ring_bytes)                                                     \
+	MAP(losses, PERCPU_ARRAY, sizeof(uint32_t), sizeof(uint64_t), EVENT_LOSS_COUNT)            \
+	MAP(filter_pids, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)        \
+	MAP(filter_devs, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)        \
+	MAP(filter_cgroups, CGROUP_ARRAY, sizeof(uint32_t), sizeof(uint32_t),                      \
+		EVENT_FILTER_CGROUPS_MAX)                                                          \
+	/* The same cgroups by number, for threads that are not the current one. */                \
+	MAP(filter_cgids, ARRAY, sizeof(uint32_t), sizeof(uint64_t), EVENT_FILTER_CGROUPS_MAX)     \
+	/* By thread id: `wait` writes it, `vfs` and `sync` end an operation in it. */             \
+	MAP(sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep), inflight_max)              \
+	MAP(sleep_marks, ARRAY, sizeof(uint32_t), sizeof(struct event_sleep_marks), 1)             \
+	/* By thread id: `fault` and `sync` write it, `wait` reads it soon after. */               \
+	MAP(faults, LRU_HASH, sizeof(uint32_t), sizeof(struct event_fault), inflight_max / 2)      \
+	/* By thread id: `uring` and `aio` write it, `block` reads it. */                          \
+	MAP(thread_files, LRU_HASH, sizeof(uint32_t), sizeof(struct event_thread_file),            \
+		EVENT_THREAD_FILES_MAX)
+
 struct trace_maps {
-	int events;
-	int losses;
-	int filter_pids;
-	int filter_devs;
-	int filter_cgroups;
-	int filter_cgroup_ids; /* the same by number, for threads that are not the current one */
-	struct inflight_map inflight; /* of all pairing probes together */
-	int sleeps;   /* struct event_sleep by thread id: of `wait`, and taken over by those */
-	int faults;   /* struct event_fault by thread id: of `fault`, for `wait` */
-	int thread_files;
-	/* What filter_fill() did not find the last time: a bit for each item of the setting. */
+#define MAP(name, ...) int name;
+	TRACE_MAPS(MAP)
+#undef MAP
+	/* The items that filter_fill() did not find the last time, a bit for each. */
 	uint32_t missing_devices;
 	uint32_t missing_cgroups;
 };
 
-#define TRACE_MAPS_NONE                                                                            \
-	((struct trace_maps){ .events = -1,                                                        \
-		.losses = -1,                                                                      \
-		.filter_pids = -1,                                                                 \
-		.filter_devs = -1,                                                                 \
-		.filter_cgroups = -1,                                                              \
-		.filter_cgroup_ids = -1,                                                           \
-		.inflight = INFLIGHT_MAP_NONE,                                                                    \
-		.sleeps = -1,                                                                      \
-		.faults = -1,                                                                      \
-		.thread_files = -1 })
+#define TRACE_MAP_NONE(name, ...) .name = -1,
+#define TRACE_MAPS_NONE ((struct trace_maps){ TRACE_MAPS(TRACE_MAP_NONE) })
 
 int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, struct trace_maps *ret_maps);
 void trace_maps_close(struct trace_maps *maps);
 
-/* To be called between open and load; maps that the object does not have are passed over. */
-int trace_maps_lend(const struct trace_maps *maps, struct bpf_object *object);
+/* To be called between open and load; skips the maps that the object does not have. */
+int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object);
 
-/* Sums over CPUs, since the maps were made. */
+/* Sums over all CPUs, counted since the maps were created. */
 int trace_maps_read_losses(const struct trace_maps *maps, uint64_t ret_losses[EVENT_LOSS_COUNT]);
 
-/* Removing what is not there is no error. */
+/* Removing an entry that does not exist is no error. */
 int trace_maps_add_pid(const struct trace_maps *maps, uint32_t pid);
 int trace_maps_remove_pid(const struct trace_maps *maps, uint32_t pid);
 int trace_maps_add_dev(const struct trace_maps *maps, uint32_t major, uint32_t minor);
 int trace_maps_clear_devs(const struct trace_maps *maps);
-/* Directory in a cgroup2 hierarchy; index below the EVENT_FILTER_CGROUPS_MAX. */
+/* cgroup_fd is a directory of a cgroup2 hierarchy, index is below EVENT_FILTER_CGROUPS_MAX. */
 int trace_maps_set_cgroup(const struct trace_maps *maps, uint32_t index, int cgroup_fd);
 int trace_maps_clear_cgroup(const struct trace_maps *maps, uint32_t index);
 

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -15,8 +16,10 @@
 #include "probes/maps.h"
 #include "probes/tracefs.h"
 #include "util/cleanup.h"
-#include "util/file.h"
+#include "util/error.h"
 #include "util/text.h"
+
+#define TRIES 3
 
 static const struct probe_program *find_program(const struct probe_backend *backend,
 	const char *name)
@@ -27,13 +30,14 @@ static const struct probe_program *find_program(const struct probe_backend *back
 	return NULL;
 }
 
-static const char *optional_path(const struct probe *probe, const char *program)
+static enum record_io_path optional_path(const struct probe *probe, const char *program)
 {
-	return probe->ops->optional_path ? probe->ops->optional_path(program) : NULL;
+	return probe->ops->optional_path ? probe->ops->optional_path(program) : RECORD_IO_PATH_NONE;
 }
 
-/* Of a backend that does without its optional programs, only the others. */
-static bool is_used(const struct probe *probe, const struct probe_backend *backend, const char *program)
+/* A backend whose optional programs were refused does without all of them. */
+static bool is_used(const struct probe *probe, const struct probe_backend *backend,
+	const char *program)
 {
 	return !probe->partial[backend - probe->ops->backends][0] || !optional_path(probe, program);
 }
@@ -88,20 +92,31 @@ static void close_object(struct probe *probe)
 	probe->attached_once = false;
 }
 
+/*
+ * libbpf would allocate 16 MiB for what the verifier says of a program that it refuses, and memory
+ * is locked.
+ */
+#define LOG_BYTES (256 * 1024)
+
 static int open_object(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {
+	_cleanup_free_ char *log = calloc(1, LOG_BYTES);
+	struct probe_settings with_log = *settings;
 	struct bpf_program *program;
 	int r;
 
-	r = probe->ops->open(settings, backend, &probe->skeleton, &probe->object);
+	if (!log)
+		return -ENOMEM;
+	with_log.log = log;
+	with_log.log_bytes = LOG_BYTES;
+	r = probe->ops->open(&with_log, backend, &probe->skeleton, &probe->object);
 	if (r < 0)
 		return r;
-	r = trace_maps_lend(maps, probe->object);
-	bpf_object__for_each_program(program, probe->object)
-		bpf_program__set_autoload(program,
-			find_program(backend, bpf_program__name(program)) &&
-				is_used(probe, backend, bpf_program__name(program)));
+	r = trace_maps_reuse(maps, probe->object);
+	bpf_object__for_each_program(program, probe->object) bpf_program__set_autoload(program,
+		find_program(backend, bpf_program__name(program)) &&
+			is_used(probe, backend, bpf_program__name(program)));
 	if (r == 0)
 		r = bpf_object__load(probe->object);
 	if (r < 0)
@@ -160,13 +175,18 @@ static void destroy_links(struct probe *probe)
 
 static int attach_backend(struct probe *probe, const struct probe_backend *backend)
 {
-	/* Also when it ends half-way: what was attached once may not be a second time. */
+	unsigned int known = 0;
+
+	/* Set even when it fails half-way: 5.10 attaches no program a second time. */
 	probe->attached_once = true;
 	for (unsigned int i = 0; i < backend->programs_count; i++) {
 		const struct probe_program *p = &backend->programs[i];
 		struct bpf_link *link;
 
 		if (p->attach == PROBE_ATTACH_NONE || !is_used(probe, backend, p->name))
+			continue;
+		/* Detaching goes from the last to the first: what is still attached comes first. */
+		if (known++ < probe->links_count)
 			continue;
 		link = attach_program(probe, p,
 			bpf_object__find_program_by_name(probe->object, p->name));
@@ -186,39 +206,38 @@ int probe_attach(struct probe *probe)
 	return probe->object ? attach_backend(probe, probe->backend) : -ENOENT;
 }
 
-unsigned int probe_take_links(struct probe *probe, struct bpf_link *ret_links[PROBE_PROGRAMS_MAX])
+bool probe_detach_next(struct probe *probe)
 {
-	unsigned int count = probe->links_count;
-
-	memcpy(ret_links, probe->links, count * sizeof(probe->links[0]));
-	probe->links_count = 0;
-	return count;
+	if (probe->links_count == 0)
+		return false;
+	bpf_link__destroy(probe->links[--probe->links_count]);
+	return true;
 }
 
-/* What a person can do about an error of load or attach; the kernel's own text is in the debug log. */
+/* What to do about an error of load or attach. The kernel's own text is in the debug log. */
 static const char *hint_of_error(const struct probe_backend *backend, int error)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0)
-		return "the kernel has no BTF (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)";
+		return "boot a kernel with BTF (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)";
 	if ((error == -EPERM || error == -EACCES) && geteuid() != 0)
-		return "root is needed";
+		return "run it as root";
 	if (error == -EACCES)
-		return "the verifier refused the program (`iostall doctor --verbose` shows why), or a "
-		       "capability is missing";
+		return "the verifier refused the program, or a capability is missing; "
+		       "`iostall doctor --verbose` shows what the kernel says";
 	if (error == -EPERM)
-		return "refused to root: a capability is missing (CAP_BPF, CAP_PERFMON, CAP_SYS_ADMIN), "
-		       "or kernel lockdown or the kernel's configuration forbids it";
+		return "the kernel refuses this even to root: check the capabilities CAP_BPF, "
+		       "CAP_PERFMON and CAP_SYS_ADMIN, kernel lockdown and the kernel's configuration";
 	if (backend->id == CONFIG_BACKEND_KPROBE && error == -ENOENT)
-		return "the kernel has no kprobe events (CONFIG_KPROBE_EVENTS), or tracefs is not mounted";
+		return "mount tracefs, or boot a kernel with kprobe events (CONFIG_KPROBE_EVENTS)";
 	if (backend->id == CONFIG_BACKEND_TRACEPOINT && error == -ENOENT)
-		return "the kernel has no such tracepoints (CONFIG_FTRACE_SYSCALLS for system calls), or "
-		       "tracefs is not mounted";
+		return "mount tracefs, or boot a kernel with these tracepoints (CONFIG_FTRACE_SYSCALLS "
+		       "for system calls)";
 	if (backend->id == CONFIG_BACKEND_FENTRY)
-		return "the kernel has no BPF trampolines, or not for these functions";
+		return "this kernel has no BPF trampolines for these functions; leave trace.backend at auto";
 	return "`iostall doctor --verbose` shows what the kernel says";
 }
 
-/* Only these are refused a second time (5.10); closing what was attached takes 0.1 s each time. */
+/* Only these are refused a second time (5.10). Trying it costs 0.1 s, since closing is slow. */
 static bool has_trampolines(const struct probe_backend *backend)
 {
 	for (unsigned int i = 0; i < backend->programs_count; i++)
@@ -227,25 +246,25 @@ static bool has_trampolines(const struct probe_backend *backend)
 	return false;
 }
 
-/* Loads and attaches for real, twice, since nothing less tells whether it will work at night. */
+/* Loads, attaches and attaches again: nothing less proves that the next arming will work. */
 static int try_programs(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_settings *settings, const struct trace_maps *maps, const char **ret_step)
 {
 	int r;
 
-	*ret_step = "make kprobe events";
+	*ret_step = "cannot create kprobe events";
 	r = create_events(probe, backend);
 	if (r == 0) {
-		*ret_step = "load";
+		*ret_step = "cannot load";
 		r = open_object(probe, backend, settings, maps);
 	}
 	if (r == 0) {
-		*ret_step = "attach";
+		*ret_step = "cannot attach";
 		r = attach_backend(probe, backend);
 		destroy_links(probe);
 	}
 	if (r == 0 && has_trampolines(backend)) {
-		*ret_step = "attach again";
+		*ret_step = "cannot attach a second time";
 		probe->load_before_attach_again = attach_backend(probe, backend) < 0;
 		destroy_links(probe);
 		if (probe->load_before_attach_again) {
@@ -270,16 +289,34 @@ static bool has_optional(const struct probe *probe, const struct probe_backend *
 	return false;
 }
 
+/*
+ * Whether programs of this backend send events from where they must not sleep. Programs of fentry
+ * run like the function that they are attached to. A probe without operations sends no events.
+ */
+static bool sends_where_sleeping_hangs(const struct probe *probe,
+	const struct probe_backend *backend)
+{
+	return (probe->ops->resolve_program || probe->ops->needs_wait) &&
+		backend->id != CONFIG_BACKEND_FENTRY;
+}
+
 static int try_backend(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {
 	ptrdiff_t index = backend - probe->ops->backends;
 	const char *step;
-	int r = try_programs(probe, backend, settings, maps, &step);
+	int r;
 
+	if (settings->preemption.ring_sleeps && sends_where_sleeping_hangs(probe, backend)) {
+		text_copy(probe->reasons[index], PROBE_REASON_SIZE,
+			"refused: its events could hang this real-time kernel (CVE-2024-50138)");
+		probe->hints[index] = "boot a kernel that has the fix, which 6.12 and later have";
+		return -EOPNOTSUPP;
+	}
+	r = try_programs(probe, backend, settings, maps, &step);
 	if (r < 0 && has_optional(probe, backend)) {
-		snprintf(probe->partial[index], PROBE_REASON_SIZE, "%s: %s: %s", backend->name, step,
-			strerror(-r));
+		snprintf(probe->partial[index], PROBE_REASON_SIZE, "%s: %s: %s",
+			record_backend_text(backend->name), step, strerror(-r));
 		r = try_programs(probe, backend, settings, maps, &step);
 	}
 	if (r < 0) {
@@ -290,31 +327,33 @@ static int try_backend(struct probe *probe, const struct probe_backend *backend,
 	return r;
 }
 
-/*
- * Whether a BPF program can be preempted; then the others that come by on its CPU are skipped: up to a
- * quarter of the fexit runs of 7.2 with 16 busy threads. "none voluntary full (lazy)", of kernels
- * with dynamic preemption; without the file nothing is known and nothing assumed.
- */
-static bool programs_are_preempted(void)
+/* A lack of memory or descriptors may be over soon, and a lesser backend would stay for good. */
+static int try_backend_again(struct probe *probe, const struct probe_backend *backend,
+	const struct probe_settings *settings, const struct trace_maps *maps)
 {
-	char modes[128];
+	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
+	ptrdiff_t index = backend - probe->ops->backends;
+	int r = try_backend(probe, backend, settings, maps);
 
-	if (file_read_at(AT_FDCWD, "/sys/kernel/debug/sched/preempt", modes, sizeof(modes)) < 0)
-		return false;
-	return strstr(modes, "(full)") || strstr(modes, "(lazy)");
+	for (unsigned int i = 1; error_is_transient(r) && i < TRIES; i++) {
+		nanosleep(&pause, NULL);
+		probe->reasons[index][0] = '\0';
+		r = try_backend(probe, backend, settings, maps);
+	}
+	return r;
 }
 
-/* The backends as indices, best first. */
-static void order_backends(const struct probe_ops *ops, unsigned int ret_order[PROBE_BACKENDS_MAX])
+/* The indices of the backends, best first. */
+static void order_backends(const struct probe_ops *ops, bool skips_runs,
+	unsigned int ret_order[PROBE_BACKENDS_MAX])
 {
-	bool preempted = programs_are_preempted();
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < ops->backends_count; i++)
-		if (!(preempted && ops->backends[i].loses_when_preempted))
+		if (!(skips_runs && ops->backends[i].loses_when_preempted))
 			ret_order[count++] = i;
 	for (unsigned int i = 0; i < ops->backends_count; i++)
-		if (preempted && ops->backends[i].loses_when_preempted)
+		if (skips_runs && ops->backends[i].loses_when_preempted)
 			ret_order[count++] = i;
 }
 
@@ -327,8 +366,9 @@ static void probe_init(struct probe *probe, const struct probe_ops *ops,
 	};
 }
 
-/* A probe that has no backend of the kind asked for takes the best it has. */
-static bool is_wanted(const struct probe_ops *ops, enum config_backend wanted, enum config_backend id)
+/* A probe without a backend of the wanted kind may use any of its backends. */
+static bool is_wanted(const struct probe_ops *ops, enum config_backend wanted,
+	enum config_backend id)
 {
 	for (unsigned int i = 0; i < ops->backends_count; i++)
 		if (ops->backends[i].id == wanted)
@@ -336,15 +376,15 @@ static bool is_wanted(const struct probe_ops *ops, enum config_backend wanted, e
 	return true;
 }
 
-/* A cheaper one that was passed over: the record says why. */
+/* The record says why a cheaper backend was not chosen. */
 static void explain_preference(struct probe *probe)
 {
 	for (unsigned int i = 0; &probe->ops->backends[i] < probe->backend; i++) {
 		if (probe->tried[i])
 			continue;
 		text_copy(probe->reasons[i], PROBE_REASON_SIZE,
-			"passed over: this kernel preempts BPF programs and then skips runs");
-		probe->hints[i] = "trace.backend forces it";
+			"not chosen: this kernel preempts BPF programs and then skips runs");
+		probe->hints[i] = "set trace.backend to use it nevertheless";
 	}
 }
 
@@ -363,7 +403,7 @@ int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_bac
 	int r = -ENOENT;
 
 	probe_init(probe, ops, settings);
-	order_backends(ops, order);
+	order_backends(ops, settings->preemption.skips_runs, order);
 	wanted = probe_wanted_backend(ops, wanted);
 	for (unsigned int i = 0; i < ops->backends_count; i++) {
 		const struct probe_backend *backend = &ops->backends[order[i]];
@@ -371,7 +411,7 @@ int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_bac
 		if (!is_wanted(ops, wanted, backend->id))
 			continue;
 		probe->tried[order[i]] = true;
-		r = try_backend(probe, backend, settings, maps);
+		r = try_backend_again(probe, backend, settings, maps);
 		if (r < 0)
 			continue;
 		probe->backend = backend;
@@ -388,7 +428,7 @@ void probe_try_all(struct probe *probe, const struct probe_ops *ops,
 	unsigned int order[PROBE_BACKENDS_MAX];
 
 	probe_init(probe, ops, settings);
-	order_backends(ops, order);
+	order_backends(ops, settings->preemption.skips_runs, order);
 	for (unsigned int i = 0; i < ops->backends_count; i++) {
 		const struct probe_backend *backend = &ops->backends[order[i]];
 
@@ -411,29 +451,35 @@ void probe_unload(struct probe *probe)
 	probe->backend = NULL;
 }
 
+bool probe_needs_prepare(const struct probe *probe)
+{
+	/* Without an object the last load failed; the next may succeed. */
+	return probe->backend &&
+		(!probe->object || (probe->load_before_attach_again && probe->attached_once));
+}
+
 int probe_prepare(struct probe *probe, const struct probe_settings *settings,
 	const struct trace_maps *maps)
 {
 	int r;
 
-	/* No object: the last load failed, and this one may not. */
-	if (!probe->backend ||
-		(probe->object && !(probe->load_before_attach_again && probe->attached_once)))
+	if (!probe_needs_prepare(probe))
 		return 0;
+	destroy_links(probe);
 	close_object(probe);
 	r = open_object(probe, probe->backend, settings, maps);
-	/* libbpf had the kernel's whole BTF in memory, 6 MB, and memory is locked. */
+	/* libbpf needs 1 MB for it, and memory is locked. */
 	malloc_trim(0);
 	return r;
 }
 
-const char *probe_misses_path(const struct probe *probe, const char *path)
+const char *probe_misses_path(const struct probe *probe, enum record_io_path path)
 {
 	for (unsigned int i = 0; probe->backend && i < probe->backend->programs_count; i++) {
 		const char *program = probe->backend->programs[i].name;
-		const char *only = optional_path(probe, program);
 
-		if (only && strcmp(only, path) == 0 && !is_used(probe, probe->backend, program))
+		if (optional_path(probe, program) == path &&
+			!is_used(probe, probe->backend, program))
 			return probe->partial[probe->backend - probe->ops->backends];
 	}
 	return NULL;
@@ -441,8 +487,8 @@ const char *probe_misses_path(const struct probe *probe, const char *path)
 
 int probe_program_fd(const struct probe *probe, const char *program)
 {
-	struct bpf_program *p = probe->object ?
-		bpf_object__find_program_by_name(probe->object, program) : NULL;
+	struct bpf_program *p =
+		probe->object ? bpf_object__find_program_by_name(probe->object, program) : NULL;
 
 	return p ? bpf_program__fd(p) : -ENOENT;
 }
@@ -467,16 +513,10 @@ uint64_t probe_skipped_runs(const struct probe *probe)
 	return skipped;
 }
 
-uint64_t probe_missed_hits(const struct probe *probe)
+bool probe_uses_kprobes(const struct probe *probe)
 {
-	uint64_t missed = 0;
-
-	for (unsigned int i = 0; probe->backend && i < probe->backend->programs_count; i++) {
-		const struct probe_program *p = &probe->backend->programs[i];
-		const struct tracefs_event event = event_of(probe, p);
-
-		if (is_kprobe(p))
-			missed += tracefs_event_misses(&event);
-	}
-	return missed;
+	for (unsigned int i = 0; probe->backend && i < probe->backend->programs_count; i++)
+		if (is_kprobe(&probe->backend->programs[i]))
+			return true;
+	return false;
 }

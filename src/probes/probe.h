@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A probe: its BPF object, the backends it can be attached by, and which of them this kernel takes.
- * Called by the session (load, attach, detach, walk) and by doctor (load).
+ * A probe: its BPF object, the backends by which it can be attached, and which of them this kernel
+ * accepts.
+ * Called by set.c; the session's in-flight scan and doctor read descriptors, programs and maps.
  * Never decides when to attach, never writes a record.
  */
 #ifndef IOSTALL_PROBES_PROBE_H
@@ -10,13 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
+#include "config/config.h"
 #include "iostall/event.h"
+#include "probes/preemption.h"
 #include "record/record.h"
 
 struct bpf_link;
 struct bpf_map;
 struct bpf_object;
+struct kernel_types;
 struct probe;
 struct trace_maps;
 
@@ -25,12 +28,12 @@ struct trace_maps;
 #define PROBE_REASON_SIZE 96
 
 enum probe_attach {
-	PROBE_ATTACH_NONE,	     /* run on demand only */
+	PROBE_ATTACH_NONE,	     /* never attached: user space runs it */
 	PROBE_ATTACH_BTF,	     /* fentry, fexit */
 	PROBE_ATTACH_KPROBE,	     /* through an event in tracefs */
-	PROBE_ATTACH_KRETPROBE,	     /* the same, with instances for every thread that may block */
+	PROBE_ATTACH_KRETPROBE,	     /* the same, for the return */
 	PROBE_ATTACH_TRACEPOINT,     /* target "category/name" */
-	PROBE_ATTACH_RAW_TRACEPOINT, /* target "name|older name": the first that there is */
+	PROBE_ATTACH_RAW_TRACEPOINT, /* target "name|older name": the first that exists */
 };
 
 struct probe_program {
@@ -41,137 +44,163 @@ struct probe_program {
 
 struct probe_backend {
 	enum config_backend id;
-	const char *name;
+	enum record_backend name;
 	const struct probe_program *programs;
 	unsigned int programs_count;
-	/* Runs are skipped where the kernel preempts BPF programs: kprobes run with preemption off. */
+	/*
+	 * The kernel skips runs of it where it preempts BPF programs; not of kprobes, which run
+	 * with preemption off.
+	 */
 	bool loses_when_preempted;
+	/*
+	 * System calls whose every operation this backend reports, so that `wait` need not: their
+	 * numbers, ended by -1. NULL: none.
+	 */
+	const int *reported_syscalls;
 };
 
-/* What is fixed when the object is loaded. */
+/* What cannot change after an object has been loaded. */
 struct probe_settings {
-	uint64_t min_stall_ns;
-	uint64_t inflight_max;
-	uint32_t generation; /* of kprobe events: differs between two loaded sets */
-	uint32_t filter_cgroups_count;
-	uint32_t inflight_mask; /* which bits of a thread id are its slot in trace_maps.inflight */
-	bool filter_pid;
-	bool filter_dev;
-	/* Of the probes before this one in probes.def; CONFIG_BACKEND_AUTO: not loaded. */
-	enum config_backend loaded[CONFIG_PROBE_COUNT];
+	struct event_settings common; /* probe_open.h adds `probe` */
+	/* NULL: the kernel's types cannot be read, and libbpf will say why. */
+	const struct kernel_types *types;
+	uint64_t ring_bytes;
+	uint64_t inflight_max; /* operations of threads */
+	uint64_t requests_max; /* in each map of requests */
+	struct preemption preemption;
+	uint32_t generation; /* in the names of kprobe events: differs between loaded sets */
+	/* For what the verifier says of a program that it refuses; only while it is loaded. */
+	char *log;
+	size_t log_bytes;
+	/* The backends of the probes before this one in probes.def; NULL: not loaded. */
+	const struct probe_backend *loaded[CONFIG_PROBE_COUNT];
 };
 
-/* What a line needs beside its own members to get its names. */
+/* What is needed beside a line's members to find the names that it mentions. */
 struct probe_line_names {
-	bool path_in_fs; /* the path is "..." and one from the root of the file system */
+	bool path_in_fs; /* the path begins at the root of its file system */
 	uint32_t fs_major;
 	uint32_t fs_minor;
-	char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE]; /* own, parent's */
+	char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE]; /* its own, its parent's */
 };
 
-/* By which a probe writes lines of its own: `begin` gives an empty one, `write` ends it. */
+/* A probe writes its own lines through these: `begin` gives an empty record, `write` writes it. */
 struct probe_report {
 	uint64_t now_ns;
-	bool final; /* nothing is attached any more, `close` comes next; else once a second */
+	bool final; /* the last call, when nothing is attached any more; else once a second */
 	void *userdata;
 	struct record *(*begin)(void *userdata, enum record_type type);
 	void (*write)(void *userdata, const struct probe_line_names *names);
 };
 
-/* One line of probes.def, one of these. */
+/* The descriptor of a probe: one for each line of probes.def. */
 struct probe_ops {
 	const char *name;
-	const char *const *paths; /* the I/O paths it sees, for `coverage`; ends with NULL */
+	const enum record_io_path *paths;     /* those it sees, for `coverage`; ends with NONE */
 	const struct probe_backend *backends; /* cheapest first */
 	unsigned int backends_count;
 	/*
-	 * Operations in flight: in a map of this name, whose values begin with a struct event_inflight;
-	 * NULL: in that of all pairing probes, trace_maps.inflight.
+	 * The object's map of its operations in flight, whose values begin with a struct
+	 * event_inflight; NULL: it has none.
 	 */
 	const char *inflight_map;
-	/* Describes one of them, see bpf/pairing.bpf.h; NULL: the probe has none. */
+	/* The program that describes one of them, see bpf/wait.bpf.c; NULL: there is none. */
 	const char *resolve_program;
-	/* Notes what a thread already sleeps in, see bpf/wait.bpf.c; NULL: the probe cannot. */
-	const char *seed_program;
-	/* No thread waits for an operation: what the submitter does says nothing about it. */
-	bool operations_are_requests;
+	/* It only adds the result to operations that `wait` has noted. */
+	bool needs_wait;
 	/*
-	 * The path that only this program and its like see, whose refusal by a kernel costs no more than
-	 * that; NULL: the backend cannot do without it. Without the function there are none such.
+	 * The program of the initial task scan, which notes in what a thread already sleeps, see
+	 * bpf/wait.bpf.c; NULL: there is none.
 	 */
-	const char *(*optional_path)(const char *program);
-	/* What of its paths a backend does not see, for `coverage`; may be NULL and may say NULL. */
+	const char *task_scan_program;
+	/*
+	 * The I/O path that this program is for, when a kernel that refuses the program loses only
+	 * that path; NULL: the backend needs the program. The function may be NULL: every program
+	 * is needed.
+	 */
+	enum record_io_path (*optional_path)(const char *program);
+	/*
+	 * What a backend does not see of its paths, for `coverage`. May be NULL, and may return
+	 * NULL.
+	 */
 	const char *(*describe_limit)(const struct probe_backend *backend);
-	/* Opens the object with its settings; ret_skeleton goes to destroy. */
+	/* The object file, which kernel_types_new() reads. */
+	const void *(*elf)(size_t *ret_size);
+	/* Opens the object with its settings: PROBE_OPEN. ret_skeleton is passed to `destroy`. */
 	int (*open)(const struct probe_settings *settings, const struct probe_backend *backend,
 		void **ret_skeleton, struct bpf_object **ret_object);
 	void (*destroy)(void *skeleton);
-	/* Before each attach: what the maps hold is of no incident any more. May be NULL. */
+	/* Called before each attach to clear the maps of the last incident. May be NULL. */
 	void (*reset)(struct probe *probe);
-	/* Lines about what went by, while tracing and at its end. May be NULL. */
+	/* Writes lines of its own, while tracing and at the end. May be NULL. */
 	void (*summarize)(struct probe *probe, const struct probe_report *report);
 };
 
 struct probe {
 	const struct probe_ops *ops;
-	const struct probe_backend *backend; /* the one in use; NULL: none works */
+	const struct probe_backend *backend; /* in use; NULL: none works */
 	void *skeleton;
 	struct bpf_object *object;
 	struct bpf_link *links[PROBE_PROGRAMS_MAX];
 	unsigned int links_count;
-	/* A loaded fentry program can be attached only once on 5.10 (ENOENT): load it anew. */
+	/* On 5.10 a loaded fentry program can be attached only once (ENOENT): load it again. */
 	bool load_before_attach_again;
 	bool attached_once;
 	uint32_t generation;
-	/* Why backends[i] is used without its optional programs; empty: it has them all. */
+	/* Why backends[i] does without its optional programs; empty: it has them all. */
 	char partial[PROBE_BACKENDS_MAX][PROBE_REASON_SIZE];
-	/* What went wrong with backends[i]; empty for the one in use and for those not tried. */
+	/* Why backends[i] does not work; empty for the one in use and for those not tried. */
 	char reasons[PROBE_BACKENDS_MAX][PROBE_REASON_SIZE];
-	/* What a person can do about it, for doctor. */
+	/* What to do about it; for doctor and the log. */
 	const char *hints[PROBE_BACKENDS_MAX];
 	bool tried[PROBE_BACKENDS_MAX];
 };
 
 const struct probe_ops *probe_ops_get(enum config_probe_name name);
+/* Its name in a record, which is of the same list. */
+enum record_probe probe_in_record(enum config_probe_name name);
 
-/* What trace.backend means for this probe: what it does not have leaves it the choice (AUTO). */
+/* What trace.backend means for this probe: AUTO when it has no backend of that kind. */
 enum config_backend probe_wanted_backend(const struct probe_ops *ops, enum config_backend wanted);
 
 /*
- * Tries the backends, best first (only those `wanted`), by really loading and attaching. Best
- * is the cheapest, but what loses nothing comes first where programs are preempted.
- * 0, or the error of the last one tried; the reasons are in the probe.
+ * Tries the backends by really loading and attaching, best first; only the `wanted` one if the
+ * probe has it. The cheapest is the best, but where the kernel preempts BPF programs one that loses
+ * nothing comes first. 0, or the error of the last one tried; the reasons are in the probe.
  */
 int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_backend wanted,
 	const struct probe_settings *settings, const struct trace_maps *maps);
 
-/* Tries every backend and leaves none loaded; for doctor. */
+/* Tries every backend and leaves none loaded. For doctor. */
 void probe_try_all(struct probe *probe, const struct probe_ops *ops,
 	const struct probe_settings *settings, const struct trace_maps *maps);
 void probe_unload(struct probe *probe);
 
-/* Makes a loaded probe attachable again where the kernel needs a new load; a no-op elsewhere. */
+/* Whether it cannot be attached before it has been loaded again. */
+bool probe_needs_prepare(const struct probe *probe);
+/* Loads it again if it needs that; detaches it before. */
 int probe_prepare(struct probe *probe, const struct probe_settings *settings,
 	const struct trace_maps *maps);
 
-/* All programs of the backend or none. */
+/* Attaches the programs of the backend that are not attached, or on an error none. */
 int probe_attach(struct probe *probe);
 
-/* Moves the links out, to be destroyed elsewhere: that can take 0.1 s. Returns their number. */
-unsigned int probe_take_links(struct probe *probe, struct bpf_link *ret_links[PROBE_PROGRAMS_MAX]);
+/*
+ * Detaches the program that was attached last. It can take 0.1 s. False: none was attached.
+ */
+bool probe_detach_next(struct probe *probe);
 
-/* Runs that the kernel skipped, since load; 0 where the kernel does not count (before 5.12). */
+/* Runs that the kernel has skipped since load; 0 before 5.12, which does not count them. */
 uint64_t probe_skipped_runs(const struct probe *probe);
 
-/* Hits that kprobes and kretprobes missed, since load. */
-uint64_t probe_missed_hits(const struct probe *probe);
+bool probe_uses_kprobes(const struct probe *probe);
 
-/* Why the backend in use does not see a path that the probe names; NULL when it does. */
-const char *probe_misses_path(const struct probe *probe, const char *path);
+/* Why the backend in use does not see an I/O path that the probe names; NULL when it does. */
+const char *probe_misses_path(const struct probe *probe, enum record_io_path path);
 
 int probe_program_fd(const struct probe *probe, const char *program);
 
-/* A map of the loaded object; NULL when there is none of the name. */
+/* A map of the loaded object; NULL when there is none of that name. */
 struct bpf_map *probe_map(const struct probe *probe, const char *map);
 
 #endif

@@ -2,24 +2,41 @@
 #include "probes/set.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "probes/filter.h"
+#include "probes/kernel_types.h"
 #include "probes/tracefs.h"
 #include "snapshot/inflight.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/error.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "watch/loadavg.h"
 
-/* Of the verifier's log, which can be 100,000 lines, the end says why. */
+/* The verifier's log may have 100,000 lines, of which the last ones tell why. */
 #define LIBBPF_LINES_MAX 60
 
-__attribute__((format(printf, 2, 0)))
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list ap)
+/* Those of trace.inflight_max and trace.ring_bytes, src/config/table.c. */
+#define INFLIGHT_MAX (1 << 20)
+#define RING_MAX (64 << 20)
+
+/* The event of a return takes 0.2 to 0.3 KB, and more with a long path. */
+#define EVENT_ROOM 384
+
+__attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_level level,
+	const char *format, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
 	char *rest, *line;
@@ -41,41 +58,107 @@ void probe_set_redirect_libbpf_log(void)
 	libbpf_set_print(print_libbpf);
 }
 
-static int set_begin(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation)
+static void read_kernel_types(struct kernel_types **types)
 {
+	struct kernel_types_user users[CONFIG_PROBE_COUNT];
+	int r;
+
+	if (*types)
+		return;
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)
+		users[i].elf = probe_ops_get(i)->elf(&users[i].size);
+	r = kernel_types_new(users, CONFIG_PROBE_COUNT, types);
+	if (r < 0)
+		log_warning("the kernel's type information (BTF) cannot be read: %s", strerror(-r));
+}
+
+/* 0: unknown. */
+static uint64_t count_threads(void)
+{
+	struct loadavg loadavg;
+
+	return loadavg_read(AT_FDCWD, "/proc/loadavg", &loadavg) == 0 ? loadavg.threads : 0;
+}
+
+/*
+ * How many operations can be in flight on this host: two for each of its threads, since more of
+ * them may come, or what is configured.
+ */
+static uint64_t inflight_max(const struct config *config, uint64_t threads)
+{
+	uint64_t max = config->trace.inflight_max;
+
+	if (2 * threads > max)
+		max = 2 * threads;
+	return max < INFLIGHT_MAX ? max : INFLIGHT_MAX;
+}
+
+/*
+ * All threads may return at the same time, and then keep the daemon from the CPU: their events have
+ * room, or what is configured.
+ */
+static uint64_t ring_bytes(const struct config *config, uint64_t threads)
+{
+	uint64_t bytes = config->trace.ring_bytes;
+
+	while (bytes < RING_MAX && bytes < threads * EVENT_ROOM)
+		bytes *= 2;
+	return bytes;
+}
+
+bool probe_set_is_outgrown(const struct probe_set *set)
+{
+	const struct probe_settings *settings = &set->settings;
+	const uint64_t threads = count_threads();
+
+	return (settings->ring_bytes < RING_MAX && threads * EVENT_ROOM > settings->ring_bytes) ||
+		(settings->inflight_max < INFLIGHT_MAX && threads > settings->inflight_max / 4 * 3);
+}
+
+static int set_begin(struct probe_set *set, const struct config *config, const char *sysfs,
+	uint32_t generation, struct kernel_types **types)
+{
+	const uint64_t threads = count_threads();
 	int r;
 
 	*set = (struct probe_set){ .maps = TRACE_MAPS_NONE };
+	read_kernel_types(types);
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		set->enabled[i] = config->probes[i].enabled;
 	set->settings = (struct probe_settings){
-		.min_stall_ns = config->trace.min_stall_ns,
-		.inflight_max = config->trace.inflight_max,
+		.common.min_stall_ns = config->trace.min_stall_ns,
+		.common.self_pid = (uint32_t)getpid(),
+		.ring_bytes = ring_bytes(config, threads),
+		.inflight_max = inflight_max(config, threads),
 		.generation = generation,
+		.types = *types,
 	};
+	/* Requests need not have a thread each, and three maps have them. */
+	set->settings.requests_max = set->settings.inflight_max / 2;
+	preemption_read(*types, &set->settings.preemption);
 	r = tracefs_mount();
 	if (r < 0)
-		log_info("tracefs cannot be mounted at /sys/kernel/tracing: %s", strerror(-r));
-	r = tracefs_clear_stale();
+		log_info(
+			"cannot mount tracefs at /sys/kernel/tracing: %s; kprobes and tracepoints need it",
+			strerror(-r));
+	r = tracefs_clear_stale(generation);
 	if (r > 0)
-		log_info("removed %d tracefs events that a dead iostall left behind", r);
+		log_info("removed %d tracefs events of an iostall that has ended", r);
 	filter_settings(config, &set->settings);
-	r = trace_maps_new(config->trace.ring_bytes, config->trace.inflight_max, &set->maps);
+	r = trace_maps_new(set->settings.ring_bytes, set->settings.inflight_max, &set->maps);
 	if (r < 0)
 		return r;
-	set->settings.inflight_mask = set->maps.inflight.slots_count - 1;
 	return filter_fill(&set->maps, config, sysfs);
 }
 
-/* What came in while the backends were tried. */
+/* Removes the operations that were noted while the backends were tried. */
 static void clear_inflight(const struct probe_set *set)
 {
-	inflight_clear(&set->maps.inflight);
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		const struct probe *probe = &set->probes[i];
-		const struct bpf_map *map = probe->backend && probe->ops->inflight_map ?
-			probe_map(probe, probe->ops->inflight_map) : NULL;
+		const struct bpf_map *map = probe->backend && probe->ops->inflight_map
+			? probe_map(probe, probe->ops->inflight_map)
+			: NULL;
 
 		if (map)
 			inflight_clear(&(struct inflight_map){ .fd = bpf_map__fd(map) });
@@ -83,10 +166,10 @@ static void clear_inflight(const struct probe_set *set)
 }
 
 int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation)
+	uint32_t generation, struct kernel_types **types)
 {
 	bool any = false;
-	int r = set_begin(set, config, sysfs, generation), error = -ENOENT;
+	int r = set_begin(set, config, sysfs, generation, types), error = -ENOENT;
 
 	if (r < 0) {
 		probe_set_unload(set);
@@ -102,15 +185,18 @@ int probe_set_load(struct probe_set *set, const struct config *config, const cha
 		for (unsigned int b = 0; b < probe->ops->backends_count; b++)
 			if (probe->reasons[b][0])
 				log_info("probe %s: no %s backend: %s; %s", probe->ops->name,
-					probe->ops->backends[b].name, probe->reasons[b],
-					probe->hints[b]);
+					record_backend_text(probe->ops->backends[b].name),
+					probe->reasons[b], probe->hints[b]);
 		if (r < 0) {
-			log_warning("probe %s cannot be armed on this host", probe->ops->name);
-			error = r;
+			log_warning(
+				"probe %s: no backend works on this host, so it is not armed; `iostall doctor` explains why",
+				probe->ops->name);
+			error = error_is_transient(error) ? error : r;
 			continue;
 		}
-		log_info("probe %s: %s backend", probe->ops->name, probe->backend->name);
-		set->settings.loaded[i] = probe->backend->id;
+		log_info("probe %s: %s backend", probe->ops->name,
+			record_backend_text(probe->backend->name));
+		set->settings.loaded[i] = probe->backend;
 		any = true;
 	}
 	if (!any) {
@@ -121,16 +207,78 @@ int probe_set_load(struct probe_set *set, const struct config *config, const cha
 	return 0;
 }
 
-int probe_set_try_all(struct probe_set *set, const struct config *config, const char *sysfs)
+/* Loading all probes takes half a minute on an emulated CPU. */
+#define TRY_LIMIT_NS (600 * NSEC_PER_SEC)
+
+static void try_in_child(struct probe_set *set, enum config_probe_name i, struct probe *ret_found)
 {
-	int r = set_begin(set, config, sysfs, 0);
+	probe_try_all(&set->probes[i], probe_ops_get(i), &set->settings, &set->maps);
+	*ret_found = set->probes[i];
+	/* What stands in the buffers of stdio is the parent's to write. */
+	_exit(0);
+}
+
+/* Whether the child has ended well. One that hangs in the kernel is left behind. */
+static bool wait_for_child(pid_t pid, uint64_t deadline_ns)
+{
+	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
+	int status = -1;
+	pid_t r;
+
+	while ((r = waitpid(pid, &status, WNOHANG)) == 0 && clock_mono_ns() < deadline_ns)
+		nanosleep(&pause, NULL);
+	if (r == 0) {
+		log_warning("a check of a probe does not end; ignoring it");
+		kill(pid, SIGKILL);
+	}
+	return r == pid && status == 0;
+}
+
+/*
+ * A process for each probe: the verifier takes a CPU for 2 s in all, and detaching waits in the
+ * kernel. What a child finds points to constants only, which are where they are here. Of one that
+ * cannot be started, or dies, nothing has been tried.
+ */
+static void try_in_children(struct probe_set *set, struct probe found[CONFIG_PROBE_COUNT])
+{
+	const uint64_t deadline_ns = clock_mono_ns() + TRY_LIMIT_NS;
+	pid_t pids[CONFIG_PROBE_COUNT];
+	bool all_well = true;
 
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		set->probes[i].ops = probe_ops_get(i);
-		if (r == 0)
-			probe_try_all(&set->probes[i], probe_ops_get(i), &set->settings, &set->maps);
+		pids[i] = fork();
+		if (pids[i] == 0)
+			try_in_child(set, i, &found[i]);
 	}
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		if (pids[i] > 0 && wait_for_child(pids[i], deadline_ns))
+			set->probes[i] = found[i];
+		else
+			all_well = false;
+	}
+	/* A child that died has left its kprobe events. */
+	if (!all_well)
+		tracefs_clear_stale(set->settings.generation);
+}
+
+int probe_set_try_all(struct probe_set *set, const struct config *config, const char *sysfs)
+{
+	const size_t size = CONFIG_PROBE_COUNT * sizeof(struct probe);
+	struct kernel_types *types = NULL;
+	int r = set_begin(set, config, sysfs, 0, &types);
+	struct probe *found;
+
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)
+		set->probes[i].ops = probe_ops_get(i);
+	found = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (r == 0 && found == MAP_FAILED)
+		r = -errno;
+	if (r == 0)
+		try_in_children(set, found);
+	if (found != MAP_FAILED)
+		munmap(found, size);
 	trace_maps_close(&set->maps);
+	kernel_types_free(types);
 	return r;
 }
 
@@ -152,31 +300,42 @@ void probe_set_prepare(struct probe_set *set)
 			continue;
 		r = probe_prepare(probe, &set->settings, &set->maps);
 		if (r < 0)
-			log_warning("probe %s cannot be made ready: %s", probe->ops->name,
-				strerror(-r));
+			log_warning("probe %s: cannot load it for the next incident: %s",
+				probe->ops->name, strerror(-r));
 	}
 }
 
-static void attach_where(struct probe_set *set, bool seeded)
+bool probe_set_needs_prepare(const struct probe_set *set)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		if (set->enabled[i] && probe_needs_prepare(&set->probes[i]))
+			return true;
+	return false;
+}
+
+static bool is_scanned(unsigned int i)
+{
+	return probe_ops_get(i)->task_scan_program != NULL;
+}
+
+static void attach_where(struct probe_set *set, bool scanned)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 		int r;
 
-		if (!set->enabled[i] || !probe->backend ||
-			(probe->ops->seed_program != NULL) != seeded)
+		if (!set->enabled[i] || !probe->backend || is_scanned(i) != scanned)
 			continue;
 		if (probe->ops->reset && probe->object)
 			probe->ops->reset(probe);
 		r = probe_attach(probe);
 		if (r < 0)
-			log_warning("probe %s cannot be attached: %s", probe->ops->name,
-				strerror(-r));
+			log_warning("probe %s: cannot attach: %s", probe->ops->name, strerror(-r));
 		set->attached[i] = r == 0;
 	}
 }
 
-void probe_set_attach_seeded(struct probe_set *set)
+void probe_set_attach_scanned(struct probe_set *set)
 {
 	memset(set->attached, 0, sizeof(set->attached));
 	attach_where(set, true);
@@ -184,7 +343,51 @@ void probe_set_attach_seeded(struct probe_set *set)
 
 void probe_set_attach_rest(struct probe_set *set)
 {
+	probe_set_prepare(set);
 	attach_where(set, false);
+}
+
+void probe_set_detach_scanned(struct probe_set *set)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		while (is_scanned(i) && probe_detach_next(&set->probes[i]))
+			;
+}
+
+bool probe_set_detach_next(struct probe_set *set)
+{
+	for (unsigned int i = CONFIG_PROBE_COUNT; i-- > 0;)
+		if (!is_scanned(i) && probe_detach_next(&set->probes[i]))
+			return true;
+	/* Operations may have been noted after the last scan. */
+	clear_inflight(set);
+	return false;
+}
+
+bool probe_set_is_attached(const struct probe_set *set)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		if (set->probes[i].links_count > 0)
+			return true;
+	return false;
+}
+
+void probe_set_forget_scanned(struct probe_set *set)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		if (is_scanned(i))
+			set->probes[i] = (struct probe){};
+}
+
+void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		if (is_scanned(i))
+			continue;
+		set->probes[i] = from->probes[i];
+		if (attached)
+			set->attached[i] = from->attached[i];
+	}
 }
 
 void probe_set_summarize(struct probe_set *set, const struct probe_report *report)
@@ -197,28 +400,29 @@ void probe_set_summarize(struct probe_set *set, const struct probe_report *repor
 	}
 }
 
-unsigned int probe_set_take_links(struct probe_set *set,
-	struct bpf_link *ret_links[PROBE_SET_LINKS_MAX])
+bool probe_set_uses_kprobes(const struct probe_set *set)
 {
-	unsigned int count = 0;
-
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		count += probe_take_links(&set->probes[i], ret_links + count);
-	return count;
+		if (probe_uses_kprobes(&set->probes[i]))
+			return true;
+	return false;
+}
+
+uint64_t probe_set_count_misses(const struct probe_set *set)
+{
+	return probe_set_uses_kprobes(set) ? tracefs_count_misses(set->settings.generation) : 0;
 }
 
 void probe_set_read_counters(const struct probe_set *set, struct probe_counters *ret_counters)
 {
 	*ret_counters = (struct probe_counters){};
 	if (trace_maps_read_losses(&set->maps, ret_counters->losses) < 0)
-		log_warning("the loss counters cannot be read");
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		log_warning("cannot read the loss counters; losses are missing from the record");
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		ret_counters->skipped_runs += probe_skipped_runs(&set->probes[i]);
-		ret_counters->missed_hits += probe_missed_hits(&set->probes[i]);
-	}
 }
 
-/* Why the better backends are not in use, or why none is. */
+/* Why the better backends are not in use, or why no backend is. */
 static void describe_reasons(const struct probe *probe, char *reason, size_t size)
 {
 	struct text out = { .buf = reason, .size = size };
@@ -227,29 +431,30 @@ static void describe_reasons(const struct probe *probe, char *reason, size_t siz
 	for (unsigned int i = 0; i < probe->ops->backends_count; i++)
 		if (probe->reasons[i][0])
 			text_addf(&out, "%s%s: %s", out.len ? "; " : "",
-				probe->ops->backends[i].name, probe->reasons[i]);
+				record_backend_text(probe->ops->backends[i].name),
+				probe->reasons[i]);
 }
 
 static void describe_limit(const struct probe *probe, struct text *out)
 {
-	const char *limit = probe->ops->describe_limit ?
-		probe->ops->describe_limit(probe->backend) : NULL;
+	const char *limit =
+		probe->ops->describe_limit ? probe->ops->describe_limit(probe->backend) : NULL;
 
 	if (limit)
 		text_addf(out, "%s%s", out->len ? "; " : "", limit);
 }
 
-static bool names_path(const struct probe_ops *ops, const char *name)
+static bool names_path(const struct probe_ops *ops, enum record_io_path wanted)
 {
-	for (const char *const *path = ops->paths; *path; path++)
-		if (strcmp(*path, name) == 0)
+	for (const enum record_io_path *path = ops->paths; *path; path++)
+		if (*path == wanted)
 			return true;
 	return false;
 }
 
-/* Why this probe does not see the path; empty when it does. */
-static void describe_absence(const struct probe_set *set, unsigned int index, const char *path,
-	char *reason, size_t size)
+/* Why this probe does not see the I/O path; empty when it does, or will when it is attached. */
+static void describe_absence(const struct probe_set *set, bool attaching, unsigned int index,
+	enum record_io_path path, char *reason, size_t size)
 {
 	const struct probe *probe = &set->probes[index];
 
@@ -258,14 +463,19 @@ static void describe_absence(const struct probe_set *set, unsigned int index, co
 		snprintf(reason, size, "probe.%s.enabled=no", probe_ops_get(index)->name);
 	else if (probe->ops && !probe->backend)
 		describe_reasons(probe, reason, size);
-	else if (!set->attached[index])
-		text_copy(reason, size, "attaching failed");
+	else if (!set->attached[index] && !attaching)
+		text_copy(reason, size, "it could not be attached");
+	else if (probe_ops_get(index)->needs_wait && !set->attached[CONFIG_PROBE_wait])
+		text_copy(reason, size, "it needs the probe wait");
 	else if (probe->ops && probe_misses_path(probe, path))
 		text_copy(reason, size, probe_misses_path(probe, path));
 }
 
-/* The first probe that names the path and is live; the reason says why no nearer one is, or no better way. */
-static void describe_path(const struct probe_set *set, struct record_coverage *c)
+/*
+ * Names the first probe that sees the path and is attached. The reason says why no nearer probe and
+ * no better backend is in use, and whether the probe is still being attached.
+ */
+static void describe_path(const struct probe_set *set, bool attaching, struct record_coverage *c)
 {
 	struct text out = TEXT_ON(c->reason);
 
@@ -276,35 +486,33 @@ static void describe_path(const struct probe_set *set, struct record_coverage *c
 
 		if (!names_path(probe_ops_get(i), c->path))
 			continue;
-		describe_absence(set, i, c->path, reason, sizeof(reason));
+		describe_absence(set, attaching, i, c->path, reason, sizeof(reason));
 		if (!reason[0]) {
-			text_copy(c->probe, sizeof(c->probe), probe->ops->name);
-			text_copy(c->backend, sizeof(c->backend), probe->backend->name);
+			c->probe = probe_in_record(i);
+			c->backend = probe->backend->name;
 			describe_reasons(probe, reason, sizeof(reason));
 			describe_limit(probe, &out);
+			if (!set->attached[i])
+				text_addf(&out,
+					"%sit was still being attached when the record began",
+					out.len ? "; " : "");
 		}
 		if (reason[0])
 			text_addf(&out, "%s%s", out.len ? "; " : "", reason);
-		if (c->probe[0])
+		if (c->probe)
 			return;
 	}
 	if (out.len == 0)
-		text_add(&out, "no probe for this path");
+		text_add(&out, "no probe covers this path");
 }
 
-void probe_set_describe_coverage(const struct probe_set *set, struct record_open *open)
+void probe_set_describe_coverage(const struct probe_set *set, bool attaching,
+	struct record_open *open)
 {
-	static const char *const paths[] = {
-#define PATH(name, help) #name,
-#include "probes/paths.def"
-#undef PATH
-	};
-
-	static_assert(ARRAY_SIZE(paths) <= RECORD_COVERAGE_MAX, "coverage holds every path");
-	open->coverage_count = ARRAY_SIZE(paths);
-	for (unsigned int i = 0; i < ARRAY_SIZE(paths); i++) {
-		open->coverage[i] = (struct record_coverage){};
-		text_copy(open->coverage[i].path, sizeof(open->coverage[i].path), paths[i]);
-		describe_path(set, &open->coverage[i]);
+	static_assert(RECORD_IO_PATH_COUNT - 1 <= RECORD_COVERAGE_MAX, "coverage holds every path");
+	open->coverage_count = RECORD_IO_PATH_COUNT - 1;
+	for (unsigned int i = 0; i < open->coverage_count; i++) {
+		open->coverage[i] = (struct record_coverage){ .path = i + 1 };
+		describe_path(set, attaching, &open->coverage[i]);
 	}
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All probes together with the maps they share: load, attach, detach, count, tell what is covered.
- * Owned by the session (and by doctor for a moment).
- * Never decides when; a probe that fails costs its own coverage only.
+ * All probes with the maps that they share: loads, attaches and detaches them, counts losses,
+ * describes coverage.
+ * Called by the session and by doctor, which own a set.
+ * Never decides when to attach. A probe that fails costs its own coverage only.
  */
 #ifndef IOSTALL_PROBES_SET_H
 #define IOSTALL_PROBES_SET_H
 
-#include "config.h"
+#include "config/config.h"
 #include "probes/maps.h"
 #include "probes/probe.h"
 #include "record/record.h"
 
-#define PROBE_SET_LINKS_MAX (CONFIG_PROBE_COUNT * PROBE_PROGRAMS_MAX)
+struct kernel_types;
 
 struct probe_set {
 	struct trace_maps maps;
@@ -22,45 +23,76 @@ struct probe_set {
 	bool attached[CONFIG_PROBE_COUNT];
 };
 
-/* Since the maps were made; differences are what an incident lost. */
+/* Counted since the maps were created; an incident takes the difference. */
 struct probe_counters {
 	uint64_t losses[EVENT_LOSS_COUNT];
 	uint64_t skipped_runs;
-	uint64_t missed_hits;
 };
 
-/* Makes libbpf's messages ours: warnings at debug level, since we say ourselves what failed. */
+/* Logs libbpf's warnings at debug level, since iostall itself says what failed. */
 void probe_set_redirect_libbpf_log(void);
 
 /*
- * Maps, filters and one backend for each enabled probe. 0 when at least one probe works; -EINVAL when a
- * filter is malformed (logged); else why the last probe failed. generation: another one than that of any
- * set this process has loaded now.
+ * Creates the maps, fills the filters and loads one backend of each enabled probe. 0 when at least
+ * one probe works; else the error of the last probe, or one that may pass if there was any.
+ * `generation` must differ from that of any other set that this process has loaded; the first set
+ * has 0.
+ * `types` is made by the first call, and must outlive all sets.
  */
 int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation);
+	uint32_t generation, struct kernel_types **types);
 
-/* Every backend of every probe is tried; nothing stays loaded. For doctor. */
+/*
+ * Whether the host has come to have more threads than there is room for, in the map of operations
+ * in flight or in the ring buffer. A set that is loaded now has room.
+ */
+bool probe_set_is_outgrown(const struct probe_set *set);
+
+/*
+ * Tries every backend of every probe in child processes and leaves nothing loaded. For doctor. 0,
+ * or why the shared maps cannot be made.
+ */
 int probe_set_try_all(struct probe_set *set, const struct config *config, const char *sysfs);
 
 /* Accepts a zeroed or an unloaded set. */
 void probe_set_unload(struct probe_set *set);
 
-/* Makes everything attachable (again); nothing may be attached. The pairing maps stay as they are. */
+/*
+ * Makes every probe attachable (again); nothing may be attached. Leaves the maps of operations in
+ * flight as they are.
+ */
 void probe_set_prepare(struct probe_set *set);
+bool probe_set_needs_prepare(const struct probe_set *set);
 
 /*
- * In two steps, since what sleeps is looked for in between: first what notes who falls asleep, then the rest.
- * Failures are logged.
+ * Attaching takes two steps, with the initial task scan between them: first the probes that note
+ * who falls asleep, then the rest, of which some may still be attached. The first step waits for
+ * nothing. The rest may wait for whoever else attaches or detaches something, and on 5.10 loads
+ * fentry programs again. Failures are logged.
  */
-void probe_set_attach_seeded(struct probe_set *set);
+void probe_set_attach_scanned(struct probe_set *set);
 void probe_set_attach_rest(struct probe_set *set);
-/* Has the probes that are live, or were up to now, write the lines they have of their own. */
+/*
+ * Detaching takes the same two steps. The second function detaches one program of the rest, which
+ * may wait for RCU, and returns false when there is none left.
+ */
+void probe_set_detach_scanned(struct probe_set *set);
+bool probe_set_detach_next(struct probe_set *set);
+bool probe_set_is_attached(const struct probe_set *set);
+/* A copy of the set in which only the rest can be attached, detached and unloaded. */
+void probe_set_forget_scanned(struct probe_set *set);
+/* Takes over the rest from such a copy; `attached`: also which of them have been attached. */
+void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached);
+
+/* Has the probes that are or were attached in this incident write their own lines. */
 void probe_set_summarize(struct probe_set *set, const struct probe_report *report);
-unsigned int probe_set_take_links(struct probe_set *set,
-	struct bpf_link *ret_links[PROBE_SET_LINKS_MAX]);
 
 void probe_set_read_counters(const struct probe_set *set, struct probe_counters *ret_counters);
-void probe_set_describe_coverage(const struct probe_set *set, struct record_open *open);
+bool probe_set_uses_kprobes(const struct probe_set *set);
+/* Hits that kprobes have missed since load. May wait, see tracefs_count_misses(). */
+uint64_t probe_set_count_misses(const struct probe_set *set);
+/* `attaching`: those that are loaded and not attached are about to be. */
+void probe_set_describe_coverage(const struct probe_set *set, bool attaching,
+	struct record_open *open);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `sync`: the user side of bpf/sync.bpf.c. */
-#include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
-#include "probes/list.h"
-#include "sync.skel.h"
+#include "probes/probe_open.h"
 #include "util/cleanup.h"
+
+/* After iostall/event.h, whose types it uses. */
+#include "sync.skel.h"
 
 #if defined(__x86_64__)
 #define SYSCALL_FUNCTION(name) "__x64_sys_" #name
@@ -16,83 +16,70 @@
 #define SYSCALL_FUNCTION(name) "__arm64_sys_" #name
 #endif
 
-#define COMMON_PROGRAMS                                                                            \
-	{ "sync_thread_exit_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_process_exit" },          \
-	{ "sync_inflight_resolve", PROBE_ATTACH_NONE, NULL }
-
+/* The returns are attached before the entries, which only note a file or end what is over. */
 static const struct probe_program fentry_programs[] = {
 	{ "sys_fsync_fexit", PROBE_ATTACH_BTF, SYSCALL_FUNCTION(fsync) },
 	{ "sys_fdatasync_fexit", PROBE_ATTACH_BTF, SYSCALL_FUNCTION(fdatasync) },
 	{ "vfs_fsync_range_fexit", PROBE_ATTACH_BTF, "vfs_fsync_range" },
+	{ "vfs_fsync_range_fentry", PROBE_ATTACH_BTF, "vfs_fsync_range" },
 	{ "sys_fsync_fentry", PROBE_ATTACH_BTF, SYSCALL_FUNCTION(fsync) },
 	{ "sys_fdatasync_fentry", PROBE_ATTACH_BTF, SYSCALL_FUNCTION(fdatasync) },
-	{ "vfs_fsync_range_fentry", PROBE_ATTACH_BTF, "vfs_fsync_range" },
-	COMMON_PROGRAMS,
+	{ "sys_msync_fentry", PROBE_ATTACH_BTF, SYSCALL_FUNCTION(msync) },
 };
 
 static const struct probe_program kprobe_programs[] = {
 	{ "sys_fsync_kretprobe", PROBE_ATTACH_KRETPROBE, SYSCALL_FUNCTION(fsync) },
 	{ "sys_fdatasync_kretprobe", PROBE_ATTACH_KRETPROBE, SYSCALL_FUNCTION(fdatasync) },
 	{ "vfs_fsync_range_kretprobe", PROBE_ATTACH_KRETPROBE, "vfs_fsync_range" },
+	{ "vfs_fsync_range_kprobe", PROBE_ATTACH_KPROBE, "vfs_fsync_range" },
 	{ "sys_fsync_kprobe", PROBE_ATTACH_KPROBE, SYSCALL_FUNCTION(fsync) },
 	{ "sys_fdatasync_kprobe", PROBE_ATTACH_KPROBE, SYSCALL_FUNCTION(fdatasync) },
-	{ "vfs_fsync_range_kprobe", PROBE_ATTACH_KPROBE, "vfs_fsync_range" },
-	COMMON_PROGRAMS,
+	{ "sys_msync_kprobe", PROBE_ATTACH_KPROBE, SYSCALL_FUNCTION(msync) },
 };
 
 static const struct probe_program tracepoint_programs[] = {
 	{ "sys_exit_fsync_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_exit_fsync" },
 	{ "sys_exit_fdatasync_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_exit_fdatasync" },
 	{ "sys_exit_msync_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_exit_msync" },
-	{ "sys_enter_fsync_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_enter_fsync" },
-	{ "sys_enter_fdatasync_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_enter_fdatasync" },
-	{ "sys_enter_msync_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_enter_msync" },
-	COMMON_PROGRAMS,
 };
 
+static const int reported_syscalls[] = { SYS_fsync, SYS_fdatasync, SYS_msync, -1 };
+
+/*
+ * Where the kernel skips the runs of a return and of the next entry, two calls in a row on one file
+ * look like one to `wait`.
+ */
 static const struct probe_backend backends[] = {
-	{ CONFIG_BACKEND_FENTRY, "fentry", fentry_programs, ARRAY_SIZE(fentry_programs), true },
-	{ CONFIG_BACKEND_KPROBE, "kprobe", kprobe_programs, ARRAY_SIZE(kprobe_programs), false },
-	{ CONFIG_BACKEND_TRACEPOINT, "tracepoint", tracepoint_programs,
-		ARRAY_SIZE(tracepoint_programs), true },
+	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
+		ARRAY_SIZE(fentry_programs), true, reported_syscalls },
+	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
+		ARRAY_SIZE(kprobe_programs), false, reported_syscalls },
+	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, tracepoint_programs,
+		ARRAY_SIZE(tracepoint_programs), true, reported_syscalls },
 };
 
-static int sync_open(const struct probe_settings *settings, const struct probe_backend *backend,
-	void **ret_skeleton, struct bpf_object **ret_object)
+static int sync_configure(struct sync_bpf *skeleton, const struct probe_settings *settings,
+	const struct probe_backend *backend)
 {
-	struct sync_bpf *skeleton = sync_bpf__open();
-
+	(void)settings;
 	(void)backend;
-	if (!skeleton)
-		return -errno;
-	skeleton->rodata->cfg_min_stall_ns = settings->min_stall_ns;
-	skeleton->rodata->cfg_filter_pid = settings->filter_pid;
-	skeleton->rodata->cfg_filter_dev = settings->filter_dev;
-	skeleton->rodata->cfg_filter_cgroups = settings->filter_cgroups_count;
-	skeleton->rodata->cfg_probe = CONFIG_PROBE_sync;
-	skeleton->rodata->cfg_self_pid = (uint32_t)getpid();
-	skeleton->rodata->cfg_inflight_mask = settings->inflight_mask;
 	skeleton->rodata->cfg_nr_fsync = SYS_fsync;
 	skeleton->rodata->cfg_nr_fdatasync = SYS_fdatasync;
 	skeleton->rodata->cfg_nr_msync = SYS_msync;
-	*ret_skeleton = skeleton;
-	*ret_object = skeleton->obj;
 	return 0;
 }
 
-static void sync_destroy(void *skeleton)
-{
-	sync_bpf__destroy(skeleton);
-}
+PROBE_OPEN(sync, sync_configure)
 
-static const char *const paths[] = { "fsync", NULL };
+static const enum record_io_path paths[] = { RECORD_IO_PATH_fsync, RECORD_IO_PATH_NONE };
 
 const struct probe_ops probe_sync_ops = {
 	.name = "sync",
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.resolve_program = "sync_inflight_resolve",
+	.needs_wait = true,
+	.elf = sync_elf,
 	.open = sync_open,
 	.destroy = sync_destroy,
 };

@@ -36,7 +36,7 @@ void tracefs_event_name(const struct tracefs_event *event, char ret_name[TRACEFS
 
 static int write_command(const char *command)
 {
-	/* Not O_TRUNC: that would remove the events of everybody. */
+	/* O_TRUNC would remove the events of all programs. */
 	_cleanup_close_ int fd =
 		open(TRACEFS_DIR "/kprobe_events", O_WRONLY | O_APPEND | O_CLOEXEC);
 
@@ -54,8 +54,8 @@ int tracefs_create_event(const struct tracefs_event *event)
 	if (access(path, F_OK) == 0)
 		return 0;
 	if (event->is_return)
-		snprintf(command, sizeof(command), "r%d:%s/%s %s", TRACEFS_MAXACTIVE,
-			TRACEFS_GROUP, name, event->function);
+		snprintf(command, sizeof(command), "r%d:%s/%s %s", TRACEFS_MAXACTIVE, TRACEFS_GROUP,
+			name, event->function);
 	else
 		snprintf(command, sizeof(command), "p:%s/%s %s", TRACEFS_GROUP, name,
 			event->function);
@@ -71,38 +71,52 @@ int tracefs_remove_event(const struct tracefs_event *event)
 	return write_command(command);
 }
 
-uint64_t tracefs_event_misses(const struct tracefs_event *event)
+uint64_t tracefs_count_misses(unsigned int generation)
 {
 	_cleanup_fclose_ FILE *f = fopen(TRACEFS_DIR "/kprobe_profile", "re");
-	char wanted[TRACEFS_EVENT_SIZE], line[256], name[128];
+	char ending[32], line[256], name[128];
 	unsigned long long hits, misses;
+	uint64_t sum = 0;
+	int len = snprintf(ending, sizeof(ending), "_%u_%d", generation, getpid());
 
-	if (!f)
-		return 0;
-	tracefs_event_name(event, wanted);
-	while (fgets(line, sizeof(line), f))
-		if (sscanf(line, " %127s %llu %llu", name, &hits, &misses) == 3 &&
-			strcmp(name, wanted) == 0)
-			return misses;
-	return 0;
+	while (f && fgets(line, sizeof(line), f)) {
+		size_t name_len;
+
+		if (sscanf(line, " %127s %llu %llu", name, &hits, &misses) != 3)
+			continue;
+		name_len = strlen(name);
+		if (name_len > (size_t)len && strcmp(name + name_len - (size_t)len, ending) == 0)
+			sum += misses;
+	}
+	return sum;
 }
 
-/* Whether the process that an event's name ends with is a living iostall other than this one. */
-static bool event_is_in_use(const char *event)
+/*
+ * Whether a running iostall has made the event, whose name ends with generation and process id.
+ * This process has made those of older generations; others with its id are of a process that has
+ * ended.
+ */
+static bool event_is_in_use(const char *event, unsigned int generation)
 {
-	const char *pid = strrchr(event, '_');
-	char path[64], comm[32];
+	static const char name[] = " (iostall) ";
+	const char *pid = strrchr(event, '_'), *state;
+	const char *number = pid ? memrchr(event, '_', (size_t)(pid - event)) : NULL;
+	char path[64], stat[512];
 
-	if (!pid || atoi(pid + 1) <= 0 || atoi(pid + 1) == getpid())
+	if (!number || atoi(pid + 1) <= 0)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/comm", atoi(pid + 1));
-	if (file_read_at(AT_FDCWD, path, comm, sizeof(comm)) < 0)
+	if (atoi(pid + 1) == getpid())
+		return (unsigned int)atoi(number + 1) < generation;
+	snprintf(path, sizeof(path), "/proc/%d/stat", atoi(pid + 1));
+	if (file_read_at(AT_FDCWD, path, stat, sizeof(stat)) < 0)
 		return false;
-	return strcmp(comm, "iostall\n") == 0;
+	state = strstr(stat, name);
+	/* Killed, but another of its threads hangs in the kernel: it uses nothing any more. */
+	return state && state[strlen(name)] != 'Z' && state[strlen(name)] != 'X';
 }
 
-/* Removing while reading shifts what the next read finds, so the caller repeats this. */
-static int clear_stale_once(void)
+/* Removing an event shifts what the next read returns, so the caller repeats this. */
+static int clear_stale_once(unsigned int generation)
 {
 	_cleanup_fclose_ FILE *f = fopen(TRACEFS_DIR "/kprobe_events", "re");
 	char line[512], event[TRACEFS_EVENT_SIZE * 2];
@@ -116,24 +130,25 @@ static int clear_stale_once(void)
 
 		/* "p:iostall/vfs_read_entry_1234 vfs_read" or "r4096:iostall/..." */
 		if (sscanf(line, "%*[pr0-9]:" TRACEFS_GROUP "/%127s", event) != 1 ||
-			event_is_in_use(event))
+			event_is_in_use(event, generation))
 			continue;
 		snprintf(command, sizeof(command), "-:%s/%s", TRACEFS_GROUP, event);
 		r = write_command(command);
 		if (r < 0)
-			log_warning("tracefs event %s of a dead process cannot be removed: %s", event,
-				strerror(-r));
+			log_warning(
+				"cannot remove the tracefs event %s of a process that has ended: %s",
+				event, strerror(-r));
 		else
 			removed++;
 	}
 	return removed;
 }
 
-int tracefs_clear_stale(void)
+int tracefs_clear_stale(unsigned int generation)
 {
 	int removed = 0, r;
 
-	while ((r = clear_stale_once()) > 0)
+	while ((r = clear_stale_once(generation)) > 0)
 		removed += r;
 	return r < 0 ? r : removed;
 }

@@ -1,86 +1,113 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `wait`: the user side of bpf/wait.bpf.c. */
-#include <errno.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
-#include "probes/btf.h"
-#include "probes/list.h"
+#include "probes/probe_open.h"
+#include "probes/syscalls_32.h"
 #include "util/cleanup.h"
+
+/* After iostall/event.h, whose types it uses. */
 #include "wait.skel.h"
 
 static const struct probe_program programs[] = {
 	{ "wait_sched_switch_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_switch" },
-	{ "wait_seed", PROBE_ATTACH_NONE, NULL },
+	{ "wait_exec_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_process_exec" },
+	{ "wait_task_scan", PROBE_ATTACH_NONE, NULL },
 	{ "wait_resolve", PROBE_ATTACH_NONE, NULL },
 };
 
 static const struct probe_backend backends[] = {
-	{ CONFIG_BACKEND_TRACEPOINT, "raw_tp", programs, ARRAY_SIZE(programs), false },
+	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, programs, ARRAY_SIZE(programs), false,
+		NULL },
 };
 
-/* SYSCALL(name, op, fd, path, offset, bytes): which argument is what, -1 for none. */
 static const struct {
 	int nr;
 	struct event_syscall is;
 } syscalls[] = {
 #define SYSCALL(name, op, fd, path, offset, bytes)                                                 \
-	{ SYS_##name, { EVENT_OP_##op, fd, path, offset, bytes, {} } },
+	{ SYS_##name, { EVENT_OP_##op, fd, path, offset, bytes, -1, 0, 0, -1 } },
+#define COPY(name, from, to, bytes)                                                                \
+	{ SYS_##name, { EVENT_OP_COPY, from, -1, -1, bytes, to, 0, 0, -1 } },
 #include "probes/syscalls.def"
 #undef SYSCALL
+#undef COPY
 };
 
-static int wait_open(const struct probe_settings *settings, const struct probe_backend *backend,
-	void **ret_skeleton, struct bpf_object **ret_object)
+static const int own_numbers[] = {
+#define SYSCALL(name, ...) SYS_##name,
+#define COPY(name, ...) SYS_##name,
+#include "probes/syscalls.def"
+#undef SYSCALL
+#undef COPY
+};
+
+static void mark_reported(struct wait_bpf *skeleton, const int *numbers)
 {
-	struct wait_bpf *skeleton = wait_bpf__open();
-	int args;
+	for (const int *nr = numbers; *nr >= 0; nr++)
+		skeleton->rodata->cfg_syscalls[*nr].is_reported = true;
+}
+
+static bool sleeps_on_file(const struct event_syscall *is)
+{
+	return is->fd >= 0 && is->op != EVENT_OP_COPY && is->op != EVENT_OP_OTHER;
+}
+
+static void fill_sleeps_on_file(struct wait_bpf *skeleton)
+{
+	for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++) {
+		skeleton->rodata->cfg_sleeps_on_file[i] =
+			sleeps_on_file((const void *)&skeleton->rodata->cfg_syscalls[i]);
+		skeleton->rodata->cfg_sleeps_on_file[EVENT_SYSCALLS_MAX + i] =
+			sleeps_on_file((const void *)&skeleton->rodata->cfg_syscalls_32[i]);
+	}
+}
+
+static int wait_configure(struct wait_bpf *skeleton, const struct probe_settings *settings,
+	const struct probe_backend *backend)
+{
+	int args = kernel_types_count_args(settings->types, "sched_switch");
 
 	(void)backend;
-	if (!skeleton)
-		return -errno;
-	skeleton->rodata->cfg_min_stall_ns = settings->min_stall_ns;
-	skeleton->rodata->cfg_filter_pid = settings->filter_pid;
-	skeleton->rodata->cfg_filter_dev = settings->filter_dev;
-	skeleton->rodata->cfg_filter_cgroups = settings->filter_cgroups_count;
-	skeleton->rodata->cfg_probe = CONFIG_PROBE_wait;
-	skeleton->rodata->cfg_self_pid = (uint32_t)getpid();
-	args = btf_count_tracepoint_args("sched_switch");
-	if (args < 0) {
-		wait_bpf__destroy(skeleton);
+	if (args < 0)
 		return args;
-	}
 	skeleton->rodata->cfg_switch_tells_state = args > 3;
-	skeleton->rodata->cfg_uring_seen =
-		settings->loaded[CONFIG_PROBE_uring] != CONFIG_BACKEND_AUTO;
-	/* Its tracepoints see what goes to the disk directly, not what sleeps in io_submit(). */
-	skeleton->rodata->cfg_aio_seen =
-		settings->loaded[CONFIG_PROBE_aio] != CONFIG_BACKEND_AUTO &&
-		settings->loaded[CONFIG_PROBE_aio] != CONFIG_BACKEND_TRACEPOINT;
-	skeleton->rodata->cfg_sync_seen =
-		settings->loaded[CONFIG_PROBE_sync] != CONFIG_BACKEND_AUTO;
 	skeleton->rodata->cfg_nr_io_submit = SYS_io_submit;
-	skeleton->rodata->cfg_nr_io_uring_enter = SYS_io_uring_enter;
 	for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
-		skeleton->rodata->cfg_syscalls[i] =
-			(struct event_syscall){ EVENT_OP_OTHER, -1, -1, -1, -1, {} };
+		skeleton->rodata->cfg_syscalls[i] = skeleton->rodata->cfg_syscalls_32[i] =
+			EVENT_SYSCALL_OTHER;
 	for (unsigned int i = 0; i < ARRAY_SIZE(syscalls); i++)
 		if (syscalls[i].nr < EVENT_SYSCALLS_MAX)
 			skeleton->rodata->cfg_syscalls[syscalls[i].nr] = syscalls[i].is;
-	*ret_skeleton = skeleton;
-	*ret_object = skeleton->obj;
+	syscalls_32_fill(own_numbers, skeleton->rodata->cfg_syscalls_32);
+	fill_sleeps_on_file(skeleton);
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		if (settings->loaded[i] && settings->loaded[i]->reported_syscalls)
+			mark_reported(skeleton, settings->loaded[i]->reported_syscalls);
 	return 0;
 }
 
-static void wait_destroy(void *skeleton)
+PROBE_OPEN(wait, wait_configure)
+
+/* The map of sleeps is empty by now, so no thread has a mark. */
+static void wait_reset(struct probe *probe)
 {
-	wait_bpf__destroy(skeleton);
+	static const struct event_sleep_marks none;
+	const struct bpf_map *marks = probe_map(probe, "sleep_marks");
+	const uint32_t zero = 0;
+
+	if (marks)
+		bpf_map_update_elem(bpf_map__fd(marks), &zero, &none, BPF_ANY);
 }
 
-static const char *const paths[] = { "read", "write", "pread64", "pwrite64", "vectored", "fsync",
-	"sync_range", "copy", "metadata", "fault", "io_submit", "journal", NULL };
+static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH_write,
+	RECORD_IO_PATH_pread64, RECORD_IO_PATH_pwrite64, RECORD_IO_PATH_vectored,
+	RECORD_IO_PATH_fsync, RECORD_IO_PATH_sync_range, RECORD_IO_PATH_copy,
+	RECORD_IO_PATH_metadata, RECORD_IO_PATH_fault, RECORD_IO_PATH_io_submit,
+	RECORD_IO_PATH_journal, RECORD_IO_PATH_NONE };
 
 const struct probe_ops probe_wait_ops = {
 	.name = "wait",
@@ -89,7 +116,9 @@ const struct probe_ops probe_wait_ops = {
 	.backends_count = ARRAY_SIZE(backends),
 	.inflight_map = "sleeps",
 	.resolve_program = "wait_resolve",
-	.seed_program = "wait_seed",
+	.task_scan_program = "wait_task_scan",
+	.elf = wait_elf,
 	.open = wait_open,
 	.destroy = wait_destroy,
+	.reset = wait_reset,
 };

@@ -11,7 +11,12 @@
 
 #define KEY_SIZE 64
 
-static int decode_fields(const struct field *fields, struct scan *s, char *base);
+struct decoder {
+	struct scan s;
+	uint32_t unknown_values;
+};
+
+static int decode_fields(const struct field *fields, struct decoder *d, char *base);
 
 static int decode_char(struct scan *s, char *ret_char)
 {
@@ -65,7 +70,7 @@ static int decode_i32(struct scan *s, int32_t min, int32_t *ret_value)
 	return 0;
 }
 
-static int decode_offset(struct scan *s, int64_t *ret_value)
+static int decode_index64(struct scan *s, int64_t *ret_value)
 {
 	int64_t value;
 
@@ -85,7 +90,7 @@ static int decode_ms(struct scan *s, uint64_t *ret_ns)
 	return 0;
 }
 
-static int decode_dev(struct scan *s, uint32_t *ret_major_minor)
+static int decode_dev(struct scan *s, struct record_dev *ret_dev)
 {
 	char text[sizeof("4294967295:4294967295")];
 	uint64_t major, minor;
@@ -98,19 +103,47 @@ static int decode_dev(struct scan *s, uint32_t *ret_major_minor)
 		return -EINVAL;
 	if (cursor_u64(&c, &minor) < 0 || minor > UINT32_MAX || c.p != c.end)
 		return -EINVAL;
-	ret_major_minor[0] = (uint32_t)major;
-	ret_major_minor[1] = (uint32_t)minor;
+	ret_dev->major = (uint32_t)major;
+	ret_dev->minor = (uint32_t)minor;
 	return 0;
 }
 
-static int decode_since(struct scan *s, bool *ret_before)
+/* What a later version says cannot be told: the line is kept, and the value counted. */
+static int decode_choice(const struct field *f, struct decoder *d, unsigned int *ret_value)
 {
-	char text[sizeof("before_arm")];
+	char text[KEY_SIZE];
 
-	if (scan_string(s, text, sizeof(text)) < 0)
+	if (scan_string_cut(&d->s, text, sizeof(text)) < 0)
 		return -EINVAL;
-	*ret_before = strcmp(text, "before_arm") == 0;
-	return *ret_before || strcmp(text, "after_arm") == 0 ? 0 : -EINVAL;
+	*ret_value = record_enum_find(f->values, text);
+	if (*ret_value == 0)
+		d->unknown_values++;
+	return 0;
+}
+
+static int decode_each(const struct field *f, struct decoder *d, uint64_t *numbers)
+{
+	uint64_t seen = 0;
+	char key[KEY_SIZE];
+	bool first = true;
+	int r;
+
+	if (scan_open(&d->s, '{') < 0)
+		return -EINVAL;
+	while ((r = scan_next(&d->s, '{', &first)) > 0) {
+		unsigned int i;
+
+		if (scan_key(&d->s, key, sizeof(key)) < 0)
+			return -EINVAL;
+		i = record_enum_find(f->values, key);
+		if (i && (seen & 1ULL << i))
+			return -EINVAL;
+		seen |= 1ULL << i;
+		r = i ? scan_u64(&d->s, &numbers[i]) : scan_skip(&d->s);
+		if (r < 0)
+			return r;
+	}
+	return r;
 }
 
 static int decode_counts(const struct field *f, struct scan *s, uint64_t *counts)
@@ -127,8 +160,9 @@ static int decode_counts(const struct field *f, struct scan *s, uint64_t *counts
 	return r;
 }
 
-static int decode_array(const struct field *f, struct scan *s, char *base)
+static int decode_array(const struct field *f, struct decoder *d, char *base)
 {
+	struct scan *s = &d->s;
 	uint32_t count = 0;
 	bool first = true;
 	int r;
@@ -138,7 +172,7 @@ static int decode_array(const struct field *f, struct scan *s, char *base)
 	while ((r = scan_next(s, '[', &first)) > 0) {
 		if (count == f->count_max)
 			return -EINVAL;
-		r = decode_fields(f->members, s, base + f->offset + count++ * f->size);
+		r = decode_fields(f->members, d, base + f->offset + count++ * f->size);
 		if (r < 0)
 			return r;
 	}
@@ -150,18 +184,16 @@ static int decode_number(const struct field *f, struct scan *s, void *value)
 {
 	switch (f->kind) {
 	case FIELD_U32:
-	case FIELD_U32_KNOWN:
 		return decode_u32(s, value);
 	case FIELD_U64:
-	case FIELD_U64_KNOWN:
 		return scan_u64(s, value);
-	case FIELD_I64_KNOWN:
+	case FIELD_RESULT:
 		return scan_i64(s, value);
-	case FIELD_OFFSET:
-		return decode_offset(s, value);
+	case FIELD_INDEX64:
+		return decode_index64(s, value);
 	case FIELD_PID:
 		return decode_i32(s, 1, value);
-	case FIELD_FD:
+	case FIELD_INDEX:
 		return decode_i32(s, 0, value);
 	case FIELD_REAL:
 		return scan_real(s, value);
@@ -170,8 +202,16 @@ static int decode_number(const struct field *f, struct scan *s, void *value)
 	}
 }
 
-static int decode_field(const struct field *f, struct scan *s, char *base)
+static int decode_object(const struct field *f, struct decoder *d, void *value)
 {
+	if (f->nullable)
+		*(bool *)value = true;
+	return decode_fields(f->members, d, value);
+}
+
+static int decode_field(const struct field *f, struct decoder *d, char *base)
+{
+	struct scan *s = &d->s;
 	void *value = base + f->offset;
 
 	if (scan_peek(s) == 'n')
@@ -185,19 +225,18 @@ static int decode_field(const struct field *f, struct scan *s, char *base)
 		return decode_lines(s, value, f->size);
 	case FIELD_BOOL:
 		return scan_bool(s, value);
-	case FIELD_SINCE:
-		return decode_since(s, value);
+	case FIELD_CHOICE:
+		return decode_choice(f, d, value);
+	case FIELD_EACH:
+		return decode_each(f, d, value);
 	case FIELD_DEV:
 		return decode_dev(s, value);
-	case FIELD_OPTIONAL:
-		*(bool *)value = true;
-		return decode_fields(f->members, s, value);
 	case FIELD_OBJECT:
-		return decode_fields(f->members, s, value);
+		return decode_object(f, d, value);
 	case FIELD_COUNTS:
 		return decode_counts(f, s, value);
 	case FIELD_ARRAY:
-		return decode_array(f, s, base);
+		return decode_array(f, d, base);
 	default:
 		return decode_number(f, s, value);
 	}
@@ -209,29 +248,49 @@ static void decode_nothing(const struct field *fields, char *base)
 	for (const struct field *f = fields; f->key; f++) {
 		void *value = base + f->offset;
 
-		if (f->kind == FIELD_FD)
+		if (f->kind == FIELD_INDEX)
 			*(int32_t *)value = -1;
-		else if (f->kind == FIELD_OFFSET)
+		else if (f->kind == FIELD_INDEX64)
 			*(int64_t *)value = -1;
-		else if (f->kind == FIELD_I64_KNOWN)
-			*(int64_t *)value = INT64_MIN;
+		else if (f->kind == FIELD_RESULT)
+			*(int64_t *)value = RECORD_RET_UNKNOWN;
 		else if (f->kind == FIELD_REAL)
 			*(double *)value = NAN;
-		else if (f->kind == FIELD_OBJECT || f->kind == FIELD_OPTIONAL)
+		else if (f->kind == FIELD_OBJECT || f->kind == FIELD_PART)
 			decode_nothing(f->members, value);
 	}
 }
 
-static const struct field *find_field(const struct field *fields, const char *key)
+/*
+ * A field of an object, or of a part of it: `base` is that of its struct, `index` counts them all.
+ */
+struct found {
+	const struct field *field;
+	char *base;
+	unsigned int index;
+};
+
+static bool find_field(const struct field *fields, char *base, const char *key,
+	struct found *ret_found)
 {
-	for (const struct field *f = fields; f->key; f++)
-		if (strcmp(f->key, key) == 0)
-			return f;
-	return NULL;
+	for (const struct field *f = fields; f->key; f++) {
+		if (f->kind == FIELD_PART) {
+			if (find_field(f->members, base + f->offset, key, ret_found))
+				return true;
+		} else if (strcmp(f->key, key) == 0) {
+			ret_found->field = f;
+			ret_found->base = base;
+			return true;
+		} else {
+			ret_found->index++;
+		}
+	}
+	return false;
 }
 
-static int decode_fields(const struct field *fields, struct scan *s, char *base)
+static int decode_fields(const struct field *fields, struct decoder *d, char *base)
 {
+	struct scan *s = &d->s;
 	uint64_t seen = 0;
 	char key[KEY_SIZE];
 	bool first = true;
@@ -241,40 +300,24 @@ static int decode_fields(const struct field *fields, struct scan *s, char *base)
 	if (scan_open(s, '{') < 0)
 		return -EINVAL;
 	while ((r = scan_next(s, '{', &first)) > 0) {
-		const struct field *f;
+		struct found found = { 0 };
 
 		if (scan_key(s, key, sizeof(key)) < 0)
 			return -EINVAL;
-		f = find_field(fields, key);
-		/* The same key twice could say two things. */
-		if (f && (seen & 1ULL << (f - fields)))
-			return -EINVAL;
-		if (f)
-			seen |= 1ULL << (f - fields);
-		r = f ? decode_field(f, s, base) : scan_skip(s);
+		if (!find_field(fields, base, key, &found)) {
+			r = scan_skip(s);
+		} else {
+			/* The same key twice could say two things. */
+			if (seen & 1ULL << found.index)
+				return -EINVAL;
+			seen |= 1ULL << found.index;
+			r = decode_field(found.field, d, found.base);
+		}
 		if (r < 0)
 			return r;
 	}
 	return r;
 }
-
-/* The members of every line, as they stand in it. */
-struct common {
-	uint64_t version;
-	char type[16];
-	char incident[RECORD_ID_SIZE];
-	char ts[CLOCK_RFC3339_SIZE];
-	uint64_t mono_ns;
-};
-
-static const struct field common_fields[] = {
-	{ "v", FIELD_U64, offsetof(struct common, version), 0, NULL, 0, 0 },
-	{ "type", FIELD_TEXT, offsetof(struct common, type), 16, NULL, 0, 0 },
-	{ "incident", FIELD_TEXT, offsetof(struct common, incident), RECORD_ID_SIZE, NULL, 0, 0 },
-	{ "ts", FIELD_TEXT, offsetof(struct common, ts), CLOCK_RFC3339_SIZE, NULL, 0, 0 },
-	{ "mono_ns", FIELD_U64, offsetof(struct common, mono_ns), 0, NULL, 0, 0 },
-	{ .key = NULL },
-};
 
 static int decode_ts(const char *ts, uint64_t *ret_real_ns)
 {
@@ -312,26 +355,28 @@ static int decode_type(const char *name, enum record_type *ret_type)
 }
 
 /* What a later version writes is told from what nobody wrote. */
-static int decode_common(struct scan s, struct record *ret_record)
+static int decode_common(struct decoder d, struct record *ret_record)
 {
-	struct common common = { 0 };
+	struct record_common common = { 0 };
 
-	if (decode_fields(common_fields, &s, (char *)&common) < 0 || !scan_is_at_end(&s))
+	if (decode_fields(record_common, &d, (char *)&common) < 0 || !scan_is_at_end(&d.s))
 		return -EINVAL;
-	if (common.version < 1 || decode_ts(common.ts, &ret_record->real_ns) < 0)
+	if (common.v < 1 || decode_ts(common.ts, &ret_record->real_ns) < 0)
 		return -EINVAL;
 	if (!record_id_is_valid(common.incident, strlen(common.incident)))
 		return -EINVAL;
 	memcpy(ret_record->incident, common.incident, sizeof(ret_record->incident));
+	ret_record->seq = common.seq;
 	ret_record->mono_ns = common.mono_ns;
-	if (common.version > RECORD_VERSION)
+	if (common.v > RECORD_VERSION)
 		return -EPROTONOSUPPORT;
 	return decode_type(common.type, &ret_record->type);
 }
 
 int record_decode_json(const char *line, size_t len, struct record *ret_record)
 {
-	struct scan s = { line, line + len };
+	struct decoder d = { .s = { line, line + len } };
+	const struct field_type *type;
 	int r;
 
 	memset(ret_record, 0, sizeof(*ret_record));
@@ -339,15 +384,17 @@ int record_decode_json(const char *line, size_t len, struct record *ret_record)
 	 * Once for the type, which may stand anywhere, and for the syntax; once for the type's
 	 * members.
 	 */
-	r = decode_common(s, ret_record);
+	r = decode_common(d, ret_record);
 	if (r < 0)
 		return r;
-	r = decode_fields(record_fields[ret_record->type], &s, (char *)ret_record);
+	type = &record_types[ret_record->type];
+	r = decode_fields(type->fields, &d, (char *)ret_record + type->offset);
 	if (r < 0)
 		return r;
+	ret_record->unknown_values = d.unknown_values;
 	if (ret_record->type == RECORD_SAMPLE) {
-		ret_record->sample.sample.mono_ns = ret_record->mono_ns;
-		ret_record->sample.sample.real_ns = ret_record->real_ns;
+		ret_record->sample.reading.mono_ns = ret_record->mono_ns;
+		ret_record->sample.reading.real_ns = ret_record->real_ns;
 	}
 	return 0;
 }

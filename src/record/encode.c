@@ -9,6 +9,8 @@
 /* 31 years: up to there a double tells milliseconds with three decimals apart. */
 #define MS_MAX_NS (1000000000000000000ULL)
 
+_Static_assert(RECORD_TIME_SIZE == CLOCK_RFC3339_SIZE, "a time of a line fits exactly");
+
 static void encode_fields(const struct field *fields, const char *base, struct text *t);
 
 static void encode_text(struct text *t, const char *key, const char *s, size_t size)
@@ -55,21 +57,21 @@ static void encode_ms(struct text *t, const char *key, uint64_t value_ns)
 	text_addf(t, ".%03u", (unsigned int)(us % 1000));
 }
 
-static void encode_dev(struct text *t, const char *key, const uint32_t *major_minor)
+static void encode_dev(struct text *t, const char *key, const struct record_dev *value)
 {
 	char dev[24];
 
-	if (major_minor[0] == 0 && major_minor[1] == 0) {
+	if (value->major == 0 && value->minor == 0) {
 		text_json_null(t, key);
 		return;
 	}
-	snprintf(dev, sizeof(dev), "%" PRIu32 ":%" PRIu32, major_minor[0], major_minor[1]);
+	snprintf(dev, sizeof(dev), "%" PRIu32 ":%" PRIu32, value->major, value->minor);
 	text_json_string(t, key, dev);
 }
 
 static void encode_object(struct text *t, const struct field *f, const char *value)
 {
-	if (f->kind == FIELD_OPTIONAL && !*(const bool *)(const void *)value) {
+	if (f->nullable && !*(const bool *)(const void *)value) {
 		text_json_null(t, f->key);
 		return;
 	}
@@ -91,6 +93,26 @@ static void encode_counts(struct text *t, const struct field *f, const char *val
 	text_json_close(t, ']');
 }
 
+static void encode_choice(struct text *t, const struct field *f, const void *value)
+{
+	unsigned int i = *(const unsigned int *)value;
+
+	if (i > 0 && i < f->values->count)
+		text_json_string(t, f->key, f->values->values[i].text);
+	else
+		text_json_null(t, f->key);
+}
+
+static void encode_each(struct text *t, const struct field *f, const void *value)
+{
+	const uint64_t *numbers = value;
+
+	text_json_open(t, f->key, '{');
+	for (unsigned int i = 1; i < f->values->count; i++)
+		text_json_u64(t, f->values->values[i].text, numbers[i]);
+	text_json_close(t, '}');
+}
+
 static void encode_array(struct text *t, const struct field *f, const char *base)
 {
 	uint32_t count;
@@ -105,36 +127,34 @@ static void encode_array(struct text *t, const struct field *f, const char *base
 	text_json_close(t, ']');
 }
 
+static void encode_u64(struct text *t, const struct field *f, uint64_t value)
+{
+	if (f->nullable && value == 0)
+		text_json_null(t, f->key);
+	else
+		text_json_u64(t, f->key, value);
+}
+
 static void encode_number(struct text *t, const struct field *f, const void *value)
 {
 	switch (f->kind) {
 	case FIELD_U32:
-		text_json_u64(t, f->key, *(const uint32_t *)value);
-		break;
-	case FIELD_U32_KNOWN:
-		encode_i64_known(t, f->key, *(const uint32_t *)value,
-			*(const uint32_t *)value != 0);
+		encode_u64(t, f, *(const uint32_t *)value);
 		break;
 	case FIELD_U64:
-		text_json_u64(t, f->key, *(const uint64_t *)value);
+		encode_u64(t, f, *(const uint64_t *)value);
 		break;
-	case FIELD_U64_KNOWN:
-		if (*(const uint64_t *)value)
-			text_json_u64(t, f->key, *(const uint64_t *)value);
-		else
-			text_json_null(t, f->key);
-		break;
-	case FIELD_I64_KNOWN:
+	case FIELD_RESULT:
 		encode_i64_known(t, f->key, *(const int64_t *)value,
-			*(const int64_t *)value != INT64_MIN);
+			*(const int64_t *)value != RECORD_RET_UNKNOWN);
 		break;
 	case FIELD_PID:
 		encode_i64_known(t, f->key, *(const int32_t *)value, *(const int32_t *)value > 0);
 		break;
-	case FIELD_FD:
+	case FIELD_INDEX:
 		encode_i64_known(t, f->key, *(const int32_t *)value, *(const int32_t *)value >= 0);
 		break;
-	case FIELD_OFFSET:
+	case FIELD_INDEX64:
 		encode_i64_known(t, f->key, *(const int64_t *)value, *(const int64_t *)value >= 0);
 		break;
 	case FIELD_REAL:
@@ -161,16 +181,20 @@ static void encode_field(struct text *t, const struct field *f, const char *base
 	case FIELD_BOOL:
 		text_json_bool(t, f->key, *(const bool *)(const void *)value);
 		break;
-	case FIELD_SINCE:
-		text_json_string(t, f->key,
-			*(const bool *)(const void *)value ? "before_arm" : "after_arm");
+	case FIELD_CHOICE:
+		encode_choice(t, f, value);
+		break;
+	case FIELD_EACH:
+		encode_each(t, f, value);
 		break;
 	case FIELD_DEV:
 		encode_dev(t, f->key, (const void *)value);
 		break;
 	case FIELD_OBJECT:
-	case FIELD_OPTIONAL:
 		encode_object(t, f, value);
+		break;
+	case FIELD_PART:
+		encode_fields(f->members, value, t);
 		break;
 	case FIELD_COUNTS:
 		encode_counts(t, f, value);
@@ -192,18 +216,21 @@ static void encode_fields(const struct field *fields, const char *base, struct t
 
 void record_encode_json(const struct record *r, struct text *line)
 {
-	char ts[CLOCK_RFC3339_SIZE];
+	const struct field_type *type = &record_types[r->type];
+	struct record_common common = {
+		.v = RECORD_VERSION,
+		.seq = r->seq,
+		.mono_ns = record_line_mono_ns(r),
+	};
 
+	text_copy(common.type, sizeof(common.type), type->name);
+	memcpy(common.incident, r->incident, sizeof(common.incident));
+	clock_format_rfc3339(record_line_real_ns(r), common.ts, sizeof(common.ts));
 	text_reset(line);
-	clock_format_rfc3339(record_line_real_ns(r), ts, sizeof(ts));
 	text_json_open(line, NULL, '{');
-	/* Retention knows our files by these three, in this order. */
-	text_json_u64(line, "v", RECORD_VERSION);
-	text_json_string(line, "type", record_type_name(r->type));
-	encode_text(line, "incident", r->incident, sizeof(r->incident));
-	text_json_string(line, "ts", ts);
-	text_json_u64(line, "mono_ns", record_line_mono_ns(r));
-	encode_fields(record_fields[r->type], (const char *)r, line);
+	/* Retention knows our files by the first three, in their order. */
+	encode_fields(record_common, (const char *)&common, line);
+	encode_fields(type->fields, (const char *)r + type->offset, line);
 	text_json_close(line, '}');
 	text_add(line, "\n");
 }

@@ -1,49 +1,63 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which member of struct record is which key: the one list that encoder and decoder both walk.
- * Used inside this room only.
- * Never holds a value.
+ * schema.def as tables: which member of a struct is which key. Encoder and decoder walk them, and
+ * so do the generator of the manual and the JSON Schema, and the tests.
+ * Used inside this room, by tools/iostall-record-gen.c and by tests.
+ * Never holds a value of a record.
  */
 #ifndef IOSTALL_RECORD_FIELDS_H
 #define IOSTALL_RECORD_FIELDS_H
 
 #include "record/record.h"
 
+/* The head of schema.def says what each is in C and in JSON. */
 enum field_kind {
-	FIELD_TEXT,	/* char array; empty is null */
-	FIELD_CHAR,	/* one char as a string; NUL is null */
-	FIELD_LINES,	/* char array, newlines between the elements of an array of strings */
+	FIELD_TEXT,
+	FIELD_CHAR,
+	FIELD_LINES,
 	FIELD_BOOL,
-	FIELD_SINCE,	/* bool as "before_arm" or "after_arm" */
 	FIELD_U32,
-	FIELD_U32_KNOWN, /* 0 is null */
 	FIELD_U64,
-	FIELD_U64_KNOWN, /* 0 is null */
-	FIELD_I64_KNOWN, /* INT64_MIN is null */
-	FIELD_PID,	/* int32_t; null unless over 0 */
-	FIELD_FD,	/* int32_t; null when negative, also a system call or a count */
-	FIELD_OFFSET,	/* int64_t; null when negative */
-	FIELD_REAL,	/* double with two decimals; not-a-number is null */
-	FIELD_MS,	/* uint64_t nanoseconds as milliseconds with three decimals */
-	FIELD_DEV,	/* two uint32_t, major and minor, as "8:16"; 0:0 is null */
+	FIELD_INDEX,
+	FIELD_INDEX64,
+	FIELD_PID,
+	FIELD_RESULT,
+	FIELD_REAL,
+	FIELD_MS,
+	FIELD_DEV,
+	FIELD_CHOICE,
+	FIELD_EACH,
+	FIELD_COUNTS,
 	FIELD_OBJECT,
-	FIELD_OPTIONAL, /* an object that begins with `bool present`; null when it is not */
-	FIELD_COUNTS,	/* array of uint64_t; zeros at its end are left out */
-	FIELD_ARRAY,	/* of objects, their number in a uint32_t */
+	FIELD_PART,
+	FIELD_ARRAY,
 };
 
 struct field {
-	const char *key; /* NULL ends a list */
+	const char *key; /* NULL ends a list; of a PART, which has none, the member's name */
+	const char *help;
 	enum field_kind kind;
-	size_t offset;
-	size_t size;		     /* of a text, of an array's element */
-	const struct field *members; /* of an object */
-	size_t count_offset;	     /* of an array */
+	bool nullable; /* an object begins with `bool present` then */
+	size_t offset; /* in the struct of the object */
+	size_t size;   /* of a text, of an array's element */
+	const struct field *members;
+	size_t count_offset; /* of an array */
 	size_t count_max;
+	const struct record_enum *values;
 };
 
-/* Offsets count from the start of struct record. */
-extern const struct field *const record_fields[RECORD_TYPE_COUNT];
+struct field_type {
+	const char *name;
+	const char *help;
+	const struct field *fields;
+	size_t offset; /* of its object in struct record */
+	size_t size;
+};
+
+extern const struct field_type record_types[RECORD_TYPE_COUNT];
+
+/* Those of struct record_common, with which every line begins. */
+extern const struct field *const record_common;
 
 /* The times a line carries: a sample was taken before it became a record. */
 uint64_t record_line_real_ns(const struct record *r);

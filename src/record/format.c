@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "record/fields.h"
@@ -10,76 +9,6 @@
 
 /* So many frames say where a thread waits; the record has all of them. */
 #define FRAMES_SHOWN 8
-
-void record_add_printable(struct text *t, const char *s)
-{
-	const char *replaced;
-
-	/*
-	 * A record keeps a byte that was not UTF-8 as 0xff; which byte it was nobody knows any
-	 * more.
-	 */
-	while ((replaced = strchr(s, '\xff'))) {
-		text_add_printable(t, s, (size_t)(replaced - s));
-		text_add(t, "\xef\xbf\xbd");
-		s = replaced + 1;
-	}
-	text_add_printable(t, s, strlen(s));
-}
-
-void format_add_known(struct text *t, const char *before, const char *s)
-{
-	if (*s == '\0')
-		return;
-	text_add(t, before);
-	record_add_printable(t, s);
-}
-
-void format_add_or_unknown(struct text *t, const char *s)
-{
-	record_add_printable(t, *s ? s : "?");
-}
-
-void record_add_duration(struct text *t, uint64_t duration_ns)
-{
-	uint64_t sec = duration_ns / NSEC_PER_SEC;
-
-	if (duration_ns < NSEC_PER_MSEC)
-		text_addf(t, "%llu us", duration_ns / NSEC_PER_USEC);
-	else if (duration_ns < 10 * NSEC_PER_MSEC)
-		text_addf(t, "%.1f ms", (double)duration_ns / NSEC_PER_MSEC);
-	else if (sec < 1)
-		text_addf(t, "%llu ms", duration_ns / NSEC_PER_MSEC);
-	else if (sec < 60)
-		text_addf(t, "%" PRIu64 ".%02u s", sec,
-			(unsigned int)(duration_ns % NSEC_PER_SEC / (10 * NSEC_PER_MSEC)));
-	else if (sec < 3600)
-		text_addf(t, "%" PRIu64 "m%02us", sec / 60, (unsigned int)(sec % 60));
-	else
-		text_addf(t, "%" PRIu64 "h%02um", sec / 3600, (unsigned int)(sec / 60 % 60));
-}
-
-void format_add_real(struct text *t, double value, const char *unit)
-{
-	if (isfinite(value))
-		text_addf(t, "%.4g%s", value, unit);
-	else
-		text_add(t, "-");
-}
-
-/* "  +12.345s  ": behind the open, or before it for the samples that led up to it. */
-void format_add_time(struct text *t, const struct record *r, uint64_t opened_mono_ns)
-{
-	uint64_t mono_ns = record_line_mono_ns(r);
-	bool before = mono_ns < opened_mono_ns;
-	uint64_t distance_ns = before ? opened_mono_ns - mono_ns : mono_ns - opened_mono_ns;
-	uint64_t ms = distance_ns / NSEC_PER_MSEC;
-	char number[32];
-
-	snprintf(number, sizeof(number), "%c%" PRIu64 ".%03u", before ? '-' : '+', ms / 1000,
-		(unsigned int)(ms % 1000));
-	text_addf(t, "%9ss  ", number);
-}
 
 void record_add_trigger(struct text *t, const struct record_trigger *trigger)
 {
@@ -102,11 +31,13 @@ void record_add_trigger(struct text *t, const struct record_trigger *trigger)
 
 static bool coverage_is_same(const struct record_coverage *a, const struct record_coverage *b)
 {
-	return strcmp(a->probe, b->probe) == 0 && strcmp(a->backend, b->backend) == 0 &&
+	return a->probe == b->probe && a->backend == b->backend &&
 		strcmp(a->reason, b->reason) == 0;
 }
 
-/* Paths of which the same is to be said share a line, which stands where the first of them would. */
+/*
+ * Paths of which the same is to be said share a line, which stands where the first of them would.
+ */
 static void format_coverage(const struct record_open *open, uint32_t first, struct text *t)
 {
 	const struct record_coverage *c = &open->coverage[first];
@@ -115,13 +46,13 @@ static void format_coverage(const struct record_open *open, uint32_t first, stru
 		if (coverage_is_same(&open->coverage[i], c))
 			return;
 	text_add(t, "  coverage  ");
-	format_add_or_unknown(t, c->path);
+	format_add_or_unknown(t, record_io_path_text(c->path));
 	for (uint32_t i = first + 1; i < open->coverage_count && i < RECORD_COVERAGE_MAX; i++)
 		if (coverage_is_same(&open->coverage[i], c))
-			format_add_known(t, ", ", open->coverage[i].path);
-	if (*c->probe) {
-		format_add_known(t, ": ", c->probe);
-		format_add_known(t, " by ", c->backend);
+			format_add_known(t, ", ", record_io_path_text(open->coverage[i].path));
+	if (c->probe) {
+		format_add_known(t, ": ", record_probe_text(c->probe));
+		format_add_known(t, " by ", record_backend_text(c->backend));
 	} else {
 		text_add(t, ": not seen");
 	}
@@ -130,6 +61,12 @@ static void format_coverage(const struct record_open *open, uint32_t first, stru
 		text_add(t, ")");
 	}
 	text_add(t, "\n");
+}
+
+void record_add_coverage(const struct record_open *open, struct text *t)
+{
+	for (uint32_t i = 0; i < open->coverage_count && i < RECORD_COVERAGE_MAX; i++)
+		format_coverage(open, i, t);
 }
 
 static void format_open(const struct record *r, struct text *t)
@@ -155,8 +92,7 @@ static void format_open(const struct record *r, struct text *t)
 	text_add(t, "operations from ");
 	record_add_duration(t, open->min_stall_ns);
 	text_add(t, " on\n");
-	for (uint32_t i = 0; i < open->coverage_count && i < RECORD_COVERAGE_MAX; i++)
-		format_coverage(open, i, t);
+	record_add_coverage(open, t);
 }
 
 /* " < " between names, innermost first, without offsets. */
@@ -190,8 +126,8 @@ static void format_file(const struct record_operation *o, struct text *t)
 		text_addf(t, " at %" PRId64, o->offset);
 	if (*o->dev_name)
 		format_add_known(t, "  ", o->dev_name);
-	else if (o->dev_major || o->dev_minor)
-		text_addf(t, "  %" PRIu32 ":%" PRIu32, o->dev_major, o->dev_minor);
+	else if (o->dev.major || o->dev.minor)
+		text_addf(t, "  %" PRIu32 ":%" PRIu32, o->dev.major, o->dev.minor);
 }
 
 static void format_outcome(const struct record *r, struct text *t)
@@ -214,7 +150,7 @@ static void format_outcome(const struct record *r, struct text *t)
 	} else if (o->bytes && (uint64_t)o->ret != o->bytes) {
 		text_addf(t, "  did %" PRId64, o->ret);
 	}
-	format_add_known(t, "  waits for ", o->waits_for);
+	format_add_known(t, "  waits for ", record_cause_text(o->waits_for));
 	format_add_known(t, "  ", o->unit);
 }
 
@@ -225,31 +161,24 @@ static void format_operation(const struct record *r, uint64_t opened_mono_ns, st
 	struct text length = TEXT_ON(buf);
 
 	text_reset(&length);
-	if (o->before_arm)
+	if (o->since == RECORD_SINCE_before_arm)
 		text_add(&length, ">=");
 	record_add_duration(&length, o->dur_ns);
 	format_add_time(t, r, opened_mono_ns);
 	text_addf(t, "%-6s %10s  ", r->type == RECORD_STUCK ? "STUCK" : "stall", buf);
 	format_add_or_unknown(t, o->comm);
 	text_addf(t, "[%" PRId32 "/%" PRId32 "] ", o->pid, o->tid);
-	format_add_or_unknown(t, o->op);
+	format_add_or_unknown(t, record_op_text(o->op));
 	format_file(o, t);
 	format_outcome(r, t);
+	if (o->alike.present) {
+		text_addf(t, "  and %" PRIu32 " alike, ", o->alike.count);
+		record_add_duration(t, o->alike.min_ns);
+		text_add(t, " to ");
+		record_add_duration(t, o->alike.max_ns);
+	}
 	text_add(t, "\n");
 	format_stack(o->kstack, o->kstack_while_blocked, t);
-}
-
-void record_add_size(struct text *t, uint64_t bytes)
-{
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes;
-	unsigned int unit = 0;
-
-	while (value >= 1024 && unit + 1 < sizeof(units) / sizeof(units[0])) {
-		value /= 1024;
-		unit++;
-	}
-	text_addf(t, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
 }
 
 static void add_device(struct text *t, const char *name, uint32_t major, uint32_t minor)
@@ -288,13 +217,13 @@ static void add_latency(struct text *t, const char *name, const struct record_la
 static void add_oldest(struct text *t, const struct record_device *d)
 {
 	text_addf(t, "  %" PRIu64 " in flight, the oldest for ", d->in_flight);
-	record_add_duration(t, d->oldest_age_ns);
-	if (d->oldest_tid > 0) {
+	record_add_duration(t, d->oldest.age_ns);
+	if (d->oldest.tid > 0) {
 		text_add(t, ", ");
-		format_add_or_unknown(t, d->oldest_comm);
-		text_addf(t, "[%" PRId32 "/%" PRId32 "]", d->oldest_pid, d->oldest_tid);
+		format_add_or_unknown(t, d->oldest.comm);
+		text_addf(t, "[%" PRId32 "/%" PRId32 "]", d->oldest.pid, d->oldest.tid);
 	}
-	format_add_known(t, " ", d->oldest_path);
+	format_add_known(t, " ", d->oldest.path);
 }
 
 static void format_device(const struct record *r, uint64_t opened_mono_ns, struct text *t)
@@ -303,7 +232,7 @@ static void format_device(const struct record *r, uint64_t opened_mono_ns, struc
 
 	format_add_time(t, r, opened_mono_ns);
 	text_add(t, d->final ? "disk    " : "NOTHING ENDS  ");
-	add_device(t, d->dev_name, d->dev_major, d->dev_minor);
+	add_device(t, d->dev_name, d->dev.major, d->dev.minor);
 	if (d->no_completion_ns) {
 		text_add(t, " has finished nothing for ");
 		record_add_duration(t, d->no_completion_ns);
@@ -325,9 +254,9 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 
 	format_add_time(t, r, opened_mono_ns);
 	text_add(t, "io by   ");
-	format_add_or_unknown(t, b->by);
+	format_add_or_unknown(t, record_by_text(b->by));
 	text_add(t, "  ");
-	add_device(t, b->dev_name, b->dev_major, b->dev_minor);
+	add_device(t, b->dev_name, b->dev.major, b->dev.minor);
 	text_add(t, " ");
 	format_add_real(t, b->share_pct, "%");
 	text_add(t, "  ");
@@ -342,8 +271,8 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 		format_add_or_unknown(t, b->path);
 		text_add(t, "  ");
 	}
-	if (b->cgroup_id && !*b->comm && !*b->unit)
-		text_addf(t, "cgroup %" PRIu64 "  ", b->cgroup_id);
+	if (b->cgroup && !*b->comm && !*b->unit)
+		text_addf(t, "cgroup %" PRIu64 "  ", b->cgroup);
 	add_moved(t, b->read_bytes, b->write_bytes);
 	text_addf(t, " in %" PRIu64 " requests", b->requests);
 	format_add_known(t, "  ", b->unit);
@@ -354,7 +283,7 @@ static void format_kernel(const struct record *r, uint64_t opened_mono_ns, struc
 {
 	format_add_time(t, r, opened_mono_ns);
 	text_add(t, "kernel  ");
-	format_add_or_unknown(t, r->kernel.level);
+	format_add_or_unknown(t, record_level_text(r->kernel.level));
 	format_add_known(t, "  ", r->kernel.text);
 	text_add(t, "\n");
 }
@@ -364,8 +293,8 @@ static void format_verdict(const struct record *r, struct text *t)
 	const struct record_verdict *v = &r->verdict;
 
 	text_add(t, "verdict ");
-	format_add_or_unknown(t, v->class_name);
-	format_add_known(t, ", ", v->basis);
+	format_add_or_unknown(t, record_class_text(v->class));
+	format_add_known(t, ", ", record_basis_text(v->basis));
 	text_add(t, "\n  ");
 	format_add_or_unknown(t, v->sentence);
 	text_add(t, "\n");
@@ -373,16 +302,16 @@ static void format_verdict(const struct record *r, struct text *t)
 		const struct record_verdict_part *part = &v->parts[i];
 
 		text_add(t, "  ");
-		format_add_or_unknown(t, part->what);
-		for (size_t len = strlen(part->what); len < 10; len++)
+		format_add_or_unknown(t, record_what_text(part->what));
+		for (size_t len = strlen(record_what_text(part->what)); len < 10; len++)
 			text_add(t, " ");
 		format_add_or_unknown(t, part->text);
-		format_add_known(t, "  ", part->basis);
+		format_add_known(t, "  ", record_basis_text(part->basis));
 		text_add(t, "\n");
 	}
 }
 
-static void format_lost(const uint64_t *lost, struct text *t)
+void record_add_lost(const uint64_t lost[RECORD_LOST_COUNT], struct text *t)
 {
 	bool any = false;
 
@@ -390,7 +319,7 @@ static void format_lost(const uint64_t *lost, struct text *t)
 	for (unsigned int i = 0; i < RECORD_LOST_COUNT; i++) {
 		if (!lost[i])
 			continue;
-		text_addf(t, "%s%s %" PRIu64, any ? ", " : "", record_lost_name(i), lost[i]);
+		text_addf(t, "%s%s %" PRIu64, any ? ", " : "", record_lost_text(i), lost[i]);
 		any = true;
 	}
 	text_add(t, any ? "\n" : "nothing\n");
@@ -403,18 +332,19 @@ static void format_close(const struct record *r, struct text *t)
 		const char *before;
 		uint64_t ns;
 	} costs[] = {
-		{ "cpu ", c->cpu_ns },
-		{ ", armed after ", c->armed_ns },
-		{ ", attach ", c->attach_ns },
-		{ ", detach ", c->detach_ns },
-		{ ", longest turn ", c->turn_ns },
+		{ "cpu ", c->cost.cpu_ns },
+		{ ", armed after ", c->cost.armed_ns },
+		{ ", attach ", c->cost.attach_ns },
+		{ ", disarm ", c->cost.disarm_ns },
+		{ ", longest turn ", c->cost.turn_ns },
+		{ ", latest timer ", c->cost.delay_ns },
 	};
 
 	text_add(t, "incident ");
 	format_add_or_unknown(t, r->incident);
 	text_add(t, "\n  closed    after ");
 	record_add_duration(t, c->duration_ns);
-	format_add_known(t, ": ", c->reason);
+	format_add_known(t, ": ", record_reason_text(c->reason));
 	text_add(t, "\n  seen      ");
 	text_add_count(t, c->stalls, "stall, ", "stalls, ");
 	text_add_count(t, c->stuck_threads, "stuck operation in ", "stuck operations in ");
@@ -424,13 +354,13 @@ static void format_close(const struct record *r, struct text *t)
 		record_add_duration(t, c->longest_ns);
 	}
 	text_add(t, "\n");
-	format_lost(c->lost, t);
+	record_add_lost(c->lost, t);
 	text_add(t, "  cost      ");
 	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
 		text_add(t, costs[i].before);
 		record_add_duration(t, costs[i].ns);
 	}
-	text_addf(t, ", memory %.1f MiB\n", (double)c->rss_bytes / (1 << 20));
+	text_addf(t, ", memory %.1f MiB\n", (double)c->cost.rss_bytes / (1 << 20));
 }
 
 void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct text *out)

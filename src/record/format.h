@@ -9,6 +9,7 @@
 
 #include "record/record.h"
 
+/* format_values.c */
 /* `before` and the text; nothing when that is empty. */
 void format_add_known(struct text *t, const char *before, const char *s);
 /* The text, or "?". */

@@ -13,7 +13,7 @@ static void add_answer(struct text *t, const struct record_sql *q)
 			record_add_duration(t, q->unanswered_ns);
 		}
 		format_add_known(t, "  ", q->error);
-		format_add_known(t, "; right would be: ", q->missing);
+		format_add_known(t, "; to fix this: ", q->missing);
 		return;
 	}
 	text_addf(t, "%" PRId64 " active, %" PRId64 " idle", q->active, q->idle);
@@ -21,7 +21,7 @@ static void add_answer(struct text *t, const struct record_sql *q)
 		text_addf(t, ", %" PRId64 " left out", q->left_out);
 	format_add_known(t, "  ", q->version);
 	format_add_known(t, " as ", q->account);
-	format_add_known(t, ", which does not see everything; right would be: ", q->missing);
+	format_add_known(t, ", which does not see everything; to fix this: ", q->missing);
 }
 
 static void add_thread(struct text *t, const struct record_sql *q)
@@ -35,6 +35,26 @@ static void add_thread(struct text *t, const struct record_sql *q)
 	for (unsigned int i = 0; i < RECORD_CANDIDATES_MAX && q->candidates[i]; i++)
 		text_addf(t, "%s%" PRIu64, i ? " " : ", perhaps ", q->candidates[i]);
 	text_add(t, "]");
+}
+
+/* "waits for a row lock on shop.orders, probably of session 42" */
+static void add_lock(struct text *t, const struct record_sql *q)
+{
+	if (q->transaction_ns) {
+		text_add(t, "  transaction open for ");
+		record_add_duration(t, q->transaction_ns);
+	}
+	if (q->lock == RECORD_LOCK_NONE)
+		return;
+	text_addf(t, "  waits for a lock (%s", record_lock_text(q->lock));
+	format_add_known(t, " ", q->lock_on);
+	text_add(t, ")");
+	if (!q->blocked_by)
+		return;
+	text_addf(t, " %s session %" PRIu64,
+		q->blocked_basis == RECORD_BASIS_inferred ? "probably of" : "of", q->blocked_by);
+	if (q->blocked_candidates > 1)
+		text_addf(t, " or one of %" PRIu32 " others", q->blocked_candidates - 1);
 }
 
 static void add_session(struct text *t, const struct record_sql *q)
@@ -52,6 +72,7 @@ static void add_session(struct text *t, const struct record_sql *q)
 		text_add(t, "  background");
 	format_add_known(t, "  ", q->command);
 	format_add_known(t, ", ", q->state);
+	add_lock(t, q);
 	format_add_known(t, "  ", q->text);
 }
 
@@ -63,7 +84,7 @@ void format_sql_line(const struct record *r, uint64_t opened_mono_ns, struct tex
 	text_add(t, "sql     ");
 	format_add_or_unknown(t, q->target);
 	text_add(t, " ");
-	format_add_or_unknown(t, q->moment);
+	format_add_or_unknown(t, record_phase_text(q->phase));
 	text_add(t, "  ");
 	if (q->connection_id)
 		add_session(t, q);

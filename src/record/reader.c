@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -15,8 +16,8 @@ struct record_reader {
 	off_t offset; /* of buf[0] in the file */
 	size_t start; /* of what is not yet handed out */
 	size_t end;
-	bool at_end; /* of the file */
-	bool too_long; /* inside a line that has already been counted */
+	bool at_end;		  /* of the file */
+	bool too_long;		  /* inside a line that has already been counted */
 	uint64_t pending_garbage; /* since the last good line: the last of them may be torn */
 	struct record_reader_counts counts;
 	char buf[RECORD_LINE_SIZE];
@@ -24,8 +25,15 @@ struct record_reader {
 
 int record_reader_new(int fd, struct record_reader **ret_reader)
 {
-	struct record_reader *reader = malloc(sizeof(*reader));
+	struct record_reader *reader;
+	struct stat st;
 
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	/* Such as a sparse file of a terabyte, which would be read for hours. */
+	if (st.st_size > RECORD_FILE_BYTES_MAX)
+		return -EFBIG;
+	reader = malloc(sizeof(*reader));
 	if (!reader)
 		return -ENOMEM;
 	memset(reader, 0, offsetof(struct record_reader, buf));
@@ -43,11 +51,6 @@ struct record_reader *record_reader_free(struct record_reader *reader)
 static void cleanup_reader(struct record_reader **reader)
 {
 	record_reader_free(*reader);
-}
-
-struct record_reader_counts record_reader_counts(const struct record_reader *reader)
-{
-	return reader->counts;
 }
 
 /* Moves what is left to the front and reads behind it; -errno, or 0 with at_end set at the end. */
@@ -121,10 +124,9 @@ int record_reader_next(struct record_reader *reader, struct record *ret_record,
 			continue;
 		}
 		ret_line->decoded = r == 0;
-		if (r == 0)
-			reader->counts.records++;
-		else
-			reader->counts.newer++;
+		reader->counts.records += r == 0;
+		reader->counts.newer += r != 0;
+		reader->counts.unknown_values += r == 0 ? ret_record->unknown_values : 0;
 		reader->counts.garbage += reader->pending_garbage;
 		reader->pending_garbage = 0;
 		return 1;
@@ -135,6 +137,16 @@ int record_reader_next(struct record_reader *reader, struct record *ret_record,
 		reader->pending_garbage = 0;
 	}
 	return r;
+}
+
+static void summary_add_verdict(struct record_summary *s, const struct record_verdict *v)
+{
+	s->class = v->class;
+	memcpy(s->sentence, v->sentence, sizeof(s->sentence));
+	memset(&s->culprit, 0, sizeof(s->culprit));
+	for (uint32_t i = 0; i < v->parts_count && i < RECORD_PARTS_MAX; i++)
+		if (v->parts[i].what == RECORD_WHAT_culprit)
+			s->culprit = v->parts[i];
 }
 
 static void summary_add(struct record_summary *s, const struct record *r, bool *opened)
@@ -153,15 +165,16 @@ static void summary_add(struct record_summary *s, const struct record *r, bool *
 	case RECORD_STALL:
 	case RECORD_STUCK:
 		if (r->type == RECORD_STALL)
-			s->stalls++;
+			s->stalls += 1 + r->operation.alike.count;
 		else
 			s->stuck_lines++;
 		if (r->operation.dur_ns > s->longest_ns)
 			s->longest_ns = r->operation.dur_ns;
+		if (r->operation.alike.max_ns > s->longest_ns)
+			s->longest_ns = r->operation.alike.max_ns;
 		break;
 	case RECORD_VERDICT:
-		memcpy(s->verdict, r->verdict.class_name, sizeof(s->verdict));
-		memcpy(s->sentence, r->verdict.sentence, sizeof(s->sentence));
+		summary_add_verdict(s, &r->verdict);
 		break;
 	case RECORD_CLOSE:
 		s->closed = true;
@@ -214,7 +227,7 @@ int record_read_summary(int fd, struct record_summary *ret_summary)
 		return r;
 	if (!opened)
 		return -ENODATA;
-	summary.counts = record_reader_counts(reader);
+	summary.counts = reader->counts;
 	*ret_summary = summary;
 	return 0;
 }

@@ -17,21 +17,25 @@
 struct record_reader;
 
 struct record_reader_counts {
-	uint64_t records; /* lines that decoded */
-	uint64_t newer;	  /* lines of a later version, passed over */
-	uint64_t garbage; /* lines that are not records */
-	bool torn;	  /* the last line is the beginning of one */
+	uint64_t records;	 /* lines that decoded */
+	uint64_t newer;		 /* lines of a later version, passed over */
+	uint64_t unknown_values; /* enumerated values of a later version in the others */
+	uint64_t garbage;	 /* lines that are not records */
+	bool torn;		 /* the last line is the beginning of one */
 };
 
 /* One stored line; text is valid until the next call, without its newline. */
 struct record_line {
 	const char *text;
 	size_t len;
-	off_t end;   /* offset behind the line and its newline */
+	off_t end;    /* offset behind the line and its newline */
 	bool decoded; /* false: of a later version, *ret_record says nothing */
 };
 
-/* Reads fd from offset 0 by pread(); fd stays the caller's. */
+/* record.spool_bytes is at most 64 MiB, so a larger file than this is no record. */
+#define RECORD_FILE_BYTES_MAX (1LL << 30)
+
+/* Reads fd from offset 0 by pread(); fd stays the caller's. -EFBIG: the file is too large. */
 int record_reader_new(int fd, struct record_reader **ret_reader);
 struct record_reader *record_reader_free(struct record_reader *reader);
 
@@ -41,8 +45,6 @@ struct record_reader *record_reader_free(struct record_reader *reader);
  */
 int record_reader_next(struct record_reader *reader, struct record *ret_record,
 	struct record_line *ret_line);
-/* Complete once record_reader_next() has returned 0. */
-struct record_reader_counts record_reader_counts(const struct record_reader *reader);
 
 /* What `list` shows of an incident. */
 struct record_summary {
@@ -57,8 +59,9 @@ struct record_summary {
 	uint64_t stuck_lines;
 	uint64_t longest_ns;
 	uint64_t lost;
-	char verdict[RECORD_NAME_SIZE]; /* its class; empty: there is none */
+	enum record_class class; /* of the verdict; NONE: there is none */
 	char sentence[RECORD_SENTENCE_SIZE];
+	struct record_verdict_part culprit; /* what is NONE: the verdict has none */
 	bool closed;
 	bool being_written; /* somebody holds the lock of a file that is being written */
 	struct record_reader_counts counts;

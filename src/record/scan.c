@@ -216,6 +216,16 @@ int scan_string(struct scan *s, char *dst, size_t size)
 	return 0;
 }
 
+int scan_string_cut(struct scan *s, char *dst, size_t size)
+{
+	struct sink_bytes out = { .dst = dst, .size = size };
+
+	if (scan_string_bytes(s, &out) < 0)
+		return -EINVAL;
+	dst[out.len] = '\0';
+	return 0;
+}
+
 int scan_key(struct scan *s, char *key, size_t size)
 {
 	struct sink_bytes out = { .dst = key, .size = size };

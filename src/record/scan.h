@@ -4,8 +4,8 @@
  * Used by the decoder only.
  * Never allocates, never reads past `end`, never takes invalid UTF-8 or a NUL.
  *
- * Not jansson, which the other commands use: its integers end at 2^63, inode and cgroup numbers at 2^64,
- * and the writer thread looks at records too, where nothing is allocated.
+ * Not jansson, which the other commands use: its integers end at 2^63, inode and cgroup numbers at
+ * 2^64, and the writer thread looks at records too, where nothing is allocated.
  */
 #ifndef IOSTALL_RECORD_SCAN_H
 #define IOSTALL_RECORD_SCAN_H
@@ -36,6 +36,8 @@ int scan_key(struct scan *s, char *key, size_t size);
 
 /* Unescapes into dst, NUL-terminated, with U+FFFD as the byte 0xff. A NULL dst skips. */
 int scan_string(struct scan *s, char *dst, size_t size);
+/* The same, but what does not fit is cut off. */
+int scan_string_cut(struct scan *s, char *dst, size_t size);
 int scan_u64(struct scan *s, uint64_t *ret_value);
 int scan_i64(struct scan *s, int64_t *ret_value);
 int scan_real(struct scan *s, double *ret_value);

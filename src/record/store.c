@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "util/cleanup.h"
+#include "util/parse.h"
 
 struct record_store {
 	const char *dirs[2]; /* in the order in which a file passes through them */
@@ -160,28 +161,60 @@ const char *record_store_strerror(int error)
 	return strerror(-error);
 }
 
+/* How many incidents before the last one; -EINVAL: name is neither "last" nor "last-N". */
+static int parse_last(const char *name, uint64_t *ret_back)
+{
+	if (strncmp(name, "last", strlen("last")) != 0)
+		return -EINVAL;
+	name += strlen("last");
+	*ret_back = 0;
+	if (!*name)
+		return 0;
+	return *name == '-' && parse_unsigned(name + 1, ret_back) == 0 ? 0 : -EINVAL;
+}
+
+size_t record_store_match(const struct record_store *store, const char *name, const char **ret_ids,
+	size_t max)
+{
+	size_t count = 0, skip, stored = 0;
+
+	for (size_t i = 0; i < store->count; i++)
+		count += strstr(store->ids[i], name) != NULL;
+	skip = count > max ? count - max : 0;
+	for (size_t i = 0; i < store->count; i++) {
+		if (!strstr(store->ids[i], name))
+			continue;
+		if (skip > 0)
+			skip--;
+		else
+			ret_ids[stored++] = store->ids[i];
+	}
+	return count;
+}
+
 int record_store_find(const struct record_store *store, const char *name, const char **ret_id)
 {
-	const char *found = NULL;
-	size_t len = strlen(name);
+	const char *found[2], *begins = NULL;
+	size_t len = strlen(name), count, beginning = 0;
+	uint64_t back;
 
-	if (strcmp(name, "last") == 0) {
-		if (store->count == 0)
+	if (parse_last(name, &back) == 0) {
+		if (back >= store->count)
 			return -ENOENT;
-		*ret_id = store->ids[store->count - 1];
+		*ret_id = store->ids[store->count - 1 - back];
 		return 0;
 	}
-	if (len == 0)
+	count = len ? record_store_match(store, name, found, ARRAY_SIZE(found)) : 0;
+	if (count == 0)
 		return -ENOENT;
 	for (size_t i = 0; i < store->count; i++) {
 		if (strncmp(store->ids[i], name, len) != 0)
 			continue;
-		if (found)
-			return -ENOTUNIQ;
-		found = store->ids[i];
+		begins = store->ids[i];
+		beginning++;
 	}
-	if (!found)
-		return -ENOENT;
-	*ret_id = found;
+	if (count > 1 && beginning != 1)
+		return -ENOTUNIQ;
+	*ret_id = count == 1 ? found[0] : begins;
 	return 0;
 }

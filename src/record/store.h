@@ -35,7 +35,15 @@ int record_store_open(const struct record_store *store, const char *id,
 /* What a negative errno of record_store_open() says to a person. */
 const char *record_store_strerror(int error);
 
-/* An id or the beginning of one, or "last". -ENOENT: none; -ENOTUNIQ: more than one begins so. */
+/*
+ * An id, the beginning or any part of one, "last", or "last-1" for the one before it. The beginning
+ * of one incident is that incident, wherever else it is a part. -ENOENT: none; -ENOTUNIQ: more than
+ * one, see record_store_match().
+ */
 int record_store_find(const struct record_store *store, const char *name, const char **ret_id);
+
+/* How many ids contain name; the newest of them are stored, at most max, the newest last. */
+size_t record_store_match(const struct record_store *store, const char *name, const char **ret_ids,
+	size_t max);
 
 #endif

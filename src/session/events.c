@@ -1,104 +1,129 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From an event of the ring buffer to a `stall` or `stuck` line. */
+/* Turns an event of the ring buffer into a `stall` or `stuck` line. */
 #include <errno.h>
 #include <string.h>
 
 #include <bpf/libbpf.h>
 
+#include "enrich/decode.h"
 #include "enrich/enrich.h"
 #include "enrich/waits.h"
-#include "probes/decode.h"
 #include "session/internal.h"
-#include "snapshot/thread.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
 
-/* Handled before the loop looks at its other sources: about 0.05 ms each. */
+/*
+ * At most so many events are handled before the loop looks at its other sources; one takes about
+ * 0.05 ms.
+ */
 #define EVENTS_PER_WAKE 256
+/* Nor longer than this, where the CPUs are busy. */
+#define WAKE_MAX_NS (5 * NSEC_PER_MSEC)
+
+/* 256 events each. Programs that are not detached yet may go on sending. */
+#define CONSUME_MAX 256
+
+/* With more stuck operations than this, each stack is read from /proc once. */
+#define STACKS_READ_AGAIN_MAX 256
 
 static void describe_probe(const struct session *s, const struct decoded_operation *decoded,
 	struct record_operation *op)
 {
 	const struct probe *probe = &s->probes.probes[decoded->probe];
 
-	text_copy(op->probe, sizeof(op->probe), probe_ops_get(decoded->probe)->name);
-	text_copy(op->backend, sizeof(op->backend),
-		probe->backend ? probe->backend->name : "replay");
+	op->probe = probe_in_record(decoded->probe);
+	op->backend = probe->backend ? probe->backend->name : RECORD_BACKEND_replay;
 }
 
-/* While the thread still hangs, its own state tells what the return cannot. */
+/*
+ * Where the thread waits, which its return will not tell. The BPF program took the stack when the
+ * thread fell asleep. It has none of a thread that was asleep before; that stack is read from
+ * /proc, by a thread that may hang there, and comes later.
+ */
 static void describe_wait(struct session *s, const struct decoded_operation *decoded,
 	struct record_operation *op, struct incident_stuck *stuck)
 {
-	char kstack[RECORD_STACK_SIZE];
-
-	if (thread_read_state(s->procfs_fd, op->tid, &op->state) < 0)
+	if (op->state == '\0')
 		op->state = '?';
-	thread_read_wait(s->procfs_fd, op->tid, op->wchan, kstack);
-	/* Returned while this was read: it may be of the thread's next call. */
-	if (!s->o.without_probes && !session_is_in_flight(s, decoded->probe, (uint32_t)op->tid,
-					    op->start_mono_ns)) {
-		op->state = '?';
-		op->wchan[0] = '\0';
-		kstack[0] = '\0';
+	if (op->kstack[0] == '\0') {
+		/* It may be another one by now, but thousands are not read again. */
+		if (!stuck->stack_asked || s->incident.stuck_count <= STACKS_READ_AGAIN_MAX)
+			session_ask_stack(s, decoded->probe, (uint32_t)op->tid, op->start_mono_ns);
+		stuck->stack_asked = true;
+		text_copy(op->kstack, sizeof(op->kstack), incident_get_stack(&s->incident, stuck));
 	}
-	/* Else that of its falling asleep, if it was taken. */
-	if (kstack[0] != '\0') {
-		text_copy(op->kstack, sizeof(op->kstack), kstack);
-		op->kstack_while_blocked = true;
-	}
-	text_copy(op->waits_for, sizeof(op->waits_for), waits_for(op->kstack));
+	op->kstack_while_blocked = op->kstack[0] != '\0';
+	op->waits_for = waits_for(op->kstack);
+	waits_in(op->kstack, op->wchan, sizeof(op->wchan));
 	incident_set_stack(&s->incident, stuck, op->kstack);
 }
 
-static void finish_stall(struct session *s, struct record_operation *op)
+/* Returns whether it had `stuck` lines of its own. */
+static bool finish_stall(struct session *s, struct record_operation *op)
 {
 	struct incident_stuck *stuck =
 		incident_find_stuck(&s->incident, (uint32_t)op->tid, op->start_mono_ns);
+	bool has_line;
 
 	s->incident.stalls++;
 	if (op->dur_ns > s->incident.longest_ns)
 		s->incident.longest_ns = op->dur_ns;
 	if (!stuck)
-		return;
-	/* Where it waited says more than where it returned. */
+		return false;
+	has_line = stuck->has_line;
+	/* The stack of the wait says more than that of the return. */
 	if (stuck->stack) {
-		text_copy(op->kstack, sizeof(op->kstack),
-			incident_get_stack(&s->incident, stuck));
+		text_copy(op->kstack, sizeof(op->kstack), incident_get_stack(&s->incident, stuck));
 		op->kstack_while_blocked = true;
-		text_copy(op->waits_for, sizeof(op->waits_for), waits_for(op->kstack));
+		op->waits_for = waits_for(op->kstack);
 	}
-	incident_forget_stuck(stuck);
+	incident_forget_stuck(&s->incident, stuck);
+	return has_line;
 }
 
-static bool begin_stuck(struct session *s, const struct decoded_operation *decoded,
-	struct record_operation *op)
+/* NULL: there is no room. */
+static struct incident_stuck *begin_stuck(struct session *s,
+	const struct decoded_operation *decoded, struct record_operation *op)
 {
 	struct incident_stuck *stuck =
 		incident_note_stuck(&s->incident, (uint32_t)op->tid, op->start_mono_ns);
 
 	if (!stuck) {
 		s->incident.stuck_unreported++;
-		return false;
+		return NULL;
 	}
 	if (stuck->reported_age_ns == 0)
 		s->incident.stuck_operations++;
 	stuck->reported_age_ns = op->dur_ns;
-	stuck->is_request = probe_ops_get(decoded->probe)->operations_are_requests;
-	s->incident.stuck_lines++;
+	stuck->is_request = record_probe_has_requests(op->probe);
 	if (op->dur_ns > s->incident.longest_ns)
 		s->incident.longest_ns = op->dur_ns;
-	if (!stuck->is_request)
+	if (stuck->is_request)
+		op->state = '\0';
+	else
 		describe_wait(s, decoded, op, stuck);
-	return true;
+	return stuck;
 }
 
-static uint64_t find_connection(const struct session *s, const struct decoded_operation *decoded,
-	const struct record_operation *op)
+/* Writes the line, unless that of others stands for the operation. */
+static void write_or_merge(struct session *s, struct incident_stuck *stuck, bool has_line)
+{
+	bool merged = alike_merge(&s->alike, &s->record, has_line);
+
+	if (merged)
+		session_note_operation(s);
+	else
+		session_write_line(s);
+	if (stuck && !merged)
+		stuck->has_line = true;
+}
+
+static uint64_t find_connection(const struct session *s, const struct record_operation *op)
 {
 	const struct sql_operation operation = {
 		.tid = op->tid,
-		.is_request = probe_ops_get(decoded->probe)->operations_are_requests,
+		.is_request = record_probe_has_requests(op->probe),
 		.start_ns = op->start_mono_ns,
 		.end_ns = op->start_mono_ns + op->dur_ns,
 	};
@@ -110,6 +135,7 @@ void session_feed_event(struct session *s, const void *data, size_t size)
 {
 	struct record *r = session_begin_line(s, RECORD_STALL);
 	struct decoded_operation decoded;
+	struct incident_stuck *stuck;
 
 	if (event_decode(data, size, &decoded, &r->operation) < 0) {
 		s->incident.events_invalid++;
@@ -117,21 +143,26 @@ void session_feed_event(struct session *s, const void *data, size_t size)
 	}
 	if (!decoded.finished)
 		r->type = RECORD_STUCK;
-	/* When it was seen in the kernel, not when the loop got to it. */
+	/* The line has the time of the event in the kernel, not of its handling here. */
 	if (decoded.ts_ns < r->mono_ns && !s->o.without_probes) {
 		r->real_ns -= r->mono_ns - decoded.ts_ns;
 		r->mono_ns = decoded.ts_ns;
 	}
 	if (r->operation.start_mono_ns < s->attached_ns)
-		r->operation.before_arm = true;
+		r->operation.since = RECORD_SINCE_before_arm;
 	describe_probe(s, &decoded, &r->operation);
 	enrich_operation(s->o.enrich, &decoded, &r->operation);
-	r->operation.connection_id = find_connection(s, &decoded, &r->operation);
-	if (decoded.finished)
-		finish_stall(s, &r->operation);
-	else if (!begin_stuck(s, &decoded, &r->operation))
+	/* The event has only sleeps that are over. The thread of a request need not sleep in it. */
+	if (!decoded.finished && !record_probe_has_requests(r->operation.probe))
+		session_add_sleeps(s, &r->operation);
+	r->operation.connection_id = find_connection(s, &r->operation);
+	if (decoded.finished) {
+		write_or_merge(s, NULL, finish_stall(s, &r->operation));
 		return;
-	session_write_line(s);
+	}
+	stuck = begin_stuck(s, &decoded, &r->operation);
+	if (stuck)
+		write_or_merge(s, stuck, false);
 }
 
 int session_handle_ring_event(void *userdata, void *data, size_t size)
@@ -143,19 +174,32 @@ int session_handle_ring_event(void *userdata, void *data, size_t size)
 
 		if (file_write_all(s->o.capture_fd, (const char *)&length, sizeof(length)) < 0 ||
 			file_write_all(s->o.capture_fd, data, size) < 0) {
-			log_warning("the capture file takes no more: %s; it ends here", strerror(errno));
+			log_warning("cannot write the capture file: %s; the capture ends here",
+				strerror(errno));
 			s->o.capture_fd = -1;
 		}
 	}
-	/* What came in before arming, when backends were tried or after the last event of an incident. */
+	/*
+	 * In other states the event belongs to no incident: it was sent while backends were tried,
+	 * or after the incident was closed.
+	 */
 	if (s->state == SESSION_TRACING || s->state == SESSION_DRAINING)
 		session_feed_event(s, data, size);
-	/* An error ends the batch; the event itself has been taken. */
-	return ++s->events_this_wake < EVENTS_PER_WAKE ? 0 : -EAGAIN;
+	/* The error only ends the batch: this event has been consumed. */
+	return ++s->events_this_wake < EVENTS_PER_WAKE && clock_mono_ns() < s->wake_until_ns
+		? 0
+		: -EAGAIN;
 }
 
 bool session_consume_ring(struct session *s)
 {
 	s->events_this_wake = 0;
+	s->wake_until_ns = clock_mono_ns() + WAKE_MAX_NS;
 	return ring_buffer__consume(s->ring) == -EAGAIN;
+}
+
+void session_consume_all(struct session *s)
+{
+	for (unsigned int i = 0; i < CONSUME_MAX && session_consume_ring(s); i++)
+		;
 }

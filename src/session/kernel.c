@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of a record that the kernel's log gives: what it says of storage meanwhile. */
+/* Writes the lines of the kernel log about storage that appear during an incident. */
 #include <string.h>
 
 #include "session/internal.h"
 
-/* Lines of one incident; what is beyond is counted. */
+/* A record has at most so many; further ones are counted. */
 #define LINES_MAX 100
-/* Records read at a time, 1 us each. */
+/* Log entries that are read at a time; one takes 1 us. */
 #define RECORDS_PER_LOOK 256
-/* At the end, all that there is: a log of 1 MB holds no more than that many times RECORDS_PER_LOOK. */
+/* At the end the log is read completely: 1 MB has no more than so many times RECORDS_PER_LOOK. */
 #define LOOKS_AT_END 128
 
 static void write_line(struct session *s, const struct kmsg_line *line)
 {
 	struct record_kernel *k = &session_begin_line(s, RECORD_KERNEL)->kernel;
 
-	text_copy(k->level, sizeof(k->level), kmsg_level_name(line->level));
+	k->level = RECORD_LEVEL_emerg + (line->level & 7);
 	k->kernel_ns = line->ns;
 	text_copy(k->text, sizeof(k->text), line->text);
 	session_write_line(s);
@@ -45,7 +45,7 @@ void session_take_kernel_lines(struct session *s, bool final)
 
 	while (more && looks-- > 0)
 		more = take_lines(s);
-	/* Somebody writes faster than it is read; how much is left nobody can tell. */
+	/* The log grows faster than it is read; how many lines are left is unknown. */
 	if (more && final)
 		s->incident.kernel_lines_left_out++;
 }

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of a record that are about the incident as a whole: open, sample, close. */
+/* Writes the lines about the incident as a whole: open, sample, close. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "enrich/enrich.h"
+#include "util/loop.h"
 #include "session/internal.h"
 #include "sinks/sink.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/log.h"
 #include "util/parse.h"
 #include "version.h"
 #include "watch/watch.h"
+
+/* More than this is worth a warning. */
+#define DELAY_MAX_NS NSEC_PER_SEC
 
 void session_read_host(struct session *s)
 {
@@ -42,15 +47,73 @@ struct record *session_begin_line(struct session *s, enum record_type type)
 	return r;
 }
 
+/* The verdict stands on what the lines say. */
+static void note_facts(struct session *s)
+{
+	const struct record *r = &s->record;
+
+	switch (r->type) {
+	case RECORD_OPEN:
+		verdict_note_open(&s->facts, &r->open);
+		break;
+	case RECORD_SAMPLE:
+		verdict_note_sample(&s->facts, &r->sample);
+		break;
+	case RECORD_STALL:
+	case RECORD_STUCK:
+		verdict_note_operation(&s->facts, &r->operation, r->type == RECORD_STALL);
+		break;
+	case RECORD_DEVICE:
+		verdict_note_device(&s->facts, &r->device);
+		break;
+	case RECORD_IO_BY:
+		verdict_note_io_by(&s->facts, &r->io_by);
+		break;
+	case RECORD_KERNEL:
+		verdict_note_kernel(&s->facts, &r->kernel);
+		break;
+	default:
+		break;
+	}
+}
+
+static void write_line(struct session *s)
+{
+	/* Numbered before a sink may drop it: a loss shows as a number that is missing. */
+	s->record.seq = s->incident.lines++;
+	s->incident.stuck_lines += s->record.type == RECORD_STUCK;
+	sinks_write(s->o.sinks, &s->record);
+}
+
 void session_write_line(struct session *s)
 {
-	session_note_facts(s);
-	sinks_write(s->o.sinks, &s->record);
+	note_facts(s);
+	write_line(s);
+}
+
+void session_note_operation(struct session *s)
+{
+	note_facts(s);
+}
+
+void session_write_alike(struct session *s)
+{
+	const struct alike_line *line;
+
+	while ((line = alike_next(&s->alike))) {
+		struct record *r = session_begin_line(s, line->type);
+
+		r->real_ns = line->real_ns;
+		r->mono_ns = line->mono_ns;
+		r->operation = line->operation;
+		write_line(s);
+	}
 }
 
 void session_write_open(struct session *s, const struct record_trigger *trigger)
 {
 	struct record_open *open = &session_begin_line(s, RECORD_OPEN)->open;
+	const struct record_stacked *stack;
 
 	open->trigger = *trigger;
 	text_copy(open->host, sizeof(open->host), s->host);
@@ -59,33 +122,74 @@ void session_write_open(struct session *s, const struct record_trigger *trigger)
 	text_copy(open->version, sizeof(open->version), IOSTALL_VERSION);
 	open->min_stall_ns = s->o.config->trace.min_stall_ns;
 	open->armed_ns = s->incident.armed_ns;
-	probe_set_describe_coverage(&s->probes, open);
+	open->waited_ns = s->incident.waited_ns;
+	probe_set_describe_coverage(&s->probes, s->attach_wanted, open);
+	stack = enrich_stack(s->o.enrich, &open->stack_count);
+	memcpy(open->stack, stack, open->stack_count * sizeof(open->stack[0]));
 	session_write_line(s);
 }
 
-static void write_sample(struct session *s, const struct watch_sample *sample, bool before_trigger)
+static void set_limits(const struct session *s, struct record_limits *limits)
+{
+	*limits = *watch_limits(s->o.watch);
+	for (uint32_t i = 0; i < limits->file_systems_count; i++) {
+		struct record_file_system *fs = &limits->file_systems[i];
+
+		enrich_device(s->o.enrich, fs->dev.major, fs->dev.minor, fs->dev_name,
+			sizeof(fs->dev_name));
+	}
+}
+
+void session_find_writer(struct session *s, struct record_writer *ret_writer)
+{
+	const struct record_trigger *t = &s->opened.trigger;
+
+	if (strcmp(t->rule, "space") == 0 || strcmp(t->rule, "inodes") == 0)
+		enrich_find_writer(s->o.enrich, t->subject, s->incident.trigger_ns, ret_writer);
+}
+
+/* The lines of threads that wait come before the sample of their second. */
+static void find_file_server(struct session *s, struct record_file_server *ret_found)
+{
+	const struct verdict_wait_facts *w = &s->facts.waits[VERDICT_WAIT_server];
+
+	if (w->dev.major || w->dev.minor)
+		enrich_find_file_server(s->o.enrich, w->dev.major, w->dev.minor, w->waits_for,
+			s->incident.trigger_ns, ret_found);
+}
+
+static void write_sample(struct session *s, const struct record_reading *sample,
+	bool before_trigger)
 {
 	struct record *r = session_begin_line(s, RECORD_SAMPLE);
 
 	r->real_ns = sample->real_ns;
 	r->mono_ns = sample->mono_ns;
 	r->sample.before_trigger = before_trigger;
-	r->sample.sample = *sample;
+	r->sample.reading = *sample;
 	if (sample == watch_last(s->o.watch))
-		r->sample.limits = *watch_limits(s->o.watch);
+		set_limits(s, &r->sample.limits);
+	if (!before_trigger) {
+		session_find_writer(s, &r->sample.writer);
+		find_file_server(s, &r->sample.file_server);
+	}
 	s->incident.samples++;
 	session_write_line(s);
 }
 
 void session_write_history(struct session *s)
 {
-	for (unsigned int i = 0; i < watch_history_count(s->o.watch); i++)
-		write_sample(s, watch_history_get(s->o.watch, i), true);
+	/* A trigger that came while the probes were being loaded has samples behind it. */
+	for (unsigned int i = 0; i < watch_history_count(s->o.watch); i++) {
+		const struct record_reading *sample = watch_history_get(s->o.watch, i);
+
+		write_sample(s, sample, sample->mono_ns <= s->incident.trigger_ns);
+	}
 }
 
 void session_write_sample(struct session *s)
 {
-	const struct watch_sample *sample = watch_last(s->o.watch);
+	const struct record_reading *sample = watch_last(s->o.watch);
 
 	if (sample)
 		write_sample(s, sample, false);
@@ -105,9 +209,14 @@ static uint64_t read_rss_bytes(void)
 	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* 0 when the counter could not be read. */
+static uint64_t grown(uint64_t now, uint64_t at_open)
+{
+	return now > at_open ? now - at_open : 0;
+}
+
 static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 {
-	/* The order of enum event_loss is that of lost.def's first lines. */
 	static const enum record_lost of_loss[EVENT_LOSS_COUNT] = {
 		[EVENT_LOSS_RING_FULL] = RECORD_LOST_ring_full,
 		[EVENT_LOSS_MAP_FULL] = RECORD_LOST_map_full,
@@ -120,39 +229,43 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 	if (!s->o.without_probes) {
 		probe_set_read_counters(&s->probes, &now);
 		for (unsigned int i = 0; i < EVENT_LOSS_COUNT; i++)
-			lost[of_loss[i]] = now.losses[i] - s->counters_at_open.losses[i];
+			lost[of_loss[i]] = grown(now.losses[i], s->counters_at_open.losses[i]);
 		lost[RECORD_LOST_prog_skipped] =
-			now.skipped_runs - s->counters_at_open.skipped_runs;
-		lost[RECORD_LOST_probe_missed] =
-			now.missed_hits - s->counters_at_open.missed_hits;
+			grown(now.skipped_runs, s->counters_at_open.skipped_runs);
+		lost[RECORD_LOST_stack_unread] = stack_reader_unread(s->stacks);
+		lost[RECORD_LOST_probe_missed] = s->misses - s->misses_at_open;
 	}
-	lost[RECORD_LOST_return_missed] += s->incident.returns_missed;
 	lost[RECORD_LOST_event_invalid] = s->incident.events_invalid;
 	lost[RECORD_LOST_not_visited] = s->incident.not_visited;
 	lost[RECORD_LOST_kernel_lines] = s->kmsg.lost + s->incident.kernel_lines_left_out;
 	lost[RECORD_LOST_stuck_unreported] = s->incident.stuck_unreported;
+	lost[RECORD_LOST_sql_invalid] = sql_count_invalid(s->o.sql);
 	sinks_dropped(s->o.sinks, lost);
 }
 
-const struct record_close *session_write_close(struct session *s, uint64_t detach_ns)
+const struct record_close *session_write_close(struct session *s)
 {
 	const struct incident *incident = &s->incident;
 	struct record *r = session_begin_line(s, RECORD_CLOSE);
 	struct record_close *close = &r->close;
 
-	text_copy(close->reason, sizeof(close->reason), s->close_reason);
+	close->reason = s->close_reason;
 	close->duration_ns = r->mono_ns - incident->trigger_ns;
 	close->stalls = incident->stalls;
 	close->stuck_lines = incident->stuck_lines;
 	close->stuck_threads = incident->stuck_operations;
 	close->longest_ns = incident->longest_ns;
 	close->samples = incident->samples;
-	close->cpu_ns = clock_process_cpu_ns() - incident->cpu_start_ns;
-	close->armed_ns = incident->armed_ns;
-	close->attach_ns = incident->attach_ns;
-	close->detach_ns = detach_ns;
-	close->turn_ns = loop_take_longest_turn(s->o.loop);
-	close->rss_bytes = read_rss_bytes();
+	close->cost.cpu_ns = clock_process_cpu_ns() - incident->cpu_start_ns;
+	close->cost.armed_ns = incident->armed_ns;
+	close->cost.attach_ns = incident->attach_ns;
+	close->cost.disarm_ns = r->mono_ns - s->disarm_start_ns;
+	close->cost.turn_ns = loop_take_longest_turn(s->o.loop);
+	close->cost.delay_ns = loop_take_longest_delay(s->o.loop);
+	if (close->cost.delay_ns > DELAY_MAX_NS)
+		log_warning("incident %s: the event loop was late by up to %.1f s", s->incident.id,
+			(double)close->cost.delay_ns / NSEC_PER_SEC);
+	close->cost.rss_bytes = read_rss_bytes();
 	fill_lost(s, close->lost);
 	session_write_line(s);
 	return close;

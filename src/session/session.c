@@ -7,34 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "enrich/enrich.h"
-#include "loop.h"
-#include "probes/filter.h"
 #include "session/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/loop.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
 
-#define WALK_INTERVAL_NS NSEC_PER_SEC
-/* For other events between the parts of a walk that takes longer than its budget. */
-#define WALK_PAUSE_NS (20 * NSEC_PER_MSEC)
-/* How long the filter's search for new processes may take of each sample. */
-#define FILTER_BUDGET_NS (2 * NSEC_PER_MSEC)
-/* At start nothing waits: those who run already are known before anything can be armed. */
-#define FILTER_FIRST_BUDGET_NS (5 * NSEC_PER_SEC)
+/* A scan that took longer than a second begins anew after this time. */
+#define SCAN_PAUSE_NS (50 * NSEC_PER_MSEC)
+#define TASK_SCAN_PAUSE_NS (20 * NSEC_PER_MSEC)
+/* The last answers of databases and the count of missed hits are waited for this long. */
+#define DRAIN_WAIT_NS (200 * NSEC_PER_MSEC)
 #define FIRINGS_MAX 8
 
 const char *session_state_name(enum session_state state)
 {
 	static const char *const names[] = {
+		[SESSION_LOADING] = "loading",
 		[SESSION_IDLE] = "idle",
+		[SESSION_ARMING] = "arming",
 		[SESSION_TRACING] = "tracing",
 		[SESSION_DRAINING] = "draining",
 		[SESSION_COOLDOWN] = "cooldown",
@@ -43,9 +41,51 @@ const char *session_state_name(enum session_state state)
 	return names[state];
 }
 
+static bool is_cooling_down(const struct session *s, uint64_t now_ns)
+{
+	return s->state == SESSION_IDLE && now_ns < s->cooldown_until_ns;
+}
+
 enum session_state session_get_state(const struct session *s)
 {
-	return s->state;
+	return is_cooling_down(s, clock_mono_ns()) ? SESSION_COOLDOWN : s->state;
+}
+
+bool session_is_open(const struct session *s)
+{
+	return s->state == SESSION_ARMING || s->state == SESSION_TRACING ||
+		s->state == SESSION_DRAINING;
+}
+
+bool session_is_detaching(const struct session *s)
+{
+	return s->tracer && tracer_is_busy(s->tracer) &&
+		tracer_get_task(s->tracer) == TRACER_DETACH;
+}
+
+bool session_is_settled(const struct session *s)
+{
+	return s->state == SESSION_IDLE && !(s->tracer && tracer_is_busy(s->tracer));
+}
+
+bool session_is_outgrown(const struct session *s)
+{
+	return !s->o.without_probes && session_is_settled(s) && probe_set_is_outgrown(&s->probes);
+}
+
+uint64_t session_cooldown_ns(const struct session *s, uint64_t now_ns)
+{
+	return is_cooling_down(s, now_ns) ? s->cooldown_until_ns - now_ns : 0;
+}
+
+const struct session_firings *session_get_firings(const struct session *s)
+{
+	return &s->firings;
+}
+
+const struct session_verdict *session_last_verdict(const struct session *s)
+{
+	return &s->last_verdict;
 }
 
 const char *session_incident(const struct session *s)
@@ -64,220 +104,194 @@ void session_describe_probes(const struct session *s, struct text *out)
 		const struct probe *probe = &s->probes.probes[i];
 
 		text_addf(out, "%s%s=%s", i ? " " : "", probe_ops_get(i)->name,
-			probe->backend ? probe->backend->name : "none");
+			probe->backend ? record_backend_text(probe->backend->name) : "none");
 	}
 }
 
-void session_set_closed_callback(struct session *s, session_closed_fn callback, void *userdata)
+void session_set_callbacks(struct session *s, session_loaded_fn loaded, session_closed_fn closed,
+	void *userdata)
 {
-	s->closed = callback;
-	s->closed_userdata = userdata;
+	s->loaded = loaded;
+	s->closed = closed;
+	s->userdata = userdata;
 }
 
-/* idle -> tracing */
-
-static bool filter_has(const struct session *s, int32_t pid)
+void session_start_next_task(struct session *s)
 {
-	for (uint32_t i = 0; i < s->filter->count; i++)
-		if (s->filter->list[i].pid == pid)
-			return true;
-	return false;
-}
+	bool armed = s->state == SESSION_ARMING || s->state == SESSION_TRACING;
 
-/* The map holds what the list holds: at most WATCH_PROCESSES_MAX, a quarter of its entries. */
-static void update_filter(struct session *s, bool armed, uint64_t budget_ns)
-{
-	static const struct watch_clock clock;
-
-	if (!s->filter)
+	if (!s->tracer)
 		return;
-	processes_walk(s->filter, &clock, clock_mono_ns() + budget_ns, armed);
-	for (uint32_t i = 0; i < s->filtered_count; i++)
-		if (!filter_has(s, s->filtered[i]))
-			trace_maps_remove_pid(&s->probes.maps, (uint32_t)s->filtered[i]);
-	s->filtered_count = s->filter->count;
-	for (uint32_t i = 0; i < s->filter->count; i++) {
-		s->filtered[i] = s->filter->list[i].pid;
-		trace_maps_add_pid(&s->probes.maps, (uint32_t)s->filtered[i]);
+	if (tracer_is_busy(s->tracer)) {
+		if (armed && tracer_get_task(s->tracer) == TRACER_DETACH)
+			tracer_cancel(s->tracer);
+		return;
 	}
+	if (armed && s->attach_wanted)
+		tracer_start(s->tracer, TRACER_ATTACH, &s->probes);
+	else if (s->state == SESSION_DRAINING && !s->misses_known)
+		tracer_start(s->tracer, TRACER_COUNT, &s->probes);
+	else if (!armed && probe_set_is_attached(&s->probes))
+		tracer_start(s->tracer, TRACER_DETACH, &s->probes);
+	else if (s->state == SESSION_IDLE && probe_set_needs_prepare(&s->probes))
+		tracer_start(s->tracer, TRACER_PREPARE, &s->probes);
 }
 
-static void log_opened(const char *id, const struct record_trigger *trigger)
-{
-	char buf[4 * WATCH_SUBJECT_SIZE];
-	struct text what = TEXT_ON(buf);
+/* tracing -> draining -> idle */
 
-	text_reset(&what);
-	record_add_trigger(&what, trigger);
-	log_info("incident %s open: %s", id, buf);
-}
-
-static void arm(struct session *s, const struct record_trigger *trigger, uint64_t trigger_ns)
-{
-	char id[RECORD_ID_SIZE];
-	uint64_t start_ns;
-	uint32_t random = 0;
-
-	/* Never waits: without GRND_RANDOM only before the pool is first filled, at boot. */
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = (uint32_t)trigger_ns;
-	record_make_id(clock_real_ns(), random, id);
-	incident_begin(&s->incident, id, trigger_ns);
-	verdict_begin(&s->facts, trigger_ns, s->o.config->trace.min_stall_ns);
-	s->incidents++;
-	session_ask_sql(s);
-	start_ns = clock_mono_ns();
-	if (!s->o.without_probes) {
-		/* What is in the ring now is of no incident. */
-		while (session_consume_ring(s))
-			;
-		filter_fill(&s->probes.maps, s->o.config, s->o.sysfs);
-		probe_set_read_counters(&s->probes, &s->counters_at_open);
-		start_ns = clock_mono_ns();
-		probe_set_attach_seeded(&s->probes);
-		session_seed_blocked(s);
-		probe_set_attach_rest(&s->probes);
-	}
-	kmsg_begin(&s->kmsg);
-	/* Events of a replay have the clock of another host: only what they say themselves counts. */
-	s->attached_ns = s->o.without_probes ? 0 : start_ns;
-	s->incident.attach_ns = clock_mono_ns() - start_ns;
-	s->incident.armed_ns = clock_mono_ns() - trigger_ns;
-	/* Arming is one turn, and has its own time. */
-	(void)loop_take_longest_turn(s->o.loop);
-	s->state = SESSION_TRACING;
-	s->calm_since_ns = 0;
-	s->stuck_now = 0;
-	memset(s->walk_resume_ns, 0, sizeof(s->walk_resume_ns));
-	session_write_open(s, trigger);
-	session_write_history(s);
-	loop_set_timer(s->cooldown_timer, 0, 0);
-	loop_set_timer(s->walk_timer, WALK_INTERVAL_NS, 0);
-	loop_set_timer(s->max_timer, s->o.config->incident.max_time_ns, 0);
-	log_opened(id, trigger);
-}
-
-bool session_trigger(struct session *s, const struct record_trigger *trigger, uint64_t hold_ns)
-{
-	uint64_t now_ns = clock_mono_ns(), until_ns;
-	bool manual = hold_ns > 0;
-
-	if (s->state == SESSION_DRAINING || (s->state == SESSION_COOLDOWN && !manual))
-		return false;
-	/* Whoever asks for the longest time there is means it. */
-	if (__builtin_add_overflow(now_ns, hold_ns, &until_ns))
-		until_ns = UINT64_MAX;
-	if (until_ns > s->hold_until_ns)
-		s->hold_until_ns = until_ns;
-	if (s->state != SESSION_TRACING)
-		arm(s, trigger, now_ns);
-	return true;
-}
-
-/* tracing -> draining -> cooldown -> idle */
-
-static void begin_cooldown(struct session *s, uint64_t until_ns)
-{
-	uint64_t now_ns = clock_mono_ns();
-
-	s->cooldown_until_ns = until_ns;
-	s->state = until_ns > now_ns ? SESSION_COOLDOWN : SESSION_IDLE;
-	if (s->state == SESSION_COOLDOWN)
-		loop_set_timer(s->cooldown_timer, until_ns - now_ns, 0);
-}
-
-static void finish_drain(struct session *s, uint64_t detach_ns)
+static void finish_drain(struct session *s)
 {
 	const struct record_close *close;
 
+	loop_set_timer(s->max_timer, 0, 0);
 	if (!s->o.without_probes) {
-		/* Nothing is attached, so it ends. */
-		while (session_consume_ring(s))
-			;
-		session_settle_inflight(s);
-		while (session_consume_ring(s))
-			;
+		session_consume_all(s);
+		session_drain_inflight(s);
+		session_consume_all(s);
 		session_summarize(s, true);
 	}
+	session_write_alike(s);
 	session_take_sql_lines(s, true);
 	session_take_kernel_lines(s, true);
 	session_write_verdict(s);
-	close = session_write_close(s, detach_ns);
+	close = session_write_close(s);
 	log_info("incident %s closed (%s): stalls %llu, operations stuck %llu", s->incident.id,
-		close->reason, (unsigned long long)close->stalls,
+		record_reason_text(close->reason), (unsigned long long)close->stalls,
 		(unsigned long long)close->stuck_threads);
-	begin_cooldown(s, clock_mono_ns() + s->o.config->incident.cooldown_ns);
+	s->cooldown_until_ns = clock_mono_ns() + s->o.config->incident.cooldown_ns;
+	s->state = SESSION_IDLE;
+	session_start_next_task(s);
 	if (s->closed)
-		s->closed(s->closed_userdata, s->incident.id, close);
-	if (!s->o.without_probes)
-		probe_set_prepare(&s->probes);
+		s->closed(s->userdata, s->incident.id, close);
+	session_arm_kept(s);
 }
 
-static void drain(struct session *s, const char *reason)
+static bool may_close(const struct session *s)
 {
-	struct bpf_link *links[PROBE_SET_LINKS_MAX];
-	unsigned int count = 0;
+	return s->o.without_probes || (s->misses_known && sql_is_answered(s->o.sql));
+}
 
-	s->state = SESSION_DRAINING;
+void session_continue_drain(struct session *s)
+{
+	/* Not at once: this may be called by the database that has answered. */
+	if (s->state == SESSION_DRAINING && may_close(s))
+		loop_set_timer(s->max_timer, 1, 0);
+}
+
+static void drain(struct session *s, enum record_reason reason)
+{
+	s->disarm_start_ns = clock_mono_ns();
 	s->close_reason = reason;
 	s->hold_until_ns = 0;
-	loop_set_timer(s->walk_timer, 0, 0);
-	loop_set_timer(s->max_timer, 0, 0);
-	/* Answered while the probes are detached: the last moment. */
+	s->facts.closing = true;
+	loop_set_timer(s->scan_timer, 0, 0);
+	loop_set_timer(s->max_timer, DRAIN_WAIT_NS, 0);
+	/* They answer meanwhile: this is the `end` phase. */
 	if (s->o.sql)
 		sql_ask_all(s->o.sql);
 	if (!s->o.without_probes) {
-		session_walk_inflight(s, true);
-		count = probe_set_take_links(&s->probes, links);
+		session_scan_inflight(s, true);
+		probe_set_detach_scanned(&s->probes);
+		s->misses_known = !probe_set_uses_kprobes(&s->probes);
 	}
-	if (count > 0)
-		detacher_start(s->detacher, links, count);
+	s->state = SESSION_DRAINING;
+	session_start_next_task(s);
+	if (s->o.without_probes)
+		finish_drain(s);
 	else
-		finish_drain(s, 0);
+		session_continue_drain(s);
 }
 
-void session_stop(struct session *s, const char *reason)
+void session_stop(struct session *s, enum record_reason reason)
 {
+	s->kept.id[0] = '\0';
+	if (s->state == SESSION_ARMING)
+		session_begin_tracing(s);
 	if (s->state == SESSION_TRACING)
 		drain(s, reason);
 }
 
-static void on_detached(void *userdata, uint64_t events)
+static void on_attached(struct session *s, uint64_t took_ns)
+{
+	s->attach_wanted = false;
+	s->incident.attach_ns += took_ns;
+	if (s->state == SESSION_ARMING)
+		session_begin_tracing(s);
+	else if (s->state == SESSION_TRACING)
+		log_warning("incident %s: some probes were attached only after %.1f s",
+			s->incident.id, (double)took_ns / NSEC_PER_SEC);
+}
+
+static void on_loaded(struct session *s, const struct tracer_result *result);
+
+static void on_task(void *userdata, const struct tracer_result *result)
 {
 	struct session *s = userdata;
 
-	(void)events;
-	finish_drain(s, detacher_finish(s->detacher));
+	if (result->task == TRACER_LOAD) {
+		on_loaded(s, result);
+		return;
+	}
+	if (result->task == TRACER_UNLOAD) {
+		s->probes = (struct probe_set){ .maps = TRACE_MAPS_NONE };
+		session_free(s);
+		return;
+	}
+	probe_set_copy_rest(&s->probes, tracer_get_set(s->tracer), result->task == TRACER_ATTACH);
+	if (result->misses > s->misses)
+		s->misses = result->misses;
+	if (result->task == TRACER_ATTACH)
+		on_attached(s, result->took_ns);
+	if (result->task == TRACER_COUNT)
+		s->misses_known = true;
+	if (result->task == TRACER_DETACH)
+		log_debug("probes detached after %.1f s", (double)result->took_ns / NSEC_PER_SEC);
+	session_start_next_task(s);
+	session_continue_drain(s);
 }
 
 static void on_max_time(void *userdata, uint64_t expirations)
 {
-	(void)expirations;
-	session_stop(userdata, "max_time");
-}
-
-static void on_cooldown_over(void *userdata, uint64_t expirations)
-{
 	struct session *s = userdata;
 
 	(void)expirations;
-	if (s->state == SESSION_COOLDOWN)
-		s->state = SESSION_IDLE;
+	if (s->state == SESSION_ARMING)
+		session_begin_tracing(s);
+	else if (s->state == SESSION_DRAINING)
+		finish_drain(s);
+	else
+		session_stop(s, RECORD_REASON_max_time);
 }
 
-static void on_walk(void *userdata, uint64_t expirations)
+static void on_inflight_scan(void *userdata, uint64_t expirations)
 {
 	struct session *s = userdata;
+	uint64_t start_ns = s->pass.start_ns, now_ns = clock_mono_ns(), rest_ns;
 
 	(void)expirations;
-	if (!session_walk_inflight(s, false)) {
-		loop_set_timer(s->walk_timer, WALK_PAUSE_NS, 0);
+	session_check_stacks(s);
+	/* Not both in one turn of the loop: the in-flight scan begins in the next one. */
+	if (!start_ns && session_continue_task_scan(s)) {
+		s->pass = (struct session_scan_pass){ .start_ns = now_ns };
+		loop_set_timer(s->scan_timer, TASK_SCAN_PAUSE_NS, 0);
+		return;
+	}
+	if (!start_ns)
+		start_ns = now_ns;
+	rest_ns = session_scan_inflight(s, false);
+	if (rest_ns) {
+		loop_set_timer(s->scan_timer, rest_ns, 0);
 		return;
 	}
 	session_summarize(s, false);
 	session_take_sql_lines(s, false);
 	session_take_kernel_lines(s, false);
-	loop_set_timer(s->walk_timer, WALK_INTERVAL_NS, 0);
+	now_ns = clock_mono_ns();
+	loop_set_timer(s->scan_timer,
+		now_ns - start_ns < SESSION_SCAN_INTERVAL_NS - SCAN_PAUSE_NS
+			? SESSION_SCAN_INTERVAL_NS - (now_ns - start_ns)
+			: SCAN_PAUSE_NS,
+		0);
 }
 
 static void on_ring(void *userdata, uint64_t events)
@@ -286,15 +300,18 @@ static void on_ring(void *userdata, uint64_t events)
 	session_consume_ring(userdata);
 }
 
-/* An incident is over when all rules that hold it are clear and nothing is stuck, for incident.clear_time. */
+/*
+ * The incident ends when all rules that keep it open have been clear, and nothing has been stuck,
+ * for incident.clear_time.
+ */
 static void check_clear(struct session *s, uint64_t now_ns)
 {
 	if (rules_holding(s->o.rules) > 0 || s->stuck_now > 0 || now_ns < s->hold_until_ns)
-		s->calm_since_ns = 0;
-	else if (s->calm_since_ns == 0)
-		s->calm_since_ns = now_ns;
-	else if (now_ns - s->calm_since_ns >= s->o.config->incident.clear_time_ns)
-		drain(s, "clear");
+		s->clear_since_ns = 0;
+	else if (s->clear_since_ns == 0)
+		s->clear_since_ns = now_ns;
+	else if (now_ns - s->clear_since_ns >= s->o.config->incident.clear_time_ns)
+		drain(s, RECORD_REASON_clear);
 }
 
 static void trigger_of_firing(const struct rules_firing *firing, struct record_trigger *ret_trigger)
@@ -311,6 +328,17 @@ static void trigger_of_firing(const struct rules_firing *firing, struct record_t
 	text_copy(ret_trigger->unit, sizeof(ret_trigger->unit), firing->unit);
 }
 
+static void note_firings(struct session *s, const struct rules_firing *firings, size_t count,
+	uint64_t now_ns)
+{
+	for (size_t i = 0; i < count; i++) {
+		trigger_of_firing(&firings[i], &s->firings.last);
+		s->firings.last_ns = now_ns;
+		if (is_cooling_down(s, now_ns))
+			s->firings.in_cooldown[firings[i].rule]++;
+	}
+}
+
 void session_handle_sample(struct session *s)
 {
 	struct rules_firing firings[FIRINGS_MAX];
@@ -318,68 +346,102 @@ void session_handle_sample(struct session *s)
 	uint64_t now_ns = clock_mono_ns();
 	size_t count;
 
-	update_filter(s, s->state == SESSION_TRACING, FILTER_BUDGET_NS);
-	if (s->state == SESSION_IDLE || s->state == SESSION_COOLDOWN) {
+	session_update_filter(s, s->state == SESSION_TRACING);
+	if (s->state == SESSION_IDLE) {
 		enrich_refresh(s->o.enrich);
 		enrich_learn_processes(s->o.enrich);
+		enrich_learn_disks(s->o.enrich, s->o.sysfs);
 	}
 	count = rules_evaluate(s->o.rules, s->o.watch, now_ns, firings, FIRINGS_MAX);
-	if (s->state == SESSION_TRACING) {
+	note_firings(s, firings, count, now_ns);
+	/* While it arms, the sample becomes part of the history that the record begins with. */
+	if (s->state == SESSION_ARMING || s->state == SESSION_TRACING) {
+		rules_acknowledge(s->o.rules);
+		if (s->state == SESSION_ARMING)
+			return;
 		session_write_sample(s);
-		rules_settle(s->o.rules);
 		check_clear(s, now_ns);
 		return;
 	}
-	/* What outlasted the last incident and the cooldown does not fire anew by itself. */
-	if (count == 0 && (s->state != SESSION_IDLE ||
-				  !rules_first_active(s->o.rules, s->o.watch, &firings[0])))
+	/*
+	 * A rule that stayed active since the last incident and through the cooldown does not fire
+	 * again.
+	 */
+	if (count == 0 &&
+		(s->state != SESSION_IDLE || is_cooling_down(s, now_ns) ||
+			!rules_first_active(s->o.rules, s->o.watch, &firings[0])))
 		return;
 	trigger_of_firing(&firings[0], &trigger);
+	s->fired_hold = count > 0 ? s->o.config->rules[firings[0].rule].hold_samples : 0;
 	if (session_trigger(s, &trigger, 0))
-		rules_settle(s->o.rules);
+		rules_acknowledge(s->o.rules);
 }
 
 /* Making and freeing */
 
-static int new_filter(struct session *s)
+static int start_tracing_ready(struct session *s)
 {
-	int r;
-
-	if (s->o.config->trace.process.count == 0)
-		return 0;
-	s->filter = calloc(1, sizeof(*s->filter));
-	if (!s->filter)
-		return -ENOMEM;
-	r = processes_init(s->filter, s->procfs_fd, &s->o.config->trace.process);
-	if (r < 0) {
-		free(s->filter);
-		s->filter = NULL;
-		return r;
-	}
-	update_filter(s, false, FILTER_FIRST_BUDGET_NS);
-	return 0;
-}
-
-static int new_tracer(struct session *s)
-{
-	int r;
-
-	r = probe_set_load(&s->probes, s->o.config, s->o.sysfs, s->o.generation);
-	if (r < 0)
-		return r;
 	s->ring = ring_buffer__new(s->probes.maps.events, session_handle_ring_event, s, NULL);
 	if (!s->ring)
 		return -errno;
-	r = detacher_new(&s->detacher);
+	return loop_add_fd(s->o.loop, ring_buffer__epoll_fd(s->ring), EPOLLIN, on_ring, s,
+		&s->ring_source);
+}
+
+static void on_loaded(struct session *s, const struct tracer_result *result)
+{
+	int r = result->error;
+
+	s->probes = *tracer_get_set(s->tracer);
+	s->filter = result->filter;
 	if (r == 0)
-		r = loop_add_fd(s->o.loop, ring_buffer__epoll_fd(s->ring), EPOLLIN, on_ring, s,
-			&s->ring_source);
+		r = start_tracing_ready(s);
+	if (r == 0) {
+		s->state = SESSION_IDLE;
+		session_update_filter(s, false);
+	}
+	/* It may free a session with an error. */
+	if (s->loaded)
+		s->loaded(s->userdata, s, r);
 	if (r == 0)
-		r = loop_add_fd(s->o.loop, detacher_fd(s->detacher), EPOLLIN, on_detached, s,
-			&s->detach_source);
-	if (r == 0)
-		r = new_filter(s);
-	return r;
+		session_arm_kept(s);
+}
+
+static int load(struct session *s)
+{
+	const struct tracer_options options = {
+		.config = s->o.config,
+		.procfs_fd = s->procfs_fd,
+		.sysfs = s->o.sysfs,
+		.generation = s->o.generation,
+		.kernel_types = s->o.kernel_types,
+		.loop = s->o.loop,
+		.done = on_task,
+		.userdata = s,
+	};
+	int r = tracer_new(&options, &s->tracer);
+
+	if (r < 0)
+		return r;
+	s->state = SESSION_LOADING;
+	tracer_start(s->tracer, TRACER_LOAD, &s->probes);
+	return 0;
+}
+
+static void on_stacks(void *userdata, uint64_t events)
+{
+	(void)events;
+	session_take_stacks(userdata);
+}
+
+static int new_stack_reader(struct session *s)
+{
+	int r = stack_reader_new(s->procfs_fd, &s->stacks);
+
+	if (r < 0)
+		return r;
+	return loop_add_fd(s->o.loop, stack_reader_fd(s->stacks), EPOLLIN, on_stacks, s,
+		&s->stacks_source);
 }
 
 static void open_kernel_log(struct session *s)
@@ -387,27 +449,24 @@ static void open_kernel_log(struct session *s)
 	int r = kmsg_open(&s->kmsg, "/dev/kmsg");
 
 	if (r < 0)
-		log_info("/dev/kmsg: %s; records will have no lines of the kernel's log",
+		log_info("cannot open /dev/kmsg: %s; records will have no lines of the kernel log",
 			strerror(-r));
 }
 
 static int new_timers(struct session *s)
 {
-	int r = loop_add_timer(s->o.loop, on_walk, s, &s->walk_timer);
+	int r = loop_add_timer(s->o.loop, on_inflight_scan, s, &s->scan_timer);
 
-	if (r == 0)
-		r = loop_add_timer(s->o.loop, on_max_time, s, &s->max_timer);
-	if (r == 0)
-		r = loop_add_timer(s->o.loop, on_cooldown_over, s, &s->cooldown_timer);
-	return r;
+	return r < 0 ? r : loop_add_timer(s->o.loop, on_max_time, s, &s->max_timer);
 }
 
 void session_inherit(struct session *s, const struct session *previous)
 {
 	s->incidents = previous->incidents;
 	text_copy(s->incident.id, sizeof(s->incident.id), previous->incident.id);
-	if (previous->state == SESSION_COOLDOWN)
-		begin_cooldown(s, previous->cooldown_until_ns);
+	s->cooldown_until_ns = previous->cooldown_until_ns;
+	s->firings = previous->firings;
+	s->last_verdict = previous->last_verdict;
 }
 
 int session_new(const struct session_options *options, struct session **ret_session)
@@ -418,12 +477,15 @@ int session_new(const struct session_options *options, struct session **ret_sess
 	if (!s)
 		return -ENOMEM;
 	s->o = *options;
+	s->state = SESSION_IDLE;
 	s->probes.maps = TRACE_MAPS_NONE;
 	s->kmsg.fd = -1;
 	s->procfs_fd = open(options->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = s->procfs_fd < 0 ? -errno : new_timers(s);
 	if (r == 0 && !options->without_probes)
-		r = new_tracer(s);
+		r = new_stack_reader(s);
+	if (r == 0 && !options->without_probes)
+		r = load(s);
 	if (r < 0) {
 		session_free(s);
 		return r;
@@ -435,20 +497,44 @@ int session_new(const struct session_options *options, struct session **ret_sess
 	return 0;
 }
 
+bool session_can_keep_probes(const struct config *a, const struct config *b)
+{
+	return memcmp(&a->trace, &b->trace, sizeof(a->trace)) == 0 &&
+		memcmp(&a->probes, &b->probes, sizeof(a->probes)) == 0;
+}
+
+void session_set_config(struct session *s, const struct config *config)
+{
+	s->o.config = config;
+}
+
+void session_retire(struct session *s)
+{
+	s->loaded = NULL;
+	s->closed = NULL;
+	/* The next session gets the answers from now on. */
+	if (s->o.sql)
+		sql_set_callback(s->o.sql, NULL, NULL);
+	s->o.sql = NULL;
+	tracer_start(s->tracer, TRACER_UNLOAD, &s->probes);
+}
+
 struct session *session_free(struct session *s)
 {
 	if (!s)
 		return NULL;
 	if (s->o.sql)
 		sql_set_callback(s->o.sql, NULL, NULL);
-	loop_remove(s->detach_source);
 	loop_remove(s->ring_source);
-	loop_remove(s->cooldown_timer);
 	loop_remove(s->max_timer);
-	loop_remove(s->walk_timer);
-	detacher_free(s->detacher);
+	loop_remove(s->scan_timer);
+	loop_remove(s->stacks_source);
+	stack_reader_free(s->stacks);
 	ring_buffer__free(s->ring);
-	probe_set_unload(&s->probes);
+	/* What the worker is about to change is left to it. */
+	if (!s->tracer || !tracer_is_busy(s->tracer))
+		probe_set_unload(&s->probes);
+	tracer_free(s->tracer);
 	if (s->filter) {
 		processes_done(s->filter);
 		free(s->filter);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of a record that databases give: who runs which statement, on which thread. */
+/* Writes the `sql` lines: who ran which statement, on which thread. */
 #include <string.h>
 
 #include "session/internal.h"
@@ -7,9 +7,12 @@
 #include "util/clock.h"
 #include "util/sort.h"
 
-/* Sessions of one moment that get a line, the longest statements first; the others are counted. */
+/*
+ * In each phase at most so many sessions get a line, those with the longest statements first; the
+ * others are counted.
+ */
 #define SESSIONS_MAX 64
-/* Stuck threads that are asked whose they are, 1 us each. */
+/* At most so many stuck threads are looked up in /proc; one lookup takes 1 us. */
 #define CANDIDATES_ASKED 256
 
 struct order {
@@ -18,7 +21,7 @@ struct order {
 	uint16_t index;
 };
 
-/* Clients' first, then by length. */
+/* Client sessions first, then the longest statements. */
 static int compare_order(const void *a, const void *b)
 {
 	const struct order *x = a, *y = b;
@@ -29,18 +32,18 @@ static int compare_order(const void *a, const void *b)
 }
 
 static struct record_sql *begin_line(struct session *s, const struct sql_evidence *e,
-	const char *moment)
+	enum record_phase phase)
 {
 	struct record_sql *q = &session_begin_line(s, RECORD_SQL)->sql;
 
 	q->active = q->idle = q->left_out = -1;
 	text_copy(q->target, sizeof(q->target), e->target);
-	text_copy(q->server, sizeof(q->server), e->type);
-	text_copy(q->moment, sizeof(q->moment), moment);
+	q->server = e->server;
+	q->phase = phase;
 	return q;
 }
 
-/* When it was answered, not when the line is written. */
+/* The line has the time of the answer, not that of its writing. */
 static void set_times(struct session *s, uint64_t answered_ns)
 {
 	struct record *r = &s->record;
@@ -51,9 +54,10 @@ static void set_times(struct session *s, uint64_t answered_ns)
 	}
 }
 
-static void write_silence(struct session *s, const struct sql_evidence *e, const char *moment)
+static void write_unresponsive(struct session *s, const struct sql_evidence *e,
+	enum record_phase phase)
 {
-	struct record_sql *q = begin_line(s, e, moment);
+	struct record_sql *q = begin_line(s, e, phase);
 
 	text_copy(q->version, sizeof(q->version), e->version);
 	text_copy(q->account, sizeof(q->account), e->account);
@@ -64,9 +68,9 @@ static void write_silence(struct session *s, const struct sql_evidence *e, const
 }
 
 static void write_answer(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, const char *moment, uint32_t unwritten)
+	const struct sql_snapshot *snapshot, enum record_phase phase, uint32_t unwritten)
 {
-	struct record_sql *q = begin_line(s, e, moment);
+	struct record_sql *q = begin_line(s, e, phase);
 
 	q->active = snapshot->active;
 	q->idle = snapshot->idle;
@@ -96,16 +100,16 @@ static bool has_unknown_thread(const struct sql_snapshot *snapshot)
 	return false;
 }
 
-/* A thread that only has a request in flight may do anything meanwhile. */
+/* A thread that only has a request in flight does not hang. */
 static bool hung_at(const struct incident_stuck *stuck, uint64_t at_ns)
 {
-	return stuck->start_ns && stuck->start_ns <= at_ns && stuck->reported_age_ns && !stuck->stale &&
-	       !stuck->is_request;
+	return stuck->start_ns && stuck->start_ns <= at_ns && stuck->reported_age_ns &&
+		!stuck->is_request;
 }
 
 /*
- * Adds the threads of the server that hang since before that answer: a session of unknown thread may be on
- * one of them.
+ * Adds the threads of the server that already hung at the time of that answer. A session whose
+ * thread is unknown may run on one of them.
  */
 static void add_candidates(const struct session *s, const struct sql_evidence *e,
 	const struct sql_snapshot *snapshot, uint64_t candidates[RECORD_CANDIDATES_MAX])
@@ -116,7 +120,7 @@ static void add_candidates(const struct session *s, const struct sql_evidence *e
 		return;
 	while (found < RECORD_CANDIDATES_MAX && candidates[found])
 		found++;
-	for (unsigned int i = 0; i < INCIDENT_STUCK_MAX; i++) {
+	for (unsigned int i = 0; i < INCIDENT_STUCK_SLOTS; i++) {
 		const struct incident_stuck *stuck = &s->incident.stuck[i];
 
 		if (!hung_at(stuck, snapshot->answered_ns) || is_among(candidates, stuck->tid))
@@ -128,22 +132,26 @@ static void add_candidates(const struct session *s, const struct sql_evidence *e
 	}
 }
 
-/* When the lines of the worst moment are written, those who hung then hang no more. */
-static void keep_candidates(const struct session *s, struct session_sql *state, const struct sql_evidence *e)
+/*
+ * Keeps the threads that hang at the worst answer, because they may have returned when its lines
+ * are written.
+ */
+static void keep_candidates(const struct session *s, struct session_sql *state,
+	const struct sql_evidence *e)
 {
 	if (!e->worst)
 		return;
 	if (state->worst_ns != e->worst->answered_ns)
 		memset(state->worst_candidates, 0, sizeof(state->worst_candidates));
 	state->worst_ns = e->worst->answered_ns;
-	/* Again with each answer: that a thread hung may be seen a little later. */
+	/* Repeated at each answer, because a thread that hung may be found a little later. */
 	add_candidates(s, e, e->worst, state->worst_candidates);
 }
 
 static struct record_sql *begin_session(struct session *s, const struct sql_evidence *e,
-	const struct sql_session_view *view, const char *moment)
+	const struct sql_session_view *view, enum record_phase phase)
 {
-	struct record_sql *q = begin_line(s, e, moment);
+	struct record_sql *q = begin_line(s, e, phase);
 
 	q->connection_id = view->connection_id;
 	q->query_id = view->query_id;
@@ -154,32 +162,39 @@ static struct record_sql *begin_session(struct session *s, const struct sql_evid
 	q->elapsed_ns = view->elapsed_ns;
 	text_copy(q->text, sizeof(q->text), view->text);
 	q->text_bytes = view->text_bytes;
-	/* A session of PostgreSQL is a process. */
-	q->pid = strcmp(e->type, "postgresql") == 0 && view->tid ? view->tid : e->server_pid;
+	q->pid = e->sessions_are_processes && view->tid ? view->tid : e->server_pid;
 	q->tid = view->tid;
 	text_copy(q->tid_reason, sizeof(q->tid_reason), view->no_tid);
 	q->leader_pid = view->leader_pid;
 	q->background = view->background;
+	q->transaction_ns = view->transaction_ns;
+	q->lock = view->lock;
+	text_copy(q->lock_on, sizeof(q->lock_on), view->object);
+	q->blocked_by = view->blocker_id;
+	if (view->blocker_id)
+		q->blocked_basis = view->candidates ? RECORD_BASIS_inferred : RECORD_BASIS_measured;
+	q->blocked_candidates = view->candidates;
+	q->waited_ns = view->waited_ns;
 	return q;
 }
 
 static void write_session(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, uint32_t index, const char *moment,
+	const struct sql_snapshot *snapshot, uint32_t index, enum record_phase phase,
 	const uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
 	struct sql_session_view view;
 	struct record_sql *q;
 
 	sql_snapshot_view(snapshot, index, &view);
-	q = begin_session(s, e, &view, moment);
+	q = begin_session(s, e, &view, phase);
 	if (!view.tid && !view.background)
 		memcpy(q->candidates, candidates, sizeof(q->candidates));
 	set_times(s, snapshot->answered_ns);
 	session_write_line(s);
 }
 
-static void write_moment(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, const char *moment,
+static void write_phase(struct session *s, const struct sql_evidence *e,
+	const struct sql_snapshot *snapshot, enum record_phase phase,
 	const uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
 	uint32_t count = snapshot->count < SESSIONS_MAX ? snapshot->count : SESSIONS_MAX;
@@ -192,17 +207,17 @@ static void write_moment(struct session *s, const struct sql_evidence *e,
 			.index = (uint16_t)i,
 		};
 	sort_in_place(order, snapshot->count, sizeof(order[0]), compare_order);
-	write_answer(s, e, snapshot, moment, snapshot->count - count);
+	write_answer(s, e, snapshot, phase, snapshot->count - count);
 	for (uint32_t i = 0; i < count; i++)
-		write_session(s, e, snapshot, order[i].index, moment, candidates);
+		write_session(s, e, snapshot, order[i].index, phase, candidates);
 }
 
-static void write_current(struct session *s, const struct sql_evidence *e, const char *moment)
+static void write_current(struct session *s, const struct sql_evidence *e, enum record_phase phase)
 {
 	uint64_t candidates[RECORD_CANDIDATES_MAX] = { 0 };
 
 	add_candidates(s, e, e->current, candidates);
-	write_moment(s, e, e->current, moment, candidates);
+	write_phase(s, e, e->current, phase, candidates);
 }
 
 static bool has_all_lines(const struct sql_snapshot *snapshot)
@@ -221,32 +236,34 @@ static void take_opening(struct session *s, unsigned int index, const struct sql
 		state->opened = true;
 		if (has_all_lines(e->current))
 			state->opened_ns = e->current->answered_ns;
-		write_current(s, e, "open");
-	} else if (!state->silent && (e->unanswered_ns || *e->why || final)) {
-		state->silent = true;
-		write_silence(s, e, "open");
+		write_current(s, e, RECORD_PHASE_open);
+	} else if (!state->unresponsive && (e->unanswered_ns || *e->why || final)) {
+		state->unresponsive = true;
+		write_unresponsive(s, e, RECORD_PHASE_open);
 	}
 }
 
-static bool is_of(const struct sql_longest_entry *entry, const struct sql_snapshot *snapshot)
+static bool is_of(const struct sql_slow_entry *entry, const struct sql_snapshot *snapshot)
 {
 	return snapshot && has_all_lines(snapshot) && entry->answered_ns == snapshot->answered_ns;
 }
 
 /*
- * Statements of which the lines of the three answers do not say how long they ran: the last answer that had
- * them is none of those. `last`: that of the lines to come, or NULL.
+ * Writes slow statements whose last known length is in none of the other phases: the last answer
+ * that had them is not that of the `open`, `worst` or `end` phase. `last` is the answer of the
+ * `end` phase, or NULL.
  */
-static void write_longest(struct session *s, const struct session_sql *state, const struct sql_evidence *e,
-	const struct sql_snapshot *last)
+static void write_slow(struct session *s, const struct session_sql *state,
+	const struct sql_evidence *e, const struct sql_snapshot *last)
 {
-	struct order order[SQL_LONGEST_MAX];
+	struct order order[SQL_SLOW_MAX];
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < e->longest->count; i++) {
-		const struct sql_longest_entry *entry = &e->longest->entries[i];
+	for (uint32_t i = 0; i < e->slow->count; i++) {
+		const struct sql_slow_entry *entry = &e->slow->entries[i];
 
-		if (entry->answered_ns == state->opened_ns || is_of(entry, e->worst) || is_of(entry, last))
+		if (entry->answered_ns == state->opened_ns || is_of(entry, e->worst) ||
+			is_of(entry, last))
 			continue;
 		order[count++] = (struct order){
 			.elapsed_ns = entry->elapsed_ns,
@@ -256,37 +273,40 @@ static void write_longest(struct session *s, const struct session_sql *state, co
 	}
 	sort_in_place(order, count, sizeof(order[0]), compare_order);
 	for (uint32_t i = 0; i < count; i++) {
-		const struct sql_longest_entry *entry = &e->longest->entries[order[i].index];
+		const struct sql_slow_entry *entry = &e->slow->entries[order[i].index];
 		struct sql_session_view view;
 
-		sql_longest_view(e->longest, order[i].index, &view);
-		/* There is no line about that answer as a whole. */
-		begin_session(s, e, &view, "longest")->answer_ns = entry->answered_ns - entry->asked_ns;
+		sql_slow_view(e->slow, order[i].index, &view);
+		/* There is no line about the answer itself that could have its length. */
+		begin_session(s, e, &view, RECORD_PHASE_slow)->answer_ns =
+			entry->answered_ns - entry->asked_ns;
 		set_times(s, entry->answered_ns);
 		session_write_line(s);
 	}
 }
 
-static void write_ending(struct session *s, const struct session_sql *state, const struct sql_evidence *e)
+static void write_ending(struct session *s, const struct session_sql *state,
+	const struct sql_evidence *e)
 {
 	bool is_answered = e->current && !e->unanswered_ns && !*e->why;
 
 	if (e->worst)
-		write_moment(s, e, e->worst, "worst", state->worst_candidates);
-	write_longest(s, state, e, is_answered ? e->current : NULL);
+		write_phase(s, e, e->worst, RECORD_PHASE_worst, state->worst_candidates);
+	write_slow(s, state, e, is_answered ? e->current : NULL);
 	if (is_answered)
-		write_current(s, e, "end");
+		write_current(s, e, RECORD_PHASE_end);
 	else
-		write_silence(s, e, "end");
+		write_unresponsive(s, e, RECORD_PHASE_end);
 }
 
-/* The first answer is that of the opening: the next would be of a second later. */
+/* Takes the first answer at once as that of the `open` phase: the next one comes a second later. */
 static void on_answer(void *userdata)
 {
 	struct session *s = userdata;
 
 	if (s->state == SESSION_TRACING || s->state == SESSION_DRAINING)
 		session_take_sql_lines(s, false);
+	session_continue_drain(s);
 }
 
 void session_ask_sql(struct session *s)
@@ -296,12 +316,18 @@ void session_ask_sql(struct session *s)
 	memset(s->sql, 0, sizeof(s->sql));
 	if (!s->o.sql)
 		return;
-	/* What led to the incident may be over before anything else is taken. */
+	/*
+	 * A database that was unresponsive before the trigger may answer before the first line is
+	 * written.
+	 */
 	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
 		sql_get_evidence(s->o.sql, i, &e);
-		session_note_silence(s, i, &e);
+		session_note_unresponsive(s, i, &e);
 	}
-	/* Here, since at a reload there are two sessions for a while. */
+	/*
+	 * The callback is set here and not at start, because there are two sessions during a
+	 * reload.
+	 */
 	sql_set_callback(s->o.sql, on_answer, s);
 	sql_begin_incident(s->o.sql);
 }
@@ -312,7 +338,8 @@ void session_take_sql_lines(struct session *s, bool final)
 
 	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
 		sql_get_evidence(s->o.sql, i, &e);
-		session_note_silence(s, i, &e);
+		session_note_unresponsive(s, i, &e);
+		session_note_queue(s, &e);
 		take_opening(s, i, &e, final);
 		keep_candidates(s, &s->sql[i], &e);
 		if (final)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The lines of a record that probes write by themselves, each second and before `close`. */
+/* Has the probes write their own lines each second and before `close`, and adds names to them. */
 #include "enrich/enrich.h"
 #include "session/internal.h"
 #include "util/clock.h"
@@ -9,22 +9,25 @@ static struct record *begin_line(void *userdata, enum record_type type)
 	return session_begin_line(userdata, type);
 }
 
-static void name_device(const struct enrich *e, const struct probe_line_names *names,
+static void name_device(const struct session *s, const struct probe_line_names *names,
 	struct record_device *d)
 {
-	enrich_device(e, d->dev_major, d->dev_minor, d->dev_name, sizeof(d->dev_name));
+	const struct enrich *e = s->o.enrich;
+
+	enrich_device(e, d->dev.major, d->dev.minor, d->dev_name, sizeof(d->dev_name));
+	enrich_below(e, s->o.sysfs, d->dev.major, d->dev.minor, d->below, sizeof(d->below));
 	if (names->path_in_fs)
-		enrich_path_in_fs(e, names->fs_major, names->fs_minor, d->oldest_path,
-			sizeof(d->oldest_path));
+		enrich_path_in_fs(e, names->fs_major, names->fs_minor, d->oldest.path,
+			sizeof(d->oldest.path));
 }
 
 static void name_io_by(const struct enrich *e, const struct probe_line_names *names,
 	struct record_io_by *b)
 {
-	enrich_device(e, b->dev_major, b->dev_minor, b->dev_name, sizeof(b->dev_name));
+	enrich_device(e, b->dev.major, b->dev.minor, b->dev_name, sizeof(b->dev_name));
 	enrich_unit(names->cgroup_names, b->unit, sizeof(b->unit));
-	if (names->path_in_fs && enrich_path_in_fs(e, names->fs_major, names->fs_minor, b->path,
-					 sizeof(b->path)))
+	if (names->path_in_fs &&
+		enrich_path_in_fs(e, names->fs_major, names->fs_minor, b->path, sizeof(b->path)))
 		b->path_truncated = false;
 }
 
@@ -34,7 +37,7 @@ static void write_line(void *userdata, const struct probe_line_names *names)
 	struct record *r = &s->record;
 
 	if (r->type == RECORD_DEVICE)
-		name_device(s->o.enrich, names, &r->device);
+		name_device(s, names, &r->device);
 	else if (r->type == RECORD_IO_BY)
 		name_io_by(s->o.enrich, names, &r->io_by);
 	session_write_line(s);

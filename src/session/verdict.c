@@ -1,57 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The line of a record that says what was wrong, from what all others said. */
+/* Writes the `verdict` line, which sums up all other lines. */
+#include <string.h>
+
 #include "session/internal.h"
 #include "snapshot/thread.h"
+#include "sql/locks.h"
 #include "sql/sql.h"
 #include "verdict/verdict.h"
 
-void session_note_facts(struct session *s)
+void session_note_unresponsive(struct session *s, unsigned int target, const struct sql_evidence *e)
 {
-	const struct record *r = &s->record;
-
-	switch (r->type) {
-	case RECORD_SAMPLE:
-		verdict_note_sample(&s->facts, &r->sample);
-		break;
-	case RECORD_STALL:
-	case RECORD_STUCK:
-		verdict_note_operation(&s->facts, &r->operation, r->type == RECORD_STALL);
-		break;
-	case RECORD_DEVICE:
-		verdict_note_device(&s->facts, &r->device);
-		break;
-	case RECORD_IO_BY:
-		verdict_note_io_by(&s->facts, &r->io_by);
-		break;
-	case RECORD_KERNEL:
-		verdict_note_kernel(&s->facts, &r->kernel);
-		break;
-	default:
-		break;
-	}
-}
-
-void session_note_silence(struct session *s, unsigned int target, const struct sql_evidence *e)
-{
-	struct verdict_silence silence = { .ns = e->in_session ? e->unanswered_ns : 0 };
+	struct verdict_unresponsive unresponsive = { .ns = e->in_session ? e->unanswered_ns : 0 };
 	struct verdict_who server = { .pid = e->server_pid };
 	struct watch_thread_stat stat;
 
-	if (silence.ns && server.pid && thread_read_stat(s->procfs_fd, server.pid, &stat) == 0) {
-		silence.stopped = stat.state == 'T' || stat.state == 't';
+	if (unresponsive.ns && server.pid &&
+		thread_read_stat(s->procfs_fd, server.pid, &stat) == 0) {
+		unresponsive.stopped = stat.state == 'T' || stat.state == 't';
 		text_copy(server.comm, sizeof(server.comm), stat.comm);
 	}
-	verdict_note_silence(&s->facts, target, e->target, &server, &silence);
+	verdict_note_unresponsive(&s->facts, target, e->target, &server, &unresponsive);
 }
 
-/* A backend of PostgreSQL is a process: its load as a whole is that of its statement, too. */
+/* Its thread, which the lines of operations name, too; else the server. */
+static struct verdict_who holder_of(const struct session *s, const struct sql_evidence *e,
+	const struct sql_session_view *view)
+{
+	struct verdict_who who = { .pid = e->server_pid, .tid = view->tid };
+	struct watch_thread_stat stat;
+
+	if (e->sessions_are_processes && view->tid)
+		who.pid = view->tid;
+	if (who.pid && thread_read_stat(s->procfs_fd, who.pid, &stat) == 0)
+		text_copy(who.comm, sizeof(who.comm), stat.comm);
+	return who;
+}
+
+static void set_holder(const struct session *s, const struct sql_evidence *e,
+	const struct sql_queue *q, struct verdict_holder *holder)
+{
+	holder->connection_id = q->holder.connection_id;
+	holder->who = holder_of(s, e, &q->holder);
+	holder->idle = q->holder.idle;
+	holder->elapsed_ns = q->holder.elapsed_ns;
+	holder->transaction_ns = q->holder.transaction_ns;
+	holder->candidates = q->candidates;
+	text_copy(holder->user, sizeof(holder->user), q->holder.user);
+	text_copy(holder->text, sizeof(holder->text), q->holder.text);
+}
+
+void session_note_queue(struct session *s, const struct sql_evidence *e)
+{
+	struct verdict_queue queue = { 0 };
+	struct sql_queue q;
+
+	if (!e->current || !sql_find_queue(e->current, &q))
+		return;
+	text_copy(queue.target, sizeof(queue.target), e->target);
+	queue.waiters = q.waiters;
+	queue.longest_ns = q.longest_ns;
+	queue.waited_ns = q.waited_ns;
+	queue.answered_ns = e->current->answered_ns;
+	queue.lock = q.lock;
+	text_copy(queue.object, sizeof(queue.object), q.object);
+	if (q.has_holder)
+		set_holder(s, e, &q, &queue.holder);
+	queue.behind_first = q.behind_first;
+	if (q.behind_first) {
+		queue.first_id = q.first.connection_id;
+		text_copy(queue.first_text, sizeof(queue.first_text), q.first.text);
+	}
+	verdict_note_queue(&s->facts, &queue);
+}
+
+/* A PostgreSQL backend is a process, so the load of the process is that of its statement, too. */
 static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	struct verdict_statement *ret_statement)
 {
 	const struct session *s = userdata;
 	struct sql_session_view view;
 
-	if (!sql_find_thread(s->o.sql, tid ? tid : pid, &view))
+	/* What the server itself does has a role, and a statement only if it tells one. */
+	if (!sql_find_thread(s->o.sql, tid ? tid : pid, &view) || (view.background && !*view.text))
 		return false;
 	text_copy(ret_statement->user, sizeof(ret_statement->user), view.user);
 	text_copy(ret_statement->database, sizeof(ret_statement->database), view.database);
@@ -75,11 +105,39 @@ static int32_t leader_of(void *userdata, int32_t tid)
 	return sql_leader(s->o.sql, tid);
 }
 
+static const char *find_role(void *userdata, int32_t pid, int32_t tid)
+{
+	const struct session *s = userdata;
+
+	return sql_find_role(s->o.sql, tid ? tid : pid);
+}
+
 static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
 {
 	const struct session *s = userdata;
 
 	return sql_count_others(s->o.sql, tid, ret_longest_ns);
+}
+
+static bool is_counted(void *userdata, int32_t tid)
+{
+	const struct session *s = userdata;
+
+	return sql_is_counted(s->o.sql, tid);
+}
+
+/* FNV-1a. The text has placeholders for values unless sql.text is `full`. */
+static uint64_t statement_key(void *userdata, int32_t tid)
+{
+	const struct session *s = userdata;
+	uint64_t key = 0xcbf29ce484222325;
+	struct sql_session_view view;
+
+	if (!sql_find_thread(s->o.sql, tid, &view) || view.background || !*view.text)
+		return 0;
+	for (const char *p = view.text; *p; p++)
+		key = (key ^ (unsigned char)*p) * 0x100000001b3;
+	return key ? key : 1;
 }
 
 void session_write_verdict(struct session *s)
@@ -89,10 +147,18 @@ void session_write_verdict(struct session *s)
 		.find_statement = find_statement,
 		.is_server = is_server,
 		.leader_of = leader_of,
+		.find_role = find_role,
+		.statement_key = statement_key,
 		.count_others = count_others,
+		.is_counted = is_counted,
 	};
 
-	verdict_decide(&s->facts, s->o.sql ? &sql : NULL,
-		&session_begin_line(s, RECORD_VERDICT)->verdict);
+	struct record_verdict *v = &session_begin_line(s, RECORD_VERDICT)->verdict;
+	struct session_verdict *last = &s->last_verdict;
+
+	verdict_decide(&s->facts, s->o.sql ? &sql : NULL, v);
+	memcpy(last->incident, s->incident.id, sizeof(last->incident));
+	last->class = v->class;
+	text_copy(last->message, sizeof(last->message), v->message);
 	session_write_line(s);
 }

@@ -7,13 +7,16 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/log.h"
 
-/* An incident sends two messages, so this is four incidents with a receiver that is gone. */
+/*
+ * An incident sends two messages, so those of four incidents are kept while the receiver is gone.
+ */
 #define PENDING_MAX 8
-/* A receiver that restarts is back long before, one that hung for a minute has worse to do. */
+/* Tries once a second: a receiver that restarts is back long before that. */
 #define TRIES_MAX 60
 
 struct pending {
@@ -26,9 +29,10 @@ struct datagram {
 	int fd;
 	const char *name;
 	struct sockaddr_un address;
+	bool was_there; /* a receiver, at the start or at any time since */
 	uint64_t dropped;
 	int logged_error;
-	unsigned int first; /* of the pending ones, the oldest */
+	unsigned int first; /* index of the oldest pending message */
 	unsigned int count;
 	struct pending pending[PENDING_MAX];
 };
@@ -50,6 +54,8 @@ int datagram_new(const char *name, const char *path, struct datagram **ret_datag
 		free(d);
 		return r;
 	}
+	/* One that ends before the first message loses it all the same. */
+	d->was_there = access(path, F_OK) == 0;
 	*ret_datagram = d;
 	return 0;
 }
@@ -62,27 +68,34 @@ struct datagram *datagram_free(struct datagram *d)
 	return NULL;
 }
 
-static int send_bytes(const struct datagram *d, const char *bytes, size_t len)
+static int send_bytes(struct datagram *d, const char *bytes, size_t len)
 {
-	/* Not connected: the receiver may be another one the next time. */
-	if (sendto(d->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const void *)&d->address,
-		    sizeof(d->address)) < 0)
-		return -errno;
-	return 0;
+	/* The socket is not connected, because the receiver may be restarted. */
+	int r = sendto(d->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL, (const void *)&d->address,
+			sizeof(d->address)) < 0
+		? -errno
+		: 0;
+
+	d->was_there |= r != -ENOENT;
+	return r;
 }
 
-/* Whether the receiver may take the same message later. */
-static bool is_passing(int error)
+/* Whether the receiver may accept the message later. */
+static bool is_temporary(int error)
 {
 	return error == -EAGAIN || error == -ENOBUFS || error == -ECONNREFUSED ||
 		error == -ENOENT || error == -EINTR || error == -ENOMEM;
 }
 
+/* A host without such a log loses nothing: only what a receiver did not take is counted. */
 static void drop(struct datagram *d, int error)
 {
-	d->dropped++;
+	if (!d->was_there)
+		error = -ENOENT;
+	else
+		d->dropped++;
 	if (error != d->logged_error)
-		log_warning("%s at %s does not take messages: %s, ignoring", d->name,
+		log_warning("cannot send messages to %s at %s: %s, ignoring", d->name,
 			d->address.sun_path, strerror(-error));
 	d->logged_error = error;
 }
@@ -98,7 +111,7 @@ static void keep(struct datagram *d, const char *bytes, size_t len)
 {
 	struct pending *p;
 
-	/* The newest says most: a `close` carries what its `open` said. */
+	/* The newest message is the most useful: `close` repeats what `open` said. */
 	if (d->count == PENDING_MAX)
 		drop_oldest(d, -EAGAIN);
 	p = &d->pending[(d->first + d->count++) % PENDING_MAX];
@@ -118,7 +131,7 @@ void datagram_send(struct datagram *d, const struct text *message)
 	r = d->count > 0 ? -EAGAIN : send_bytes(d, message->buf, message->len);
 	if (r == 0)
 		d->logged_error = 0;
-	else if (is_passing(r))
+	else if (is_temporary(r))
 		keep(d, message->buf, message->len);
 	else
 		drop(d, r);
@@ -134,12 +147,19 @@ void datagram_retry(struct datagram *d)
 			d->logged_error = 0;
 			d->first = (d->first + 1) % PENDING_MAX;
 			d->count--;
-		} else if (is_passing(r) && ++p->tries < TRIES_MAX) {
+		} else if (is_temporary(r) && ++p->tries < TRIES_MAX) {
 			return;
 		} else {
 			drop_oldest(d, r);
 		}
 	}
+}
+
+void datagram_make_room(struct datagram *d)
+{
+	datagram_retry(d);
+	if (d->count == PENDING_MAX)
+		drop_oldest(d, -EAGAIN);
 }
 
 uint64_t datagram_dropped(const struct datagram *d)

@@ -10,7 +10,9 @@
 #include "sinks/sink.h"
 #include "util/cleanup.h"
 
-/* Stable for ever: journalctl MESSAGE_ID=... and catalogues find our entries by them. */
+/*
+ * These never change: `journalctl MESSAGE_ID=...` and message catalogues find the entries by them.
+ */
 #define OPEN_MESSAGE_ID "8800df6988ea42819272e240613bf201"
 #define CLOSE_MESSAGE_ID "8ed725ce37e54f3184e9797a3706e25a"
 
@@ -22,8 +24,8 @@ struct journald {
 };
 
 /*
- * One field of the native protocol (systemd, docs/JOURNAL_NATIVE_PROTOCOL.md). A value with a
- * newline has its length in front, or it could pretend to be further fields. What does not fit is
+ * Adds one field of the native protocol (systemd, docs/JOURNAL_NATIVE_PROTOCOL.md). A value with a
+ * newline is preceded by its length, or it could forge further fields. A field that does not fit is
  * left out as a whole.
  */
 static void add_field(struct text *entry, const char *name, const char *value, size_t len)
@@ -69,10 +71,11 @@ static void add_trigger_fields(struct text *entry, const struct record_trigger *
 	add_string(entry, "IOSTALL_UNIT", trigger->unit);
 }
 
-static void add_close_fields(struct text *entry, const struct message *m, const struct record_close *c)
+static void add_close_fields(struct text *entry, const struct message *m,
+	const struct record_close *c)
 {
-	add_string(entry, "IOSTALL_VERDICT", m->class_name);
-	add_string(entry, "IOSTALL_REASON", c->reason);
+	add_string(entry, "IOSTALL_VERDICT", record_class_text(m->class));
+	add_string(entry, "IOSTALL_REASON", record_reason_text(c->reason));
 	add_u64(entry, "IOSTALL_DURATION_NS", c->duration_ns);
 	add_u64(entry, "IOSTALL_STALLS", c->stalls);
 	add_u64(entry, "IOSTALL_STUCK", c->stuck_threads);
@@ -121,6 +124,11 @@ static void journald_tick(void *state, uint64_t now_mono_ns)
 	datagram_retry(((struct journald *)state)->datagram);
 }
 
+static void journald_make_room(void *state)
+{
+	datagram_make_room(((struct journald *)state)->datagram);
+}
+
 static uint64_t journald_dropped(const void *state)
 {
 	return datagram_dropped(((const struct journald *)state)->datagram);
@@ -150,11 +158,25 @@ static int journald_open(const struct sinks_options *options, void **ret_state)
 	return 0;
 }
 
+static bool journald_is_used(const struct config *config, bool foreground)
+{
+	return !foreground && config->journal.enabled;
+}
+
+static const char *journald_socket(const struct config *config)
+{
+	return config->journal.socket;
+}
+
 const struct sink sink_journald = {
 	.name = "journald",
+	.section = "journal",
+	.socket = journald_socket,
+	.is_used = journald_is_used,
 	.open = journald_open,
 	.write = journald_write,
 	.tick = journald_tick,
+	.make_room = journald_make_room,
 	.dropped = journald_dropped,
 	.close = journald_close,
 };

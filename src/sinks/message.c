@@ -7,15 +7,18 @@
 
 #define DIR_SHOWN_MAX 256
 
-/* What is known of another incident says nothing of this one. */
+/* Forgets what was remembered from another incident. */
 static void begin_incident(struct message *m, const struct record *r)
 {
 	memset(&m->trigger, 0, sizeof(m->trigger));
-	m->class_name[0] = m->verdict[0] = m->statement[0] = '\0';
+	m->class = RECORD_CLASS_NONE;
+	m->verdict[0] = m->statement[0] = '\0';
 	memcpy(m->incident, r->incident, sizeof(m->incident));
 }
 
-/* The verdict has it as it is; who reads a log sees nothing that moves the cursor. */
+/*
+ * Statements come unescaped in the verdict; escaped, they cannot move the cursor of a log reader.
+ */
 static void take_statement(struct message *m, const char *statement)
 {
 	struct text t = TEXT_ON(m->statement);
@@ -26,10 +29,10 @@ static void take_statement(struct message *m, const char *statement)
 
 static void take_verdict(struct message *m, const struct record_verdict *v)
 {
-	memcpy(m->class_name, v->class_name, sizeof(m->class_name));
+	m->class = v->class;
 	text_copy(m->verdict, sizeof(m->verdict), m->statements ? v->sentence : v->message);
 	for (uint32_t i = 0; m->statements && i < v->parts_count; i++)
-		if (strcmp(v->parts[i].what, "statement") == 0)
+		if (v->parts[i].what == RECORD_WHAT_statement)
 			take_statement(m, v->parts[i].text);
 }
 
@@ -69,14 +72,14 @@ static void add_close(const struct message *m, const struct record_close *c, str
 	}
 	text_add_count(t, c->stalls, "stall", "stalls");
 	text_add(t, ", ");
-	text_add_count(t, c->stuck_threads, "operation stuck", "operations stuck");
+	text_add_count(t, c->stuck_threads, "stuck operation", "stuck operations");
 	if (c->longest_ns) {
-		text_add(t, ", longest ");
+		text_add(t, ", the longest ");
 		record_add_duration(t, c->longest_ns);
 	}
 	if (lost) {
 		text_add(t, ", ");
-		text_add_count(t, lost, "thing lost", "things lost");
+		text_add_count(t, lost, "event or line lost", "events or lines lost");
 	}
 	text_add(t, "; opened by ");
 }
@@ -90,7 +93,7 @@ void message_add_text(const struct message *m, const struct record *r, struct te
 	else
 		text_add(t, " opened by ");
 	record_add_trigger(t, &m->trigger);
-	/* A longer one would push out what the message is about. */
+	/* A longer path would leave no room for the rest of the message. */
 	if (strlen(m->dir) > DIR_SHOWN_MAX)
 		return;
 	text_add(t, "; record ");

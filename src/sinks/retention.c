@@ -4,19 +4,24 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/timex.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/reader.h"
+#include "sinks/dir.h"
+#include "sinks/lock.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
 
 struct kept_file {
 	char name[RECORD_FILE_SIZE];
 	uint64_t bytes;
+	bool too_old;
 };
 
 struct kept_list {
@@ -31,23 +36,85 @@ static void cleanup_list(struct kept_list *list)
 	free(list->files);
 }
 
-/* Opens a regular file with the name and the first line of a record, else a negative errno. */
-static int open_record(int dir_fd, const char *name, uint64_t *ret_bytes)
+void retention_read_clock(struct retention_clock *ret_clock)
 {
-	/* A FIFO of that name would wait for a writer. */
+	struct timex timex = { .modes = 0 };
+	struct timespec boot;
+	int state = adjtimex(&timex);
+
+	*ret_clock = (struct retention_clock){
+		.mono_ns = clock_mono_ns(),
+		.real_ns = clock_real_ns(),
+		/*
+		 * Whoever sets the clock by hand ends this state, see settimeofday(2) in the
+		 * kernel.
+		 */
+		.synchronised = state >= 0 && state != TIME_ERROR && !(timex.status & STA_UNSYNC),
+	};
+	if (clock_gettime(CLOCK_BOOTTIME, &boot) == 0)
+		ret_clock->uptime_ns =
+			(uint64_t)boot.tv_sec * NSEC_PER_SEC + (uint64_t)boot.tv_nsec;
+	if (file_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", ret_clock->boot_id,
+		    sizeof(ret_clock->boot_id)) < 0)
+		ret_clock->boot_id[0] = '\0';
+	ret_clock->boot_id[strcspn(ret_clock->boot_id, "\n")] = '\0';
+}
+
+/* Opens a regular file that has the name and first line of a record; else a negative errno. */
+static int open_record(int dir_fd, const char *name, struct stat *ret_stat)
+{
+	/* Without O_NONBLOCK, opening a FIFO of that name would wait for a writer. */
 	_cleanup_close_ int fd =
 		openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || !record_fd_is_ours(fd, name))
+	if (!S_ISREG(ret_stat->st_mode) || !record_fd_is_ours(fd, name))
 		return -EINVAL;
-	*ret_bytes = (uint64_t)st.st_size;
 	return TAKE_FD(fd);
 }
 
-static int list_add(struct kept_list *list, const char *name, uint64_t bytes)
+static void cleanup_reader(struct record_reader **reader)
+{
+	record_reader_free(*reader);
+}
+
+/* False when the file has no complete `open` line. */
+static bool read_open(int fd, struct record *ret_record)
+{
+	_cleanup_(cleanup_reader) struct record_reader *reader = NULL;
+	struct record_line line;
+
+	return record_reader_new(fd, &reader) == 0 &&
+		record_reader_next(reader, ret_record, &line) > 0 && line.decoded &&
+		ret_record->type == RECORD_OPEN;
+}
+
+static uint64_t time_between(uint64_t then_ns, uint64_t now_ns)
+{
+	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+static uint64_t age_ns(int fd, const char *name, const struct stat *st,
+	const struct retention_clock *clock)
+{
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	uint64_t made_ns = record_id_real_ns(name), written_ns = 0;
+
+	/* Not known, so it is not old. */
+	if (!r)
+		return 0;
+	if (*clock->boot_id && read_open(fd, r) && strcmp(r->open.boot_id, clock->boot_id) == 0)
+		return time_between(r->mono_ns, clock->mono_ns);
+	if (!clock->synchronised)
+		return clock->uptime_ns;
+	/* The clock may have been behind when the incident opened. */
+	if (st->st_mtim.tv_sec > 0)
+		written_ns = (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC;
+	return time_between(written_ns > made_ns ? written_ns : made_ns, clock->real_ns);
+}
+
+static int list_add(struct kept_list *list, const struct kept_file *file)
 {
 	if (list->count == list->room) {
 		size_t room = list->room ? list->room * 2 : 64;
@@ -58,24 +125,23 @@ static int list_add(struct kept_list *list, const char *name, uint64_t bytes)
 		list->files = files;
 		list->room = room;
 	}
-	memcpy(list->files[list->count].name, name, RECORD_FILE_SIZE);
-	list->files[list->count++].bytes = bytes;
-	list->bytes += bytes;
+	list->files[list->count++] = *file;
+	list->bytes += file->bytes;
 	return 0;
 }
 
-static int list_read(int dir_fd, struct kept_list *list)
+static int list_read(int dir_fd, const struct retention_limits *limits,
+	const struct retention_clock *clock, struct kept_list *list)
 {
-	_cleanup_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_closedir_ DIR *dir = dir_list(dir_fd);
 	const struct dirent *entry;
 
 	if (!dir)
 		return -errno;
-	fd = -1;
 	for (;;) {
 		_cleanup_close_ int record_fd = -1;
-		uint64_t bytes;
+		struct kept_file file;
+		struct stat st;
 		int r;
 
 		errno = 0;
@@ -84,53 +150,50 @@ static int list_read(int dir_fd, struct kept_list *list)
 			return -errno;
 		if (!record_file_name_is_valid(entry->d_name))
 			continue;
-		record_fd = open_record(dir_fd, entry->d_name, &bytes);
+		record_fd = open_record(dir_fd, entry->d_name, &st);
 		if (record_fd < 0)
 			continue;
-		r = list_add(list, entry->d_name, bytes);
+		memcpy(file.name, entry->d_name, RECORD_FILE_SIZE);
+		file.bytes = (uint64_t)st.st_size;
+		file.too_old = limits->max_age_ns &&
+			age_ns(record_fd, file.name, &st, clock) > limits->max_age_ns;
+		r = list_add(list, &file);
 		if (r < 0)
 			return r;
 	}
 }
 
-/* The id begins with the time: by name is by age, whatever became of the files' own times. */
+/*
+ * The id begins with the time, so the order by name is that by age, whatever the files' mtimes are.
+ */
 static int compare_names(const void *a, const void *b)
 {
 	return strcmp(((const struct kept_file *)a)->name, ((const struct kept_file *)b)->name);
 }
 
-static bool is_too_old(const struct kept_file *file, const struct retention_limits *limits,
-	uint64_t now_real_ns)
-{
-	uint64_t made_ns = record_id_real_ns(file->name);
-
-	/* A clock that was set back makes nothing old. */
-	return limits->max_age_ns && made_ns && made_ns < now_real_ns &&
-		now_real_ns - made_ns > limits->max_age_ns;
-}
-
 /* 1 when it is removed, 0 when it is being written, -errno. */
-static int remove_record(int dir_fd, const char *name)
+static int remove_record(int dir_fd, int lock_fd, const char *name)
 {
-	uint64_t bytes;
-	_cleanup_close_ int fd = open_record(dir_fd, name, &bytes);
+	struct stat st;
+	_cleanup_close_ int fd = open_record(dir_fd, name, &st);
 
 	if (fd < 0)
 		return fd == -ENOENT ? 1 : fd;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? 0 : -errno;
+	if (lock_fd >= 0 && lock_is_taken(lock_fd, st.st_ino))
+		return 0;
 	if (unlinkat(dir_fd, name, 0) < 0)
 		return -errno;
 	return 1;
 }
 
-int retention_apply(int dir_fd, const struct retention_limits *limits, uint64_t now_real_ns)
+int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limits,
+	const struct retention_clock *clock)
 {
 	_cleanup_(cleanup_list) struct kept_list list = { 0 };
 	size_t left;
 	int removed = 0, r;
 
-	r = list_read(dir_fd, &list);
+	r = list_read(dir_fd, limits, clock, &list);
 	if (r < 0)
 		return r;
 	if (list.count == 0)
@@ -141,10 +204,9 @@ int retention_apply(int dir_fd, const struct retention_limits *limits, uint64_t 
 		const struct kept_file *file = &list.files[i];
 
 		if (!(limits->max_count && left > limits->max_count) &&
-			!(limits->max_bytes && list.bytes > limits->max_bytes) &&
-			!is_too_old(file, limits, now_real_ns))
-			break;
-		r = remove_record(dir_fd, file->name);
+			!(limits->max_bytes && list.bytes > limits->max_bytes) && !file->too_old)
+			continue;
+		r = remove_record(dir_fd, lock_fd, file->name);
 		if (r < 0)
 			return r;
 		if (r == 0)

@@ -18,21 +18,21 @@ const struct sink *const sinks_table[SINK_COUNT] = {
 };
 
 struct sinks {
-	void *states[SINK_COUNT]; /* NULL: not in use */
-	uint64_t dropped_at_open[SINK_COUNT];
+	void *states[SINK_COUNT];	     /* NULL: not in use */
+	uint64_t dropped_before[SINK_COUNT]; /* those that earlier records have counted */
+	uint64_t dropped_counted[SINK_COUNT];
 	struct text line;
 	char line_buf[RECORD_LINE_SIZE];
 };
 
-static bool sink_is_wanted(const struct sinks_options *options, enum sink_name name)
+unsigned int sinks_used(const struct config *config, bool foreground)
 {
-	if (!(options->wanted & 1U << name))
-		return false;
-	if (name == SINK_journald)
-		return options->config->journal.enabled;
-	if (name == SINK_syslog)
-		return options->config->syslog.enabled;
-	return true;
+	unsigned int used = 0;
+
+	for (unsigned int i = 0; i < SINK_COUNT; i++)
+		if (sinks_table[i]->is_used(config, foreground))
+			used |= 1U << i;
+	return used;
 }
 
 static void cleanup_sinks(struct sinks **sinks)
@@ -50,7 +50,7 @@ int sinks_new(const struct sinks_options *options, struct sinks **ret_sinks)
 	for (unsigned int i = 0; i < SINK_COUNT; i++) {
 		int r;
 
-		if (!sink_is_wanted(options, i))
+		if (!(options->wanted & 1U << i))
 			continue;
 		r = sinks_table[i]->open(options, &sinks->states[i]);
 		if (r < 0)
@@ -71,6 +71,13 @@ struct sinks *sinks_free(struct sinks *sinks)
 	return NULL;
 }
 
+/* What the spool loses belongs to one record; a message may be lost after its record was closed. */
+static void begin_counting(struct sinks *sinks, unsigned int i)
+{
+	sinks->dropped_before[i] = i == SINK_spool ? sinks_table[i]->dropped(sinks->states[i])
+						   : sinks->dropped_counted[i];
+}
+
 void sinks_write(struct sinks *sinks, const struct record *r)
 {
 	record_encode_json(r, &sinks->line);
@@ -80,9 +87,16 @@ void sinks_write(struct sinks *sinks, const struct record *r)
 		if (!state)
 			continue;
 		if (r->type == RECORD_OPEN)
-			sinks->dropped_at_open[i] = sinks_table[i]->dropped(state);
+			begin_counting(sinks, i);
 		sinks_table[i]->write(state, r, &sinks->line);
 	}
+}
+
+void sinks_print(struct sinks *sinks, const struct text *text)
+{
+	for (unsigned int i = 0; i < SINK_COUNT; i++)
+		if (sinks->states[i] && sinks_table[i]->print)
+			sinks_table[i]->print(sinks->states[i], text);
 }
 
 void sinks_tick(struct sinks *sinks, uint64_t now_mono_ns)
@@ -92,25 +106,37 @@ void sinks_tick(struct sinks *sinks, uint64_t now_mono_ns)
 			sinks_table[i]->tick(sinks->states[i], now_mono_ns);
 }
 
-void sinks_dropped(const struct sinks *sinks, uint64_t lost[RECORD_LOST_COUNT])
+void sinks_dropped(struct sinks *sinks, uint64_t lost[RECORD_LOST_COUNT])
 {
 	lost[RECORD_LOST_spool_dropped] = 0;
 	lost[RECORD_LOST_sink_dropped] = 0;
 	for (unsigned int i = 0; i < SINK_COUNT; i++) {
-		unsigned int cause = i == SINK_spool ? RECORD_LOST_spool_dropped :
-						       RECORD_LOST_sink_dropped;
+		unsigned int cause =
+			i == SINK_spool ? RECORD_LOST_spool_dropped : RECORD_LOST_sink_dropped;
 
-		if (sinks->states[i])
-			lost[cause] += sinks_table[i]->dropped(sinks->states[i]) -
-				sinks->dropped_at_open[i];
+		if (!sinks->states[i])
+			continue;
+		if (sinks_table[i]->make_room)
+			sinks_table[i]->make_room(sinks->states[i]);
+		sinks->dropped_counted[i] = sinks_table[i]->dropped(sinks->states[i]);
+		lost[cause] += sinks->dropped_counted[i] - sinks->dropped_before[i];
 	}
 }
 
-static bool sinks_are_settled(struct sinks *sinks)
+bool sinks_keep_records(const struct sinks *sinks)
 {
 	for (unsigned int i = 0; i < SINK_COUNT; i++)
-		if (sinks->states[i] && sinks_table[i]->settled &&
-			!sinks_table[i]->settled(sinks->states[i]))
+		if (sinks->states[i] && sinks_table[i]->keeps_records &&
+			sinks_table[i]->keeps_records(sinks->states[i]))
+			return true;
+	return false;
+}
+
+static bool sinks_are_flushed(struct sinks *sinks)
+{
+	for (unsigned int i = 0; i < SINK_COUNT; i++)
+		if (sinks->states[i] && sinks_table[i]->flushed &&
+			!sinks_table[i]->flushed(sinks->states[i]))
 			return false;
 	return true;
 }
@@ -120,7 +146,7 @@ bool sinks_flush(struct sinks *sinks, uint64_t timeout_ns)
 	const struct timespec pause = { .tv_nsec = 2 * (long)NSEC_PER_MSEC };
 	uint64_t begin_ns = clock_mono_ns();
 
-	while (!sinks_are_settled(sinks)) {
+	while (!sinks_are_flushed(sinks)) {
 		if (clock_mono_ns() - begin_ns >= timeout_ns)
 			return false;
 		nanosleep(&pause, NULL);

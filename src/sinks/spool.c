@@ -1,49 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include "sinks/files.h"
+#include "sinks/dir.h"
+#include "sinks/preallocator.h"
 #include "sinks/sink.h"
-#include "sinks/spare.h"
 #include "sinks/writer.h"
 #include "util/cleanup.h"
+#include "util/file.h"
 #include "util/log.h"
 
 /*
- * Kept free for `close`, what comes before it and what after, so that a record that is full still says
- * how it ended, who loaded the disks and what it lost.
+ * The end of the file is reserved for the last lines of an incident, so that a full record still
+ * says who loaded the disks, what the verdict is, how it ended and what was lost.
  */
 #define RESERVED_BYTES (64 * 1024)
-/* Of these: what lines about the disks leave to the verdict and `close`, and the verdict to `close`. */
+/*
+ * These parts of it stay free after lines about the disks, for the verdict and `close`, and after
+ * the verdict, for `close`.
+ */
 #define RESERVED_AFTER_DISKS (RESERVED_BYTES / 4)
 #define RESERVED_AFTER_VERDICT (RESERVED_BYTES / 16)
 
 struct spool {
 	int dir_fd;
-	struct spare *spare;
+	struct preallocator *preallocator;
 	struct writer *writer;
-	struct spool_file live; /* of the open incident, fd -1 when there is none */
+	struct spool_file live; /* file of the open incident; fd -1: there is none */
 	size_t used;
-	size_t repeated_bytes; /* of them, by lines that come again and again */
+	size_t stuck_bytes;  /* used by `stuck` lines of one operation each */
+	size_t sample_bytes; /* used by samples, and by lines that stand for many operations */
 	uint64_t dropped;
 	uint64_t dropped_at_open;
-	/* The `open` line of an incident for which no file was ready. */
+	/* The `open` line of an incident that has no file yet. */
 	char incident[RECORD_ID_SIZE];
 	size_t waiting_len;
 	char waiting[RECORD_LINE_SIZE];
 };
 
 /*
- * Byte after byte and not by memcpy(), which copies in any order: a daemon killed in here leaves
- * the beginning of a line, never a hole.
+ * Copies byte by byte, because memcpy() may copy in any order: a daemon that is killed here must
+ * leave the beginning of a line and never a hole.
  */
 static void copy_in_order(volatile char *to, const char *from, size_t len)
 {
@@ -52,15 +54,26 @@ static void copy_in_order(volatile char *to, const char *from, size_t len)
 }
 
 /*
- * One hung thread gives a `stuck` line each second, a `stall` line comes once: the former, and
- * samples, share half of the file, so that the latter find room however long it lasts.
+ * Samples, and lines that stand for many operations, say most in the fewest bytes, so an eighth of
+ * the file is theirs alone. They and `stuck` lines are repeated as long as the incident lasts, so
+ * each of the two gets at most half. The rest stays for `stall` lines, which come once for each
+ * operation.
  */
-static bool is_repeated(enum record_type type)
+#define SAMPLE_SHARE 8
+
+static bool is_sample(const struct record *r)
 {
-	return type == RECORD_STUCK || type == RECORD_SAMPLE;
+	return r->type == RECORD_SAMPLE ||
+		((r->type == RECORD_STUCK || r->type == RECORD_STALL) &&
+			r->operation.alike.present);
 }
 
-/* What is kept free for those that come later: the end is said when stalls have perhaps filled the file. */
+static bool is_stuck(const struct record *r)
+{
+	return r->type == RECORD_STUCK && !is_sample(r);
+}
+
+/* How much of the file must stay free after this line for those that come later. */
 static size_t reserved_after(const struct record *r)
 {
 	switch (r->type) {
@@ -77,31 +90,47 @@ static size_t reserved_after(const struct record *r)
 	}
 }
 
-static bool spool_has_room(const struct spool *s, enum record_type type, size_t reserved, size_t len)
+/* What must stay free after this line for samples to come; none come before the last lines. */
+static size_t reserved_for_samples(const struct spool *s, const struct record *r)
 {
-	/* A quarter of a small file, and the shares of it as of a large one. */
-	if (s->live.bytes < 4 * RESERVED_BYTES)
-		reserved = reserved * (s->live.bytes / 4) / RESERVED_BYTES;
-	if (is_repeated(type) && s->repeated_bytes + len > s->live.bytes / 2)
-		return false;
-	return s->used + len + reserved <= s->live.bytes;
+	size_t share = s->live.bytes / SAMPLE_SHARE;
+
+	if (is_sample(r) || s->sample_bytes >= share || reserved_after(r) < RESERVED_BYTES)
+		return 0;
+	return share - s->sample_bytes;
 }
 
-static void spool_append(struct spool *s, enum record_type type, size_t reserved, const char *line,
-	size_t len)
+static bool spool_has_room(const struct spool *s, const struct record *r, size_t len)
 {
-	if (!spool_has_room(s, type, reserved, len)) {
+	size_t reserved = reserved_after(r);
+
+	/* In a small file a quarter is reserved, and divided in the same proportions. */
+	if (s->live.bytes < 4 * RESERVED_BYTES)
+		reserved = reserved * (s->live.bytes / 4) / RESERVED_BYTES;
+	if (is_stuck(r) && s->stuck_bytes + len > s->live.bytes / 2)
+		return false;
+	if (is_sample(r) && s->sample_bytes + len > s->live.bytes / 2)
+		return false;
+	return s->used + len + reserved + reserved_for_samples(s, r) <= s->live.bytes;
+}
+
+static void spool_append(struct spool *s, const struct record *r, const char *line, size_t len)
+{
+	if (!spool_has_room(s, r, len)) {
 		if (s->dropped == s->dropped_at_open)
-			log_warning("incident %s outgrew record.spool_bytes, some of its lines are "
-				    "dropped",
+			log_warning("incident %s: the record is full, some lines are dropped; "
+				    "increase record.spool_bytes",
 				s->incident);
 		s->dropped++;
 		return;
 	}
 	copy_in_order(s->live.map + s->used, line, len);
 	s->used += len;
-	if (is_repeated(type))
-		s->repeated_bytes += len;
+	writer_note_bytes(s->writer, s->used);
+	if (is_stuck(r))
+		s->stuck_bytes += len;
+	if (is_sample(r))
+		s->sample_bytes += len;
 }
 
 static bool spool_is_live(const struct spool *s)
@@ -109,32 +138,27 @@ static bool spool_is_live(const struct spool *s)
 	return s->live.fd >= 0;
 }
 
-static void spool_release(struct spool *s)
-{
-	munmap(s->live.map, s->live.bytes);
-	/* Its lock goes with the descriptor. */
-	s->live.fd = close_fd(s->live.fd);
-	spare_set_live(s->spare, false);
-}
-
-/* Takes the spare, if there is one, and writes the line that waits for it. */
+/* Takes the preallocated file, if it is ready, and writes the line that waits for it. */
 static void spool_begin(struct spool *s)
 {
+	static const struct record open = { .type = RECORD_OPEN };
 	char name[RECORD_FILE_SIZE];
 
-	if (!spare_take(s->spare, &s->live))
+	if (!preallocator_take(s->preallocator, &s->live)) {
+		preallocator_wake(s->preallocator);
 		return;
-	spare_set_live(s->spare, true);
+	}
 	s->used = 0;
-	s->repeated_bytes = 0;
+	s->stuck_bytes = s->sample_bytes = 0;
 	snprintf(name, sizeof(name), "%s" RECORD_FILE_SUFFIX, s->incident);
 	if (renameat2(s->dir_fd, s->live.name, s->dir_fd, name, RENAME_NOREPLACE) == 0) {
-		spool_append(s, RECORD_OPEN, RESERVED_BYTES, s->waiting, s->waiting_len);
+		spool_append(s, &open, s->waiting, s->waiting_len);
+		writer_begin(s->writer, s->incident);
 	} else {
-		/* Two processes drew the same id in the same second: the first one keeps it. */
+		/* Another process drew the same id in the same second, and keeps it. */
 		log_warning("incident %s is not recorded: %s", s->incident, strerror(errno));
 		unlinkat(s->dir_fd, s->live.name, 0);
-		spool_release(s);
+		preallocator_give_back(s->preallocator, &s->live);
 		s->dropped++;
 	}
 	s->waiting_len = 0;
@@ -145,29 +169,28 @@ static void spool_end(struct spool *s)
 	if (s->waiting_len > 0) {
 		s->dropped++;
 		s->waiting_len = 0;
-		log_warning("incident %s found no spool file, it is not recorded", s->incident);
+		log_warning("incident %s is not recorded: there was no spool file for it",
+			s->incident);
 	}
 	if (!spool_is_live(s))
 		return;
-	/* Without its padding it is a finished record. */
+	/* Cutting off the padding makes it a finished record. */
 	if (ftruncate(s->live.fd, (off_t)s->used) < 0)
-		log_warning("cannot cut the spool file of %s: %s, ignoring", s->incident,
+		log_warning("cannot truncate the spool file of %s: %s, ignoring", s->incident,
 			strerror(errno));
-	spool_release(s);
-	writer_wake(s->writer);
+	preallocator_give_back(s->preallocator, &s->live);
+	writer_end(s->writer);
 }
 
 static void spool_open_incident(struct spool *s, const struct record *r, const struct text *json)
 {
-	/* One that never was closed. */
+	/* Ends an incident that was never closed. */
 	spool_end(s);
 	memcpy(s->incident, r->incident, sizeof(s->incident));
 	s->dropped_at_open = s->dropped;
 	memcpy(s->waiting, json->buf, json->len);
 	s->waiting_len = json->len;
 	spool_begin(s);
-	if (!spool_is_live(s))
-		spare_set_live(s->spare, false);
 }
 
 static void spool_write(void *state, const struct record *r, const struct text *json)
@@ -185,7 +208,7 @@ static void spool_write(void *state, const struct record *r, const struct text *
 	if (s->waiting_len > 0)
 		spool_begin(s);
 	if (spool_is_live(s))
-		spool_append(s, r->type, reserved_after(r), json->buf, json->len);
+		spool_append(s, r, json->buf, json->len);
 	else
 		s->dropped++;
 	if (r->type == RECORD_CLOSE)
@@ -197,11 +220,8 @@ static void spool_tick(void *state, uint64_t now_mono_ns)
 	struct spool *s = state;
 
 	(void)now_mono_ns;
-	if (s->waiting_len == 0)
-		return;
-	spool_begin(s);
-	if (!spool_is_live(s))
-		spare_set_live(s->spare, false);
+	if (s->waiting_len > 0)
+		spool_begin(s);
 }
 
 static uint64_t spool_dropped(const void *state)
@@ -209,21 +229,31 @@ static uint64_t spool_dropped(const void *state)
 	return ((const struct spool *)state)->dropped;
 }
 
-static bool spool_settled(void *state)
+static bool spool_is_flushed(void *state)
 {
 	const struct spool *s = state;
 
-	/* The spare too, or its thread would leave a half-made file behind at exit. */
-	return writer_is_settled(s->writer) && spare_is_settled(s->spare);
+	/*
+	 * The preallocator must have finished, too, or its thread would leave an incomplete file at
+	 * exit.
+	 */
+	return writer_is_flushed(s->writer) && preallocator_is_ready(s->preallocator);
+}
+
+static bool spool_keeps_records(const void *state)
+{
+	const struct spool *s = state;
+
+	return !writer_dir_works(s->writer) || !writer_is_flushed(s->writer);
 }
 
 static void spool_close(void *state)
 {
 	struct spool *s = state;
 
-	if (s->writer && s->spare)
+	if (s->writer && s->preallocator)
 		spool_end(s);
-	spare_free(s->spare);
+	preallocator_free(s->preallocator);
 	writer_free(s->writer);
 	close_fd(s->dir_fd);
 	free(s);
@@ -235,39 +265,27 @@ static void cleanup_spool(struct spool **s)
 		spool_close(*s);
 }
 
-/* The service finds it made by systemd; `watch` on a host without the service makes it. */
-static int open_spool_dir(const char *path, gid_t group)
-{
-	bool made = mkdir(path, 0750) == 0;
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct statfs fs;
-
-	if (fd < 0)
-		return -errno;
-	if (made)
-		files_set_access(fd, 0750, group);
-	if (fstatfs(fd, &fs) == 0 && fs.f_type != TMPFS_MAGIC)
-		log_warning("%s is not on a tmpfs: a hung disk may stop the recording", path);
-	return TAKE_FD(fd);
-}
-
 static int spool_open(const struct sinks_options *options, void **ret_state)
 {
 	const struct config *config = options->config;
 	_cleanup_(cleanup_spool) struct spool *s = calloc(1, sizeof(*s));
-	gid_t group = files_find_group();
+	gid_t group = file_find_group();
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->live.fd = -1;
-	s->dir_fd = open_spool_dir(config->record.spool_dir, group);
+	s->dir_fd = dir_open_or_make(config->record.spool_dir, group);
 	if (s->dir_fd < 0)
 		return s->dir_fd;
-	r = spare_new(&(struct spare_options){ .spool_dir = config->record.spool_dir,
-			      .bytes = config->record.spool_bytes,
-			      .group = group },
-		&s->spare);
+	/* Asked about what was opened: the path may lead elsewhere a moment later. */
+	if (!file_fd_is_in_memory(s->dir_fd))
+		return -EMEDIUMTYPE;
+	r = preallocator_new(&(struct preallocator_options){ .spool_dir = config->record.spool_dir,
+				     .spool_fd = s->dir_fd,
+				     .bytes = config->record.spool_bytes,
+				     .group = group },
+		&s->preallocator);
 	if (r < 0)
 		return r;
 	r = writer_new(&(struct writer_options){ .spool_dir = config->record.spool_dir,
@@ -277,6 +295,7 @@ static int spool_open(const struct sinks_options *options, void **ret_state)
 				       .max_age_ns = config->record.max_age_ns },
 			       .group = group,
 			       .retry_ns = WRITER_RETRY_NS,
+			       .save_ns = WRITER_SAVE_NS,
 			       .age_check_ns = WRITER_AGE_CHECK_NS },
 		&s->writer);
 	if (r < 0)
@@ -285,12 +304,21 @@ static int spool_open(const struct sinks_options *options, void **ret_state)
 	return 0;
 }
 
+static bool spool_is_used(const struct config *config, bool foreground)
+{
+	(void)config;
+	(void)foreground;
+	return true;
+}
+
 const struct sink sink_spool = {
 	.name = "spool",
+	.is_used = spool_is_used,
 	.open = spool_open,
 	.write = spool_write,
 	.tick = spool_tick,
 	.dropped = spool_dropped,
-	.settled = spool_settled,
+	.flushed = spool_is_flushed,
+	.keeps_records = spool_keeps_records,
 	.close = spool_close,
 };

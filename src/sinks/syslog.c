@@ -17,10 +17,13 @@ struct syslog {
 	char line_buf[DATAGRAM_SIZE];
 };
 
-/* RFC 3164 as local daemons write it: "<28>Nov 20 03:12:07 iostall[812]: ", without a host name. */
+/*
+ * The format of RFC 3164 without a host name, as local daemons use it: "<28>Nov 20 03:12:07
+ * iostall[812]: ".
+ */
 static void add_header(struct text *line, const struct record *r)
 {
-	/* Not strftime(): the names are English in every locale. */
+	/* strftime() would use the names of the locale; the format requires English ones. */
 	static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug",
 		"Sep", "Oct", "Nov", "Dec" };
 	time_t sec = (time_t)(r->real_ns / NSEC_PER_SEC);
@@ -51,6 +54,11 @@ static void syslog_tick(void *state, uint64_t now_mono_ns)
 	datagram_retry(((struct syslog *)state)->datagram);
 }
 
+static void syslog_make_room(void *state)
+{
+	datagram_make_room(((struct syslog *)state)->datagram);
+}
+
 static uint64_t syslog_dropped(const void *state)
 {
 	return datagram_dropped(((const struct syslog *)state)->datagram);
@@ -73,7 +81,7 @@ static int syslog_open(const struct sinks_options *options, void **ret_state)
 		return -ENOMEM;
 	text_copy(s->message.dir, sizeof(s->message.dir), options->config->record.dir);
 	s->message.statements = options->config->syslog.statements;
-	/* Reads /etc/localtime now, while its disk answers. */
+	/* Reads /etc/localtime now, while its disk responds. */
 	tzset();
 	r = datagram_new("syslog", options->config->syslog.socket, &s->datagram);
 	if (r < 0)
@@ -82,11 +90,25 @@ static int syslog_open(const struct sinks_options *options, void **ret_state)
 	return 0;
 }
 
+static bool syslog_is_used(const struct config *config, bool foreground)
+{
+	return !foreground && config->syslog.enabled;
+}
+
+static const char *syslog_socket(const struct config *config)
+{
+	return config->syslog.socket;
+}
+
 const struct sink sink_syslog = {
 	.name = "syslog",
+	.section = "syslog",
+	.socket = syslog_socket,
+	.is_used = syslog_is_used,
 	.open = syslog_open,
 	.write = syslog_write,
 	.tick = syslog_tick,
+	.make_room = syslog_make_room,
 	.dropped = syslog_dropped,
 	.close = syslog_close,
 };

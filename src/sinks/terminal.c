@@ -8,11 +8,22 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "sinks/pump.h"
+#include "page/page.h"
+#include "util/log_relay.h"
 #include "sinks/sink.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
+
+/*
+ * A page waits behind the line that was taken in part. Of lines only that one waits: those after it
+ * are dropped, since a reader that is slow gets more of them than it can take.
+ */
+#define REST_SIZE (2 * PAGE_TEXT_SIZE)
+/* At exit a reader that takes nothing for so long is not waited for any more. */
+#define READER_PATIENCE_NS (250 * NSEC_PER_MSEC)
 
 struct terminal {
 	int fd;
@@ -20,14 +31,16 @@ struct terminal {
 	bool nonblocking; /* else asked with poll() before every piece */
 	bool socket;
 	bool json;
-	struct pump *pump; /* NULL unless fd is its pipe */
+	struct log_relay *relay; /* NULL unless fd is its pipe */
+	struct page *page;	 /* NULL: json */
+	struct page_style style;
 	uint64_t dropped;
-	uint64_t opened_mono_ns;
-	/* The end of a line that was only taken in part. */
+	/* What has not been taken yet: the end of a line or page, and pages behind it. */
 	const char *rest;
 	size_t rest_len;
-	char rest_buf[RECORD_LINE_SIZE];
-	char line_buf[RECORD_LINE_SIZE];
+	uint64_t last_taken_ns; /* at exit, when waiting for the reader; 0: not yet */
+	char rest_buf[REST_SIZE];
+	char line_buf[PAGE_TEXT_SIZE];
 };
 
 /*
@@ -44,7 +57,7 @@ static int open_nonblocking(struct terminal *t, int fd)
 		return -errno;
 	t->fd = fd;
 	if (S_ISREG(st.st_mode)) {
-		r = pump_new(fd, &t->fd, &t->pump);
+		r = log_relay_new(fd, &t->fd, &t->relay);
 		if (r < 0)
 			return r;
 		t->own_fd = t->nonblocking = true;
@@ -75,8 +88,8 @@ static size_t write_some(struct terminal *t, const char *bytes, size_t len)
 		/* A pipe that says POLLOUT takes PIPE_BUF bytes. */
 		if (!t->nonblocking && (poll(&pfd, 1, 0) != 1 || !(pfd.revents & POLLOUT)))
 			break;
-		n = t->socket ? send(t->fd, bytes + done, piece, MSG_DONTWAIT | MSG_NOSIGNAL) :
-				write(t->fd, bytes + done, piece);
+		n = t->socket ? send(t->fd, bytes + done, piece, MSG_DONTWAIT | MSG_NOSIGNAL)
+			      : write(t->fd, bytes + done, piece);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -95,31 +108,63 @@ static bool write_rest(struct terminal *t)
 	return t->rest_len == 0;
 }
 
+/* What a record says to a person: at its end the page, before that a line, or nothing. */
+static void add_text(struct terminal *t, const struct record *r, struct text *text)
+{
+	text_reset(text);
+	page_add(t->page, r);
+	page_add_event(t->page, &t->style, r, text);
+	if (r->type != RECORD_CLOSE)
+		return;
+	text_add(text, "\n");
+	page_print(t->page, &t->style, false, text);
+	text_add(text, "\n");
+}
+
+/* Keeps the rest of a text behind what waits already; false when there is no room. */
+static bool keep_rest(struct terminal *t, const char *bytes, size_t len)
+{
+	if (t->rest_len + len > sizeof(t->rest_buf))
+		return false;
+	memmove(t->rest_buf, t->rest, t->rest_len);
+	memcpy(t->rest_buf + t->rest_len, bytes, len);
+	t->rest = t->rest_buf;
+	t->rest_len += len;
+	return true;
+}
+
+/* `important`: it is kept until it can be written, and not dropped because the reader is slow. */
+static void write_text(struct terminal *t, const struct text *text, bool important)
+{
+	size_t n = 0;
+
+	if (text->len == 0)
+		return;
+	if (write_rest(t))
+		n = write_some(t, text->buf, text->len);
+	else if (!important)
+		n = text->len + 1;
+	/* Half a line is worse than a late one. */
+	if (text->overflow || n > text->len || (n == 0 && !important) ||
+		!keep_rest(t, text->buf + n, text->len - n))
+		t->dropped++;
+}
+
 static void terminal_write(void *state, const struct record *r, const struct text *json)
 {
 	struct terminal *t = state;
 	struct text line = TEXT_ON(t->line_buf);
-	size_t n;
 
-	if (r->type == RECORD_OPEN)
-		t->opened_mono_ns = r->mono_ns;
 	if (t->json)
 		line = *json;
 	else
-		record_format_text(r, t->opened_mono_ns, &line);
-	if (line.overflow || !write_rest(t)) {
-		t->dropped++;
-		return;
-	}
-	n = write_some(t, line.buf, line.len);
-	if (n == 0) {
-		t->dropped++;
-		return;
-	}
-	/* Half a line is worse than a late one. */
-	memcpy(t->rest_buf, line.buf + n, line.len - n);
-	t->rest = t->rest_buf;
-	t->rest_len = line.len - n;
+		add_text(t, r, &line);
+	write_text(t, &line, r->type == RECORD_CLOSE);
+}
+
+static void terminal_print(void *state, const struct text *text)
+{
+	write_text(state, text, true);
 }
 
 static void terminal_tick(void *state, uint64_t now_mono_ns)
@@ -133,11 +178,17 @@ static uint64_t terminal_dropped(const void *state)
 	return ((const struct terminal *)state)->dropped;
 }
 
-static bool terminal_settled(void *state)
+static bool terminal_is_flushed(void *state)
 {
 	struct terminal *t = state;
+	size_t before = t->rest_len;
+	uint64_t now_ns = clock_mono_ns();
 
-	return write_rest(t) && (!t->pump || pump_is_settled(t->pump));
+	if (write_rest(t))
+		return !t->relay || log_relay_is_drained(t->relay);
+	if (t->rest_len != before || t->last_taken_ns == 0)
+		t->last_taken_ns = now_ns;
+	return now_ns - t->last_taken_ns > READER_PATIENCE_NS;
 }
 
 static void terminal_close(void *state)
@@ -146,7 +197,8 @@ static void terminal_close(void *state)
 
 	if (t->own_fd)
 		close(t->fd);
-	pump_free(t->pump);
+	log_relay_free(t->relay);
+	page_free(t->page);
 	free(t);
 }
 
@@ -159,19 +211,34 @@ static int terminal_open(const struct sinks_options *options, void **ret_state)
 		return -ENOMEM;
 	t->json = options->terminal_json;
 	t->rest = t->rest_buf;
-	r = open_nonblocking(t, options->terminal_fd);
-	if (r < 0)
+	t->style = page_style_of(options->terminal_fd);
+	/* Read from a file now, not when an hour is first printed. */
+	tzset();
+	r = t->json ? 0 : page_new(&t->page);
+	if (r == 0)
+		r = open_nonblocking(t, options->terminal_fd);
+	if (r < 0) {
+		page_free(t->page);
 		return r;
+	}
 	*ret_state = TAKE_PTR(t);
 	return 0;
 }
 
+static bool terminal_is_used(const struct config *config, bool foreground)
+{
+	(void)config;
+	return foreground;
+}
+
 const struct sink sink_terminal = {
 	.name = "terminal",
+	.is_used = terminal_is_used,
 	.open = terminal_open,
 	.write = terminal_write,
+	.print = terminal_print,
 	.tick = terminal_tick,
 	.dropped = terminal_dropped,
-	.settled = terminal_settled,
+	.flushed = terminal_is_flushed,
 	.close = terminal_close,
 };

@@ -10,69 +10,105 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "record/reader.h"
-#include "sinks/files.h"
+#include "sinks/dir.h"
+#include "sinks/lock.h"
+#include "sinks/part.h"
+#include "sinks/preallocator.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "util/thread.h"
+
+/* The whole stack is locked in memory; the deepest frames hold two paths. */
+#define THREAD_STACK_BYTES (48 * 1024)
 
 #define COPY_BYTES (64 * 1024)
-#define PART_PREFIX "."
-#define PART_SUFFIX ".part"
-#define PART_SIZE (RECORD_FILE_SIZE + sizeof(PART_PREFIX PART_SUFFIX) - 1)
 
-/* Shared by the thread and its owner; whoever leaves last frees it. */
+/* Shared by the thread and the spool sink; the last of them to leave frees it. */
 struct writer {
 	int references;
-	int wake_fd;
+	int wake_fd; /* open in the tables of both */
 	bool stopping;
 	uint64_t passes_wanted;
 	uint64_t passes_done;
-	bool left_over; /* by the last pass */
+	bool left_over; /* the last pass could not move everything */
+	bool dir_works; /* as far as is known */
+	/* Of the open incident: its id, packed (0: there is none), and how much its file has. */
+	uint64_t live;
+	uint64_t live_bytes;
 	char spool_dir[PATH_MAX];
 	char dir[PATH_MAX];
 	struct retention_limits limits;
 	gid_t group;
 	uint64_t retry_ns;
+	uint64_t save_ns;
 	uint64_t age_check_ns;
-	/* Of the thread alone. */
-	int logged_error; /* the last one told, 0 when all is well */
+	/* Used by the thread only. */
+	int logged_error; /* the last error that was logged; 0: none */
 	bool logged_access;
-	bool parts_done;
+	struct part saved; /* of the open incident, or of the one that ended last */
 	char buf[COPY_BYTES];
 };
 
-/* Where one pass works. */
+/* One pass over both directories. */
 struct pass {
 	struct writer *writer;
 	int spool_fd;
-	int dir_fd; /* -errno when the directory cannot be opened */
-	int error;  /* the first that kept a record in the spool */
-	bool busy;  /* another process holds one, perhaps a dead one whose thread still hangs */
+	int lock_fd;
+	int dir_fd;    /* -errno when the directory cannot be used */
+	int error;     /* the first error that kept a record in the spool */
+	bool busy;     /* another process has a record or a part; it may be killed and still hang */
 	bool same_dir; /* spool and durable directory are one */
 };
 
 static void writer_unref(struct writer *writer)
 {
-	if (__atomic_sub_fetch(&writer->references, 1, __ATOMIC_ACQ_REL) > 0)
-		return;
-	close_fd(writer->wake_fd);
-	free(writer);
+	if (__atomic_sub_fetch(&writer->references, 1, __ATOMIC_ACQ_REL) == 0)
+		free(writer);
 }
 
-void writer_wake(struct writer *writer)
+static void wake(struct writer *writer)
 {
-	__atomic_add_fetch(&writer->passes_wanted, 1, __ATOMIC_RELEASE);
 	eventfd_write(writer->wake_fd, 1);
 }
 
-bool writer_is_settled(const struct writer *writer)
+/* An id is a second and four hexadecimal digits, so the thread can read it in one piece. */
+static uint64_t pack_id(const char *id)
+{
+	return record_id_real_ns(id) / NSEC_PER_SEC << 16 |
+		(strtoul(strrchr(id, '-') + 1, NULL, 16) & 0xffff);
+}
+
+static void unpack_id(uint64_t packed, char ret_id[static RECORD_ID_SIZE])
+{
+	record_make_id((packed >> 16) * NSEC_PER_SEC, packed & 0xffff, ret_id);
+}
+
+void writer_begin(struct writer *writer, const char *incident)
+{
+	__atomic_store_n(&writer->live, pack_id(incident), __ATOMIC_RELEASE);
+	wake(writer);
+}
+
+void writer_note_bytes(struct writer *writer, size_t bytes)
+{
+	__atomic_store_n(&writer->live_bytes, bytes, __ATOMIC_RELEASE);
+}
+
+void writer_end(struct writer *writer)
+{
+	__atomic_store_n(&writer->live, 0, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&writer->passes_wanted, 1, __ATOMIC_RELEASE);
+	wake(writer);
+}
+
+bool writer_is_flushed(const struct writer *writer)
 {
 	uint64_t wanted = __atomic_load_n(&writer->passes_wanted, __ATOMIC_ACQUIRE);
 
@@ -80,36 +116,23 @@ bool writer_is_settled(const struct writer *writer)
 		!__atomic_load_n(&writer->left_over, __ATOMIC_ACQUIRE);
 }
 
-/*
- * Opens a regular file and takes its lock. -EWOULDBLOCK: somebody is writing it; -ENOENT: somebody
- * else moved it between the two.
- */
-static int open_locked(int dir_fd, const char *name, int flags, struct stat *ret_stat)
+bool writer_dir_works(const struct writer *writer)
+{
+	return __atomic_load_n(&writer->dir_works, __ATOMIC_ACQUIRE);
+}
+
+/* -ENOENT: it was moved meanwhile; -EINVAL or -ELOOP: no regular file. */
+static int open_record(const struct pass *pass, const char *name, int flags, struct stat *ret_stat)
 {
 	_cleanup_close_ int fd =
-		openat(dir_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640);
+		openat(pass->spool_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return -errno;
-	if (!S_ISREG(ret_stat->st_mode))
-		return -EINVAL;
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-		return -errno;
-	/* Once more: only now nobody else changes it. */
-	if (fstat(fd, ret_stat) < 0)
-		return -errno;
-	return ret_stat->st_nlink > 0 ? TAKE_FD(fd) : -ENOENT;
+	return S_ISREG(ret_stat->st_mode) ? TAKE_FD(fd) : -EINVAL;
 }
 
-/* Whether a normal close cut it: its last line is whole and no padding follows. */
-static bool is_cut_already(int fd, off_t size)
-{
-	char tail[2];
-
-	return size >= 2 && pread(fd, tail, 2, size - 2) == 2 && memcmp(tail, "}\n", 2) == 0;
-}
-
-/* Nothing was ever written to it, or not even its first line was finished. */
+/* Whether nothing was written to it, or not even a complete first line. */
 static bool is_unused(int fd)
 {
 	static const char begin[] = "{\"v\":";
@@ -119,128 +142,121 @@ static bool is_unused(int fd)
 	return n == 0 || (n > 0 && (head[0] == '\n' || memcmp(head, begin, (size_t)n) == 0));
 }
 
+static void log_access(struct writer *w, int error)
+{
+	if (error < 0 && !w->logged_access)
+		log_warning("cannot change the group of records to %s: %s, ignoring", FILE_GROUP,
+			strerror(-error));
+	w->logged_access = w->logged_access || error < 0;
+}
+
 /*
- * Cuts what a dead daemon left behind its last whole line. 0, or -ENODATA when there is none, or
- * another negative errno.
+ * Copy, fsync, rename, fsync: at any time at least one of the two directories has the whole record.
  */
-static int cut_tail(int fd, off_t size)
+static int copy_record(const struct pass *pass, int fd, const char *name, off_t size)
 {
-	off_t end;
-	int r;
+	struct writer *w = pass->writer;
+	struct part own = { .fd = -1 }, *part = &w->saved;
+	char incident[RECORD_ID_SIZE];
+	int r = 0, access = 0;
 
-	if (is_cut_already(fd, size))
-		return 0;
-	r = record_find_end(fd, &end);
-	if (r < 0)
-		return r;
-	return ftruncate(fd, end) < 0 ? -errno : 0;
-}
-
-static int copy_bytes(struct writer *w, int from_fd, int to_fd)
-{
-	for (off_t at = 0;;) {
-		ssize_t n = pread(from_fd, w->buf, sizeof(w->buf), at);
-		int r;
-
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return fsync(to_fd) < 0 ? -errno : 0;
-		r = file_write_all(to_fd, w->buf, (size_t)n);
-		if (r < 0)
-			return r;
-		at += n;
+	memcpy(incident, name, RECORD_ID_SIZE - 1);
+	incident[RECORD_ID_SIZE - 1] = '\0';
+	if (part->fd < 0 || strcmp(part->incident, incident) != 0) {
+		part = &own;
+		r = part_open(part, pass->dir_fd, incident);
 	}
+	if (r == 0)
+		r = part_append(part, fd, size, w->buf, sizeof(w->buf));
+	if (r == 0)
+		r = part_finish(part, pass->dir_fd, w->group, &access);
+	/* Frees the space, because the disk may be full. */
+	part_drop(part, pass->dir_fd);
+	log_access(w, access);
+	return r;
 }
 
-static void set_access(struct writer *w, int fd)
-{
-	int r = files_set_access(fd, 0640, w->group);
-
-	if (r < 0 && !w->logged_access)
-		log_warning("cannot give records to group %s: %s, ignoring", FILES_GROUP,
-			strerror(-r));
-	w->logged_access = w->logged_access || r < 0;
-}
-
-static void make_part_name(const char *name, char ret_part[static PART_SIZE])
-{
-	struct text part = { .buf = ret_part, .size = PART_SIZE };
-
-	text_reset(&part);
-	text_add(&part, PART_PREFIX);
-	text_add(&part, name);
-	text_add(&part, PART_SUFFIX);
-}
-
-/* Copy, fsync, rename, fsync: at every moment at least one of both directories has all of it. */
-static int copy_record(const struct pass *pass, int fd, const char *name)
-{
-	char part[PART_SIZE];
-	_cleanup_close_ int part_fd = -1;
-	struct stat st;
-	int r;
-
-	make_part_name(name, part);
-	part_fd = open_locked(pass->dir_fd, part, O_WRONLY | O_CREAT, &st);
-	if (part_fd < 0)
-		return part_fd;
-	r = ftruncate(part_fd, 0) < 0 ? -errno : 0;
-	if (r == 0) {
-		set_access(pass->writer, part_fd);
-		r = copy_bytes(pass->writer, fd, part_fd);
-	}
-	if (r == 0 && renameat(pass->dir_fd, part, pass->dir_fd, name) < 0)
-		r = -errno;
-	if (r < 0) {
-		/* A full disk gets its space back. */
-		unlinkat(pass->dir_fd, part, 0);
-		return r;
-	}
-	return fsync(pass->dir_fd) < 0 ? -errno : 0;
-}
-
-/* 0 also when there was nothing to do; else the negative errno that keeps it in the spool. */
+/*
+ * 0 also when there is nothing to do; else the negative errno that keeps the record in the spool.
+ * Two processes may do this with one record at the same time: both come to the same bytes.
+ */
 static int move_record(struct pass *pass, const char *name)
 {
 	struct stat st;
-	_cleanup_close_ int fd = open_locked(pass->spool_fd, name, O_RDWR, &st);
+	_cleanup_close_ int fd = open_record(pass, name, O_RDWR, &st);
 	int r;
 
-	if (fd == -EWOULDBLOCK) {
-		pass->busy = true;
-		return 0;
-	}
 	if (fd == -ENOENT || fd == -EINVAL || fd == -ELOOP)
 		return 0;
 	if (fd < 0)
 		return fd;
-	r = cut_tail(fd, st.st_size);
+	if (lock_is_taken(pass->lock_fd, st.st_ino)) {
+		pass->busy = true;
+		return 0;
+	}
+	/* Its size may have changed until then. */
+	r = fstat(fd, &st) < 0 ? -errno : part_cut_tail(fd, st.st_size);
 	if (r == -ENODATA && is_unused(fd)) {
-		log_info("removing %s/%s: no line of it was finished", pass->writer->spool_dir,
-			name);
+		log_info("removing %s/%s: it has no complete line", pass->writer->spool_dir, name);
 		unlinkat(pass->spool_fd, name, 0);
 		return 0;
 	}
-	/* Whatever else has such a name is somebody's own. */
+	/* Another file with such a name does not belong to iostall. */
 	if (r == -ENODATA || (r == 0 && !record_fd_is_ours(fd, name)))
 		return 0;
 	if (r < 0 || pass->same_dir)
 		return r;
 	if (pass->dir_fd < 0)
 		return pass->dir_fd;
-	r = copy_record(pass, fd, name);
+	r = fstat(fd, &st) < 0 ? -errno : copy_record(pass, fd, name, st.st_size);
+	if (r == -EWOULDBLOCK)
+		pass->busy = true;
 	if (r < 0)
-		return r;
-	return unlinkat(pass->spool_fd, name, 0) < 0 ? -errno : 0;
+		return r == -EWOULDBLOCK ? 0 : r;
+	return unlinkat(pass->spool_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static void remove_stale_spare(const struct pass *pass, const char *name)
+/* Saves what the open incident has so far. */
+static int save_live(struct pass *pass)
+{
+	struct writer *w = pass->writer;
+	uint64_t live = __atomic_load_n(&w->live, __ATOMIC_ACQUIRE);
+	uint64_t bytes = __atomic_load_n(&w->live_bytes, __ATOMIC_ACQUIRE);
+	char incident[RECORD_ID_SIZE], name[RECORD_FILE_SIZE];
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	int r;
+
+	/* Unchanged, so these are the bytes of this incident. */
+	if (live == 0 || __atomic_load_n(&w->live, __ATOMIC_ACQUIRE) != live)
+		return 0;
+	if (pass->dir_fd < 0)
+		return pass->dir_fd;
+	if (pass->same_dir)
+		return 0;
+	unpack_id(live, incident);
+	snprintf(name, sizeof(name), "%s" RECORD_FILE_SUFFIX, incident);
+	fd = open_record(pass, name, O_RDONLY, &st);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	r = 0;
+	if (w->saved.fd < 0 || strcmp(w->saved.incident, incident) != 0) {
+		w->saved.fd = close_fd(w->saved.fd);
+		r = part_open(&w->saved, pass->dir_fd, incident);
+	}
+	if (r == 0)
+		r = part_append(&w->saved, fd, (off_t)bytes, w->buf, sizeof(w->buf));
+	if (r < 0)
+		part_drop(&w->saved, pass->dir_fd);
+	return r;
+}
+
+static void remove_stale_preallocated(const struct pass *pass, const char *name)
 {
 	struct stat st;
-	_cleanup_close_ int fd = open_locked(pass->spool_fd, name, O_RDONLY, &st);
 
-	if (fd >= 0)
+	if (fstatat(pass->spool_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+		!lock_is_taken(pass->lock_fd, st.st_ino))
 		unlinkat(pass->spool_fd, name, 0);
 }
 
@@ -252,13 +268,11 @@ static bool is_stopping(const struct writer *w)
 static int for_each_name(int dir_fd, struct pass *pass,
 	void (*visit)(struct pass *pass, const char *name))
 {
-	_cleanup_close_ int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_closedir_ DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	_cleanup_closedir_ DIR *dir = dir_list(dir_fd);
 	const struct dirent *entry;
 
 	if (!dir)
 		return -errno;
-	fd = -1;
 	while (!is_stopping(pass->writer)) {
 		errno = 0;
 		entry = readdir(dir);
@@ -273,8 +287,8 @@ static void visit_spool_name(struct pass *pass, const char *name)
 {
 	int r;
 
-	if (files_name_is_spare(name))
-		remove_stale_spare(pass, name);
+	if (preallocator_name_is_ours(name))
+		remove_stale_preallocated(pass, name);
 	if (!record_file_name_is_valid(name))
 		return;
 	r = move_record(pass, name);
@@ -282,33 +296,14 @@ static void visit_spool_name(struct pass *pass, const char *name)
 		pass->error = r;
 }
 
-/*
- * A copy that a reboot cut off: when the spool still has the record it is made again, else the
- * lines that arrived are all there is.
- */
-static void visit_durable_name(struct pass *pass, const char *part)
+static void visit_durable_name(struct pass *pass, const char *name)
 {
-	size_t len = strlen(part);
-	char name[RECORD_FILE_SIZE], expected[PART_SIZE];
-	_cleanup_close_ int fd = -1;
-	struct stat st;
+	struct part_place place = { .dir_fd = pass->dir_fd,
+		.spool_fd = pass->spool_fd,
+		.group = pass->writer->group };
 
-	if (len != PART_SIZE - 1)
-		return;
-	memcpy(name, part + strlen(PART_PREFIX), RECORD_FILE_SIZE - 1);
-	name[RECORD_FILE_SIZE - 1] = '\0';
-	make_part_name(name, expected);
-	if (!record_file_name_is_valid(name) || strcmp(part, expected) != 0)
-		return;
-	fd = open_locked(pass->dir_fd, part, O_RDWR, &st);
-	if (fd < 0)
-		return;
-	if (faccessat(pass->spool_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-		faccessat(pass->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-		cut_tail(fd, st.st_size) < 0 || !record_fd_is_ours(fd, name))
-		unlinkat(pass->dir_fd, part, 0);
-	else
-		renameat(pass->dir_fd, part, pass->dir_fd, name);
+	part_finish_left_behind(&place, name);
+	pass->busy = pass->busy || place.busy;
 }
 
 static void log_outcome(struct writer *w, int error)
@@ -316,18 +311,22 @@ static void log_outcome(struct writer *w, int error)
 	if (error == w->logged_error)
 		return;
 	if (error < 0)
-		log_warning("cannot move records to %s: %s; they stay in %s until it works", w->dir,
-			strerror(-error), w->spool_dir);
+		log_warning("record.dir: cannot move records to %s: %s; they stay in %s and are "
+			    "tried again",
+			w->dir, strerror(-error), w->spool_dir);
 	else
-		log_info("records move to %s again", w->dir);
+		log_info("records are moved to %s again", w->dir);
 	w->logged_error = error;
 }
 
 static void keep_limits(struct pass *pass)
 {
 	const struct writer *w = pass->writer;
-	int r = retention_apply(pass->dir_fd, &w->limits, clock_real_ns());
+	struct retention_clock clock;
+	int r;
 
+	retention_read_clock(&clock);
+	r = retention_apply(pass->dir_fd, pass->same_dir ? pass->lock_fd : -1, &w->limits, &clock);
 	if (r < 0)
 		log_warning("cannot remove old records from %s: %s, ignoring", w->dir,
 			strerror(-r));
@@ -343,72 +342,107 @@ static bool is_same_dir(int a_fd, int b_fd)
 		a.st_ino == b.st_ino;
 }
 
-/* The service finds it made by systemd; `watch` on a host without the service makes it. -1 and errno. */
-static int open_durable_dir(struct writer *w)
+/* A descriptor, or the negative errno by which no record could be made there. */
+static int open_dir(const struct writer *w)
 {
-	bool made = mkdir(w->dir, 0750) == 0;
-	int fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = dir_open_or_make(w->dir, w->group);
 
-	if (made && fd >= 0)
-		files_set_access(fd, 0750, w->group);
-	return fd;
+	if (fd < 0)
+		return fd;
+	return faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0 ? -errno : TAKE_FD(fd);
 }
 
-/* 0, or the negative errno that left something in the spool. */
-static int writer_pass(struct writer *w, bool *ret_busy)
+/* 0, or the negative errno that keeps records in the spool or unsaved. */
+static int writer_pass(struct writer *w, bool only_save, struct pass *ret_pass)
 {
 	_cleanup_close_ int spool_fd = open(w->spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int dir_fd = open_durable_dir(w);
+	_cleanup_close_ int lock_fd = spool_fd < 0 ? -errno : lock_open(spool_fd);
+	_cleanup_close_ int dir_fd = open_dir(w);
 	struct pass pass = {
 		.writer = w,
 		.spool_fd = spool_fd,
-		.dir_fd = dir_fd < 0 ? -errno : dir_fd,
+		.lock_fd = lock_fd,
+		.dir_fd = dir_fd,
 	};
-	int r;
+	int r = 0, saved;
 
-	if (spool_fd < 0)
-		return -ENOENT;
+	__atomic_store_n(&w->dir_works, dir_fd >= 0, __ATOMIC_RELEASE);
+	if (lock_fd < 0)
+		return lock_fd;
 	pass.same_dir = dir_fd >= 0 && is_same_dir(spool_fd, dir_fd);
-	if (dir_fd >= 0 && !w->parts_done) {
+	if (!only_save)
+		r = for_each_name(spool_fd, &pass, visit_spool_name);
+	saved = save_live(&pass);
+	/* After the spool, so that a record that was moved needs no part any more. */
+	if (!only_save && dir_fd >= 0 && !pass.same_dir)
 		for_each_name(dir_fd, &pass, visit_durable_name);
-		w->parts_done = true;
-	}
-	r = for_each_name(spool_fd, &pass, visit_spool_name);
-	if (dir_fd >= 0)
+	if (!only_save && dir_fd >= 0)
 		keep_limits(&pass);
-	*ret_busy = pass.busy;
-	return pass.error < 0 ? pass.error : r;
+	*ret_pass = pass;
+	if (pass.error < 0 || r < 0)
+		return pass.error < 0 ? pass.error : r;
+	return dir_fd < 0 ? dir_fd : saved;
 }
 
-static void wait_for_work(const struct writer *w, bool try_again)
+static int until_ms(uint64_t then_ns)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (then_ns == UINT64_MAX)
+		return -1;
+	return then_ns > now_ns ? (int)((then_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
+}
+
+static void wait_for_work(const struct writer *w, uint64_t next_pass_ns)
 {
 	struct pollfd pfd = { .fd = w->wake_fd, .events = POLLIN };
-	int timeout_ms = -1;
+	uint64_t until_ns = next_pass_ns;
 	eventfd_t ignored;
 
-	if (try_again)
-		timeout_ms = (int)(w->retry_ns / NSEC_PER_MSEC);
-	else if (w->limits.max_age_ns)
-		timeout_ms = (int)(w->age_check_ns / NSEC_PER_MSEC);
-	poll(&pfd, 1, timeout_ms);
+	if (__atomic_load_n(&w->live, __ATOMIC_ACQUIRE))
+		until_ns = clock_mono_ns() + w->save_ns;
+	poll(&pfd, 1, until_ms(until_ns < next_pass_ns ? until_ns : next_pass_ns));
 	eventfd_read(w->wake_fd, &ignored);
+}
+
+static void full_pass(struct writer *w, uint64_t *ret_next_ns)
+{
+	uint64_t wanted = __atomic_load_n(&w->passes_wanted, __ATOMIC_ACQUIRE);
+	struct pass pass = { .error = 0 };
+	int r = writer_pass(w, false, &pass);
+
+	log_outcome(w, r);
+	__atomic_store_n(&w->left_over, pass.error < 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->passes_done, wanted, __ATOMIC_RELEASE);
+	*ret_next_ns = UINT64_MAX;
+	if (r < 0 || pass.busy)
+		*ret_next_ns = clock_mono_ns() + w->retry_ns;
+	else if (w->limits.max_age_ns)
+		*ret_next_ns = clock_mono_ns() + w->age_check_ns;
 }
 
 static void *writer_run(void *arg)
 {
 	struct writer *w = arg;
+	uint64_t next_pass_ns = 0;
+	struct pass ignored;
 
 	while (!is_stopping(w)) {
-		uint64_t wanted = __atomic_load_n(&w->passes_wanted, __ATOMIC_ACQUIRE);
-		bool busy = false;
-		int r = writer_pass(w, &busy);
+		if (clock_mono_ns() >= next_pass_ns ||
+			__atomic_load_n(&w->passes_wanted, __ATOMIC_ACQUIRE) != w->passes_done) {
+			full_pass(w, &next_pass_ns);
+		} else {
+			int r = writer_pass(w, true, &ignored);
 
-		log_outcome(w, r);
-		__atomic_store_n(&w->left_over, r < 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&w->passes_done, wanted, __ATOMIC_RELEASE);
+			if (r < 0)
+				log_outcome(w, r);
+		}
 		if (!is_stopping(w))
-			wait_for_work(w, r < 0 || busy);
+			wait_for_work(w, next_pass_ns);
 	}
+	/* These are open in the table of this thread. */
+	close_fd(w->saved.fd);
+	close(w->wake_fd);
 	writer_unref(w);
 	return NULL;
 }
@@ -428,16 +462,18 @@ int writer_new(const struct writer_options *options, struct writer **ret_writer)
 	}
 	w->references = 2;
 	w->passes_wanted = 1;
+	w->saved.fd = -1;
 	text_copy(w->spool_dir, sizeof(w->spool_dir), options->spool_dir);
 	text_copy(w->dir, sizeof(w->dir), options->dir);
 	w->limits = options->limits;
 	w->group = options->group;
 	w->retry_ns = options->retry_ns;
+	w->save_ns = options->save_ns;
 	w->age_check_ns = options->age_check_ns;
-	r = files_start_thread(writer_run, w);
+	r = thread_start_detached(writer_run, w, THREAD_STACK_BYTES, &w->wake_fd, 1);
 	if (r < 0) {
-		w->references = 1;
-		writer_unref(w);
+		close(w->wake_fd);
+		free(w);
 		return r;
 	}
 	*ret_writer = w;
@@ -449,7 +485,8 @@ struct writer *writer_free(struct writer *writer)
 	if (!writer)
 		return NULL;
 	__atomic_store_n(&writer->stopping, true, __ATOMIC_RELEASE);
-	eventfd_write(writer->wake_fd, 1);
+	wake(writer);
+	close(writer->wake_fd);
 	writer_unref(writer);
 	return NULL;
 }

@@ -5,38 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/cleanup.h"
 #include "util/file.h"
 #include "util/parse.h"
 #include "util/text.h"
 #include "watch/parsers.h"
-
-static ssize_t read_thread_file(int procfs_fd, int32_t tid, const char *name, char *buf, size_t size)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%d/%s", tid, name);
-	return file_read_at(procfs_fd, path, buf, size);
-}
-
-int thread_parse_syscall(const char *buf, size_t len, struct thread_syscall *ret_call)
-{
-	struct cursor c = { buf, buf + len };
-	struct thread_syscall call = {};
-
-	if (len >= 7 && memcmp(buf, "running", 7) == 0) {
-		call.running = true;
-		*ret_call = call;
-		return 0;
-	}
-	if (cursor_i64(&c, &call.nr) < 0 || call.nr < -1)
-		return -EINVAL;
-	for (unsigned int i = 0; call.nr >= 0 && i < ARRAY_SIZE(call.args); i++)
-		if (cursor_hex(&c, &call.args[i]) < 0)
-			return -EINVAL;
-	*ret_call = call;
-	return 0;
-}
 
 void thread_parse_stack(const char *buf, size_t len, char ret_stack[THREAD_STACK_SIZE])
 {
@@ -63,42 +35,24 @@ void thread_parse_stack(const char *buf, size_t len, char ret_stack[THREAD_STACK
 	}
 }
 
-int thread_read_syscall(int procfs_fd, int32_t tid, struct thread_syscall *ret_call)
-{
-	char buf[256];
-	ssize_t n = read_thread_file(procfs_fd, tid, "syscall", buf, sizeof(buf));
-
-	return n < 0 ? (int)n : thread_parse_syscall(buf, (size_t)n, ret_call);
-}
-
 int thread_read_stat(int procfs_fd, int32_t tid, struct watch_thread_stat *ret_stat)
 {
-	char buf[1024];
-	ssize_t n = read_thread_file(procfs_fd, tid, "stat", buf, sizeof(buf));
+	char path[64], buf[1024];
+	ssize_t n;
 
+	snprintf(path, sizeof(path), "%d/task/%d/stat", tid, tid);
+	n = file_read_at(procfs_fd, path, buf, sizeof(buf));
 	return n < 0 ? (int)n : watch_parse_thread_stat(buf, (size_t)n, ret_stat);
 }
 
-int thread_read_state(int procfs_fd, int32_t tid, char *ret_state)
+void thread_read_stack(int procfs_fd, int32_t tid, char ret_stack[THREAD_STACK_SIZE])
 {
-	struct watch_thread_stat stat;
-	int r = thread_read_stat(procfs_fd, tid, &stat);
-
-	if (r == 0)
-		*ret_state = stat.state;
-	return r;
-}
-
-void thread_read_wait(int procfs_fd, int32_t tid, char ret_wchan[THREAD_WCHAN_SIZE],
-	char ret_stack[THREAD_STACK_SIZE])
-{
-	char buf[4096];
+	char path[64], buf[4096];
 	ssize_t n;
 
-	n = read_thread_file(procfs_fd, tid, "wchan", buf, sizeof(buf));
-	/* "0": not blocked, or not told (5.10) */
-	text_copy(ret_wchan, THREAD_WCHAN_SIZE, n > 0 && strcmp(buf, "0") != 0 ? buf : "");
-	n = read_thread_file(procfs_fd, tid, "stack", buf, sizeof(buf));
+	snprintf(path, sizeof(path), "%d/stack", tid);
+	n = file_read_at(procfs_fd, path, buf, sizeof(buf));
+	/* Of a stack that is too long the innermost frames are read. */
 	if (n < 0 && n != -ENOBUFS)
 		buf[0] = '\0';
 	thread_parse_stack(buf, strlen(buf), ret_stack);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether what a helper sent is one of the protocol's datagrams.
- * Used by targets and the fuzzer.
- * Never believes a length, a text's end or a number.
+ * Checks that what a helper sent is a datagram of the protocol, before anybody looks at it.
+ * Used by targets, by a test tool and by the fuzzer.
+ * Never trusts a length, the end of a text or a number.
  */
 #ifndef IOSTALL_SQL_FRAMES_H
 #define IOSTALL_SQL_FRAMES_H
@@ -11,17 +11,25 @@
 
 #include "sql/protocol.h"
 
-/* Room for any datagram of a helper. */
+/* Has room for any datagram of a helper. */
 union sql_helper_frame {
 	struct sql_frame frame;
 	struct sql_frame_server server;
 	struct sql_frame_session session;
+	struct sql_frame_lock lock;
 	struct sql_frame_end end;
 };
 
 /*
- * Checks size bytes that were received into *frame: its type, or -EPROTO.
+ * Checks the form of size bytes that were received into *frame. Returns its type, or -EPROTO. What
+ * the numbers in it say is not checked.
  */
 int sql_frame_check(const union sql_helper_frame *frame, size_t size);
+
+/*
+ * Sets numbers that cannot be true to 0, which means unknown, and returns how many these were. For
+ * a frame whose form is right: one bad number costs no more than itself.
+ */
+unsigned int sql_frame_correct(union sql_helper_frame *frame);
 
 #endif

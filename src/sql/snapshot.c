@@ -5,18 +5,20 @@
 #include <stddef.h>
 #include <string.h>
 
-_Static_assert(SQL_NAMES_BYTES + SQL_TEXTS_BYTES <= UINT16_MAX, "rows say it in 16 bits");
+#include "util/clock.h"
+
+_Static_assert(SQL_NAMES_BYTES + SQL_TEXTS_BYTES <= UINT16_MAX, "rows have offsets of 16 bits");
 
 void sql_snapshot_begin(struct sql_snapshot *s, uint64_t asked_ns)
 {
-	/* All but the tables; the first byte of each half is the empty text. */
+	/* Does not clear the tables. Offset 0 is the empty text. */
 	memset(s, 0, offsetof(struct sql_snapshot, rows));
 	s->asked_ns = asked_ns;
 	s->texts[0] = '\0';
 	s->names_used = 1;
 }
 
-/* Connections of one application differ in little: what the row before has is not stored again. */
+/* Connections of one application are alike: a name that the row before has is not stored again. */
 static uint16_t add_name(struct sql_snapshot *s, const char *name, uint16_t before)
 {
 	size_t size = strlen(name) + 1;
@@ -43,6 +45,17 @@ static uint16_t add_text(struct sql_snapshot *s, const char *text)
 	return (uint16_t)at;
 }
 
+bool sql_state_is_sleep(const char *state)
+{
+	return strcmp(state, "User sleep") == 0 || strcmp(state, "Timeout: PgSleep") == 0;
+}
+
+bool sql_row_is_lasting(const struct sql_row *row)
+{
+	return !row->background && !row->idle && !row->worker && !row->asleep &&
+		row->elapsed_ns >= SQL_LASTING_NS;
+}
+
 int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *frame)
 {
 	static const struct sql_row none;
@@ -57,11 +70,14 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.connection_id = frame->connection_id,
 		.query_id = frame->query_id,
 		.elapsed_ns = frame->elapsed_ns,
+		.transaction_ns = frame->transaction_ns,
 		.tid = frame->tid,
 		.leader_pid = frame->leader_pid,
 		.text_bytes = frame->text_bytes,
 		.background = frame->background != 0,
 		.idle = frame->idle != 0,
+		.worker = frame->worker || frame->leader_pid,
+		.asleep = sql_state_is_sleep(frame->state),
 		.user = add_name(s, frame->user, before->user),
 		.database = add_name(s, frame->database, before->database),
 		.command = add_name(s, frame->command, before->command),
@@ -70,21 +86,83 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.text = add_text(s, frame->text),
 	};
 	s->count++;
-	/* A worker's statement is its leader's. */
-	if (row->background || row->idle || row->leader_pid)
+	/* The statement of a worker counts once, for its leader. */
+	if (row->background || row->idle || row->worker)
 		return 0;
 	s->active++;
+	s->lasting += sql_row_is_lasting(row);
 	if (row->elapsed_ns > s->longest_ns)
 		s->longest_ns = row->elapsed_ns;
 	return 0;
 }
 
-void sql_snapshot_end(struct sql_snapshot *s, const struct sql_frame_end *frame, uint64_t answered_ns)
+int sql_snapshot_add_lock(struct sql_snapshot *s, const struct sql_frame_lock *frame)
+{
+	static const struct sql_row none;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct sql_row *row = &s->rows[i];
+		/* Those before it in the same queue come before it in the list, too. */
+		const struct sql_row *before = i ? &s->rows[i - 1] : &none;
+
+		if (row->connection_id != frame->connection_id)
+			continue;
+		row->lock = (enum record_lock)frame->lock;
+		row->blocker_id = frame->blocker_id;
+		row->waited_ns = frame->waited_ns;
+		row->candidates = (uint16_t)frame->candidates;
+		row->object = add_name(s, frame->object, before->object);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* MariaDB counts whole seconds. */
+#define STARTED_ERROR_NS (3 * NSEC_PER_SEC / 2)
+
+static const struct sql_row *find_same(const struct sql_snapshot *s, uint64_t answered_ns,
+	const struct sql_row *row)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		const struct sql_row *other = &s->rows[i];
+		int64_t started_ns = (int64_t)(answered_ns - row->elapsed_ns);
+		int64_t error_ns = started_ns - (int64_t)(s->answered_ns - other->elapsed_ns);
+
+		if (other->connection_id == row->connection_id)
+			return error_ns < (int64_t)STARTED_ERROR_NS &&
+					error_ns > -(int64_t)STARTED_ERROR_NS
+				? other
+				: NULL;
+	}
+	return NULL;
+}
+
+void sql_snapshot_note_waits(struct sql_snapshot *s, const struct sql_snapshot *last)
+{
+	for (uint32_t i = 0; i < s->count && last->asked_ns; i++) {
+		struct sql_row *row = &s->rows[i];
+		const struct sql_row *before;
+		uint64_t waited_ns;
+
+		if (row->lock == RECORD_LOCK_NONE)
+			continue;
+		before = find_same(last, s->answered_ns, row);
+		if (!before || before->lock == RECORD_LOCK_NONE)
+			continue;
+		waited_ns = before->waited_ns + s->asked_ns - last->answered_ns;
+		if (waited_ns > row->waited_ns && waited_ns <= row->elapsed_ns)
+			row->waited_ns = waited_ns;
+	}
+}
+
+void sql_snapshot_end(struct sql_snapshot *s, const struct sql_frame_end *frame,
+	uint64_t answered_ns)
 {
 	s->answered_ns = answered_ns;
 	s->server_ns = frame->server_ns;
 	s->idle = frame->sessions_idle;
 	s->left_out += frame->sessions_left_out;
+	s->invalid += frame->values_invalid;
 	s->active += s->left_out;
 }
 
@@ -97,16 +175,26 @@ void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
 		.connection_id = row->connection_id,
 		.query_id = row->query_id,
 		.elapsed_ns = row->elapsed_ns,
-		.started_ns = s->answered_ns > row->elapsed_ns ? s->answered_ns - row->elapsed_ns : 0,
+		.started_ns =
+			s->answered_ns > row->elapsed_ns ? s->answered_ns - row->elapsed_ns : 0,
+		.transaction_ns = row->transaction_ns,
+		.blocker_id = row->blocker_id,
+		.waited_ns = row->waited_ns,
+		.moved_bytes = row->moved_bytes,
+		.lock = row->lock,
+		.candidates = row->candidates,
 		.tid = row->tid,
 		.leader_pid = row->leader_pid,
 		.text_bytes = row->text_bytes,
 		.background = row->background,
+		.idle = row->idle,
+		.worker = row->worker,
 		.user = s->texts + row->user,
 		.database = s->texts + row->database,
 		.command = s->texts + row->command,
 		.state = s->texts + row->state,
 		.no_tid = s->texts + row->no_tid,
+		.object = s->texts + row->object,
 		.text = s->texts + row->text,
 	};
 }
@@ -126,7 +214,7 @@ bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,
 
 	if (!row)
 		return false;
-	/* A worker that has no statement of its own. */
+	/* A worker without a statement of its own has that of its leader. */
 	leader = row->text ? NULL : find_row(s, row->leader_pid);
 	sql_snapshot_view(s, (uint32_t)((leader ? leader : row) - s->rows), ret_view);
 	return true;
@@ -137,12 +225,15 @@ uint64_t sql_snapshot_find_connection(const struct sql_snapshot *s, const struct
 {
 	struct sql_session_view view;
 	bool is_known = is_process ? op->start_ns <= s->answered_ns + SQL_PROCESS_NS &&
-					op->end_ns + SQL_PROCESS_NS >= s->answered_ns
+			op->end_ns + SQL_PROCESS_NS >= s->answered_ns
 				   : op->start_ns <= s->asked_ns && op->end_ns >= s->answered_ns;
 
 	if (!is_known || !sql_snapshot_find_thread(s, op->tid, &view))
 		return 0;
-	/* The thread does not wait for a request: it may have been of the statement before. */
+	/*
+	 * Nobody waited for the request, so it may belong to the thread's statement before this
+	 * one.
+	 */
 	if (!is_process && op->is_request && view.started_ns + SQL_START_ERROR_NS > op->start_ns)
 		return 0;
 	return view.connection_id;
@@ -155,8 +246,7 @@ int32_t sql_snapshot_leader(const struct sql_snapshot *s, int32_t tid)
 	return row && row->leader_pid ? row->leader_pid : tid;
 }
 
-uint32_t sql_snapshot_count_others(
-	const struct sql_snapshot *s, int32_t tid, uint64_t *longest_ns)
+uint32_t sql_snapshot_count_others(const struct sql_snapshot *s, int32_t tid, uint64_t *longest_ns)
 {
 	int32_t leader = sql_snapshot_leader(s, tid);
 	uint32_t count = 0;
@@ -164,7 +254,8 @@ uint32_t sql_snapshot_count_others(
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct sql_row *row = &s->rows[i];
 
-		if (row->background || row->idle || row->leader_pid || (tid && row->tid == leader))
+		if (row->background || row->idle || row->worker || row->asleep ||
+			(tid && row->tid == leader))
 			continue;
 		count++;
 		if (row->elapsed_ns > *longest_ns)

@@ -2,7 +2,7 @@
 /*
  * One answer of a database in fixed memory: its active sessions, longest statement first.
  * Filled by a target; read by the session through sql.h.
- * Never allocates; texts that do not fit are left out, the sessions stay.
+ * Never allocates; a text that does not fit is left out, its session stays.
  */
 #ifndef IOSTALL_SQL_SNAPSHOT_H
 #define IOSTALL_SQL_SNAPSHOT_H
@@ -10,43 +10,64 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "record/enums.h"
 #include "sql/protocol.h"
 
-/* 256 sessions with names that mostly repeat, and 24 statements of 1 KB; all of it is locked. */
+/* Room for 256 sessions whose names mostly repeat, and for 24 statements of 1 KB. It is locked. */
 #define SQL_NAMES_BYTES (12 * 1024)
 #define SQL_TEXTS_BYTES (24 * 1024)
 
-/* Of what a MySQL says in seconds: a statement of 0.2 s that began before a full second has run for 1 s. */
+/*
+ * How wrong a start time may be when MySQL counts whole seconds: a statement of 0.2 s that began
+ * just before a full second has run for 1 s.
+ */
 #define SQL_START_ERROR_NS 1000000000ULL
-/* Before and after an answer: so soon no number of a process comes again. */
+/* For this long before and after an answer, a pid is assumed to be that of the same process. */
 #define SQL_PROCESS_NS 2000000000ULL
+
+/*
+ * A statement that has run for so long counts for the rules: one that is done at once is not stuck,
+ * however many there are.
+ */
+#define SQL_LASTING_NS 1000000000ULL
 
 struct sql_row {
 	uint64_t connection_id;
 	uint64_t query_id;
 	uint64_t elapsed_ns;
+	uint64_t transaction_ns;
+	uint64_t blocker_id;
+	uint64_t waited_ns;   /* for a lock, at least */
+	uint64_t moved_bytes; /* by its thread since the answer before */
 	int32_t tid;
 	int32_t leader_pid;
 	uint32_t text_bytes;
+	enum record_lock lock; /* that it waits for; NONE: it waits for none */
+	uint16_t candidates;   /* for its blocker; 0: the server says which it is */
 	bool background;
-	bool idle; /* in a transaction: told, but no statement that runs */
-	/* where the texts begin; 0: empty */
+	bool idle; /* in a transaction, without a running statement */
+	bool worker;
+	bool asleep; /* it sleeps on purpose: SLEEP(), pg_sleep() */
+	/* where in `texts` each text begins; 0: empty */
 	uint16_t user;
 	uint16_t database;
 	uint16_t command;
 	uint16_t state;
 	uint16_t no_tid;
+	uint16_t object; /* of the lock */
 	uint16_t text;
 };
 
 struct sql_snapshot {
-	uint64_t asked_ns;    /* CLOCK_MONOTONIC; 0: there is none */
+	uint64_t asked_ns; /* CLOCK_MONOTONIC; 0: there is no answer */
 	uint64_t answered_ns;
 	uint64_t server_ns;
 	uint32_t idle;
 	uint32_t left_out;
+	uint32_t invalid;    /* numbers that could not be true */
 	uint32_t active;     /* statements of clients */
-	uint64_t longest_ns; /* of those */
+	uint32_t lasting;    /* those of them that have run for SQL_LASTING_NS and do not sleep */
+	uint64_t longest_ns; /* the longest of those */
 	uint32_t count;
 	uint32_t names_used;
 	uint32_t texts_used;
@@ -54,71 +75,98 @@ struct sql_snapshot {
 	char texts[SQL_NAMES_BYTES + SQL_TEXTS_BYTES];
 };
 
-/* A row with its texts; all are "" where nothing is known. Valid as long as the snapshot. */
+/* A row with its texts; unknown ones are "". Valid as long as the snapshot. */
 struct sql_session_view {
 	uint64_t connection_id;
 	uint64_t query_id;
 	uint64_t elapsed_ns;
 	uint64_t started_ns; /* of the statement, CLOCK_MONOTONIC */
+	uint64_t transaction_ns;
+	uint64_t blocker_id; /* 0: it waits for nobody, or for whom is unknown */
+	/* For the lock, at least; 0: this is the first answer in which it waits. */
+	uint64_t waited_ns;
+	uint64_t moved_bytes; /* by its thread, since the answer before */
+	enum record_lock lock;
+	uint32_t candidates;
 	int32_t tid; /* 0: see no_tid */
 	int32_t leader_pid;
 	uint32_t text_bytes; /* of the whole statement */
 	bool background;
+	bool idle;   /* it has a transaction open, and no statement for elapsed_ns */
+	bool worker; /* its statement counts for its leader, whose pid may be unknown */
 	const char *user;
 	const char *database;
 	const char *command;
 	const char *state;
 	const char *no_tid;
+	const char *object;
 	const char *text;
 };
 
 void sql_snapshot_begin(struct sql_snapshot *snapshot, uint64_t asked_ns);
-/* The frame has been checked. -ENOSPC beyond SQL_SESSIONS_MAX: it is counted as left out. */
+/* Adds a checked frame. -ENOSPC beyond SQL_SESSIONS_MAX; the session is counted as left out. */
 int sql_snapshot_add(struct sql_snapshot *snapshot, const struct sql_frame_session *frame);
+/* Adds what one of the sessions waits for. -ENOENT: there is no such session. */
+int sql_snapshot_add_lock(struct sql_snapshot *snapshot, const struct sql_frame_lock *frame);
+/*
+ * How long the sessions have waited for their locks, at least: since the last answer in which the
+ * same statement waited for one. A server may tell more.
+ */
+void sql_snapshot_note_waits(struct sql_snapshot *snapshot, const struct sql_snapshot *last);
+
 void sql_snapshot_end(struct sql_snapshot *snapshot, const struct sql_frame_end *frame,
 	uint64_t answered_ns);
 
 void sql_snapshot_view(const struct sql_snapshot *snapshot, uint32_t index,
 	struct sql_session_view *ret_view);
 
-/* The statement of that thread, or of the backend that it works for; false: it runs none. */
+/*
+ * Whether a row counts for the rules: a statement of a client that has run for SQL_LASTING_NS and
+ * does not sleep on purpose.
+ */
+bool sql_row_is_lasting(const struct sql_row *row);
+
+/* Whether a state is that of SLEEP() in MariaDB or of pg_sleep(). */
+bool sql_state_is_sleep(const char *state);
+
+/* The statement of a thread, or of the backend that it works for; false: it runs none. */
 bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,
 	struct sql_session_view *ret_view);
 
-/* What a thread was seen in, or a request that it had submitted. */
+/* An operation that a thread was in, or a request that it had submitted. */
 struct sql_operation {
 	int32_t tid;
 	bool is_request;
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
-	uint64_t end_ns;   /* or when it had not ended yet */
+	uint64_t end_ns;   /* or a time at which it had not ended yet */
 };
 
 /*
- * The connection that the thread served; 0: not known for sure. The operation must have been under way
- * from the question to the answer: before and after it, the thread may have served another session.
- * `is_process`: each session is a process, which serves no other.
+ * The connection that the thread served during an operation; 0: not known for sure. The operation
+ * must have been in progress from the question to the answer, because before and after that the
+ * thread may have served another session. `is_process`: each session is a process of its own.
  */
-uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot, const struct sql_operation *op,
-	bool is_process);
+uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot,
+	const struct sql_operation *op, bool is_process);
 
-/* The backend that a parallel worker serves; of any other thread the thread itself. */
+/* The backend that a parallel worker works for; for any other thread, the thread itself. */
 int32_t sql_snapshot_leader(const struct sql_snapshot *snapshot, int32_t tid);
 
 /*
- * Statements of clients but for that of a thread or of its leader (0: all). *longest_ns becomes that of the
- * longest of them if it is longer.
+ * Counts the statements of clients except that of a thread or of its leader (0: counts all), and
+ * those that sleep on purpose. Raises *longest_ns to the time of the longest one.
  */
-uint32_t sql_snapshot_count_others(
-	const struct sql_snapshot *snapshot, int32_t tid, uint64_t *longest_ns);
+uint32_t sql_snapshot_count_others(const struct sql_snapshot *snapshot, int32_t tid,
+	uint64_t *longest_ns);
 
 /*
- * The statement that a thread ran at the worst moment, as the newest answer (NULL: there is none) has it if
- * that statement still runs. What began later, like the first statement of a calm, led to nothing.
+ * The statement that a thread ran in the worst answer, as the newest answer (NULL: there is none)
+ * has it if it still runs. A statement that began later cannot have led to what was worst.
  */
 bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
 	int32_t tid, struct sql_session_view *ret_view);
 
-/* Whether more was going on: more active sessions, or as many and a longer statement. */
+/* Whether a snapshot is worse: more active sessions, or as many and a longer statement. */
 bool sql_snapshot_is_worse(const struct sql_snapshot *snapshot, const struct sql_snapshot *than);
 
 #endif

@@ -1,59 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sql/sql.h"
+#include "sql/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "watch/watch.h"
 
-/* The list of watched processes is made anew every 10 s, too. */
-#define DETECT_INTERVAL_NS (10 * NSEC_PER_SEC)
-/* Targets are asked each second when it matters; an answer is a little late now and then. */
-#define FRESH_NS (2 * NSEC_PER_SEC)
-/* An older one says nothing any more of a database that is asked each second. */
-#define KNOWN_NS (10 * NSEC_PER_SEC)
-/* Helpers that hang in the kernel although they were killed; more stay zombies as long as the daemon lives. */
-#define ORPHANS_MAX 16
-
-struct sql {
-	struct sql_target_options target_options;
-	struct config_sql config;
-	const struct watch *watch;
-	char run_dir[PATH_MAX];
-	uint64_t detect_ns;
-	uint64_t begin_ns; /* of the incident; 0 before the first */
-	unsigned int count;
-	struct sql_target *targets[CONFIG_SQL_TARGETS_MAX];
-	pid_t orphans[ORPHANS_MAX];
-};
-
-static const char *const type_names[] = {
-	[CONFIG_SQL_MARIADB] = "mariadb",
-	[CONFIG_SQL_MYSQL] = "mysql",
-	[CONFIG_SQL_POSTGRESQL] = "postgresql",
-};
-
-/* Where a server that nobody configured is looked for. */
-static const struct usual {
-	const char *comm;
-	const char *section;
-	enum config_sql_type type;
-	const char *socket; /* below /run */
-} usuals[] = {
-	{ "mariadbd", "sql.mariadb", CONFIG_SQL_MARIADB, "mysqld/mysqld.sock" },
-	/* That name has a MariaDB before 10.5, too; the helper asks the server itself. */
-	{ "mysqld", "sql.mysql", CONFIG_SQL_MYSQL, "mysqld/mysqld.sock" },
-	{ "postgres", "sql.postgresql", CONFIG_SQL_POSTGRESQL, "postgresql/.s.PGSQL.5432" },
+static const enum record_server servers[] = {
+#define DATABASE(NAME, name, ...) [CONFIG_SQL_##NAME] = RECORD_SERVER_##name,
+#include "sql/databases.def"
+#undef DATABASE
 };
 
 /* Targets */
@@ -81,7 +43,15 @@ static void remove_target(struct sql *sql, unsigned int index)
 	sql->targets[index] = sql->targets[--sql->count];
 }
 
-static int add_target(struct sql *sql, const struct config_sql_target *config, bool detected)
+/* What somebody configured comes before what was found. */
+static void make_room(struct sql *sql)
+{
+	for (unsigned int i = sql->count; i > 0 && sql->count == CONFIG_SQL_TARGETS_MAX; i--)
+		if (sql->targets[i - 1]->detected)
+			remove_target(sql, i - 1);
+}
+
+int sql_add_target(struct sql *sql, const struct config_sql_target *config, bool detected)
 {
 	struct sql_target *target;
 	int r;
@@ -111,61 +81,15 @@ static int add_configured(struct sql *sql)
 	for (unsigned int i = 0; sql->config.enabled && i < sql->config.targets_count; i++) {
 		const struct config_sql_target *config = &sql->config.targets[i];
 
-		if (config->enabled && !has_target(sql, config->section) && r == 0)
-			r = add_target(sql, config, false);
+		if (!config->enabled || has_target(sql, config->section) || r < 0)
+			continue;
+		make_room(sql);
+		r = sql_add_target(sql, config, false);
 	}
 	return r;
 }
 
-/* Finding servers */
-
-static bool is_running(const struct sql *sql, const char *comm)
-{
-	unsigned int count;
-	const struct watch_process *processes = watch_processes(sql->watch, &count);
-
-	for (unsigned int i = 0; i < count; i++)
-		if (strcmp(processes[i].comm, comm) == 0)
-			return true;
-	return false;
-}
-
-static void detect(struct sql *sql, const struct usual *usual)
-{
-	struct config_sql_target target;
-	char path[PATH_MAX + 64];
-	struct stat st;
-	int r;
-
-	if (has_target(sql, usual->section) || !is_running(sql, usual->comm))
-		return;
-	snprintf(path, sizeof(path), "%s/%s", sql->run_dir, usual->socket);
-	if (strlen(path) >= sizeof(target.socket) || stat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return;
-	r = config_sql_default_target(usual->section, &target);
-	if (r == 0) {
-		target.type = usual->type;
-		text_copy(target.socket, sizeof(target.socket), path);
-		r = add_target(sql, &target, true);
-	}
-	if (r == 0)
-		log_info("%s runs and has %s: trying to log in as %s", usual->comm, path,
-			target.user);
-	else
-		log_warning("%s cannot be asked: %s", usual->section, strerror(-r));
-}
-
-static void detect_all(struct sql *sql, uint64_t now_ns)
-{
-	if (!sql->config.enabled || sql->config.targets_count > 0 || !sql->watch ||
-		now_ns < sql->detect_ns)
-		return;
-	sql->detect_ns = now_ns + DETECT_INTERVAL_NS;
-	for (size_t i = 0; i < ARRAY_SIZE(usuals); i++)
-		detect(sql, &usuals[i]);
-}
-
-/* Each second and in an incident */
+/* Asking */
 
 void sql_tick(struct sql *sql, bool armed)
 {
@@ -175,7 +99,8 @@ void sql_tick(struct sql *sql, bool armed)
 		return;
 	reap_orphans(sql);
 	if (!armed)
-		detect_all(sql, now_ns);
+		sql_look_for_servers(sql, now_ns);
+	sql_stop_duplicates(sql);
 	for (unsigned int i = 0; i < sql->count; i++)
 		sql_target_tick(sql->targets[i], now_ns, armed);
 }
@@ -186,6 +111,22 @@ void sql_ask_all(struct sql *sql)
 
 	for (unsigned int i = 0; i < sql->count; i++)
 		sql_target_ask(sql->targets[i], now_ns);
+}
+
+void sql_look_again(struct sql *sql)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	for (unsigned int i = 0; i < sql_targets_count(sql); i++)
+		sql_target_look_again(sql->targets[i], now_ns);
+}
+
+bool sql_is_answered(const struct sql *sql)
+{
+	for (unsigned int i = 0; sql && i < sql->count; i++)
+		if (sql->targets[i]->fd >= 0 && sql->targets[i]->asked_ns)
+			return false;
+	return true;
 }
 
 void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata)
@@ -202,23 +143,23 @@ void sql_begin_incident(struct sql *sql)
 	sql_ask_all(sql);
 }
 
-/* What was answered */
+/* Answers */
 
 unsigned int sql_targets_count(const struct sql *sql)
 {
 	return sql ? sql->count : 0;
 }
 
-static const struct sql_snapshot *of_incident(
-	const struct sql *sql, const struct sql_snapshot *snapshot)
+static const struct sql_snapshot *of_incident(const struct sql *sql,
+	const struct sql_snapshot *snapshot)
 {
 	return snapshot->asked_ns && snapshot->answered_ns >= sql->begin_ns ? snapshot : NULL;
 }
 
-/* A login that takes its time says nothing about what is asked in a session. */
+/* A slow login does not mean that the server leaves a question unanswered. */
 static bool is_in_session(const struct sql_target *t)
 {
-	return t->connected || t->silent_since_ns;
+	return t->connected || t->unresponsive_since_ns;
 }
 
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence)
@@ -227,7 +168,9 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 
 	*ret_evidence = (struct sql_evidence){
 		.target = t->name,
-		.type = type_names[t->config.type],
+		.server = servers[t->config.type],
+		.sessions_are_processes = t->sessions_are_processes,
+		.detected = t->detected,
 		.server_pid = t->server.server_pid,
 		.has_tid = t->server.has_tid,
 		.grant = t->server.missing,
@@ -235,9 +178,9 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 		.account = t->server.account,
 		.current = of_incident(sql, t->current),
 		.worst = of_incident(sql, t->worst),
-		.longest = &t->longest,
+		.slow = &t->slow,
 		.why = t->why,
-		.is_told = t->is_told,
+		.is_known = t->is_known,
 		.missing = t->missing,
 		.unanswered_ns = sql_target_unanswered_ns(t, clock_mono_ns()),
 		.in_session = is_in_session(t),
@@ -249,7 +192,7 @@ bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view
 	for (unsigned int i = 0; i < sql->count; i++) {
 		const struct sql_target *t = sql->targets[i];
 
-		if (sql_longest_find_thread(&t->longest, of_incident(sql, t->worst),
+		if (sql_slow_find_thread(&t->slow, of_incident(sql, t->worst),
 			    of_incident(sql, t->current), tid, ret_view))
 			return true;
 	}
@@ -265,9 +208,18 @@ uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *
 
 		if (newest)
 			connection_id = sql_snapshot_find_connection(newest, op,
-				sql->targets[i]->config.type == CONFIG_SQL_POSTGRESQL);
+				sql->targets[i]->sessions_are_processes);
 	}
 	return connection_id;
+}
+
+uint64_t sql_count_invalid(const struct sql *sql)
+{
+	uint64_t count = 0;
+
+	for (unsigned int i = 0; i < sql_targets_count(sql); i++)
+		count += sql->targets[i]->invalid;
+	return count;
 }
 
 bool sql_is_server(const struct sql *sql, int32_t pid)
@@ -276,6 +228,15 @@ bool sql_is_server(const struct sql *sql, int32_t pid)
 		if (sql->targets[i]->server.server_pid == pid)
 			return true;
 	return false;
+}
+
+const char *sql_find_role(const struct sql *sql, int32_t tid)
+{
+	const char *role = "";
+
+	for (unsigned int i = 0; i < sql_targets_count(sql) && !*role; i++)
+		role = sql_target_find_role(sql->targets[i], tid);
+	return role;
 }
 
 int32_t sql_leader(const struct sql *sql, int32_t tid)
@@ -299,10 +260,28 @@ uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_long
 	for (unsigned int i = 0; i < sql->count; i++) {
 		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
 
-		if (worst)
-			count += sql_snapshot_count_others(worst, tid, ret_longest_ns);
+		if (!worst)
+			continue;
+		count += sql_snapshot_count_others(worst, tid, ret_longest_ns);
+		/* The answer with most statements need not have the longest one. */
+		sql_slow_find_longest(&sql->targets[i]->slow, sql_snapshot_leader(worst, tid),
+			ret_longest_ns);
 	}
 	return count;
+}
+
+bool sql_is_counted(const struct sql *sql, int32_t tid)
+{
+	struct sql_session_view view;
+
+	for (unsigned int i = 0; i < sql->count; i++) {
+		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
+
+		if (worst && sql_snapshot_find_thread(worst, tid, &view) && view.tid == tid &&
+			!view.background && !view.worker)
+			return true;
+	}
+	return false;
 }
 
 static bool is_in_state(const struct sql_snapshot *snapshot, uint32_t row,
@@ -310,14 +289,15 @@ static bool is_in_state(const struct sql_snapshot *snapshot, uint32_t row,
 {
 	struct sql_session_view view;
 
+	if (!sql_row_is_lasting(&snapshot->rows[row]))
+		return false;
 	sql_snapshot_view(snapshot, row, &view);
-	for (unsigned int i = 0; i < states->count && !view.background; i++)
-		if (fnmatch(states->items[i], view.state, 0) == 0)
-			return true;
-	return false;
+	/* InnoDB has no state of its own for a statement that waits for a row. */
+	return view.lock == RECORD_LOCK_row || config_list_matches(states, view.state);
 }
 
-static uint32_t count_in_state(const struct sql_snapshot *snapshot, const struct config_list *states)
+static uint32_t count_in_state(const struct sql_snapshot *snapshot,
+	const struct config_list *states)
 {
 	uint32_t count = 0;
 
@@ -326,7 +306,7 @@ static uint32_t count_in_state(const struct sql_snapshot *snapshot, const struct
 	return count;
 }
 
-/* The highest so far of one of the values, and whose it is. */
+/* The highest of one of the values so far, and the name of its target. */
 struct highest {
 	uint64_t value;
 	char *name;
@@ -345,7 +325,7 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct sql_activity activity = { 0 };
-	struct highest active = { 0, activity.targets.active };
+	struct highest lasting = { 0, activity.targets.active };
 	struct highest longest = { 0, activity.targets.longest };
 	struct highest in_state = { 0, activity.targets.in_state };
 	struct highest unanswered = { 0, activity.targets.unanswered };
@@ -356,15 +336,16 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 		uint32_t count;
 
 		take_highest(&unanswered, t, unanswered_ns);
-		activity.present |= unanswered_ns > 0 ||
-			(t->current->asked_ns && now_ns - t->current->answered_ns <= KNOWN_NS);
-		if (!t->current->asked_ns || now_ns - t->current->answered_ns > FRESH_NS)
+		activity.answers += t->answers;
+		activity.present |= unanswered_ns > 0;
+		if (!t->connected || !t->current->asked_ns)
 			continue;
 		count = count_in_state(t->current, states);
-		activity.fresh = true;
+		activity.present = true;
 		activity.active += t->current->active;
+		activity.lasting += t->current->lasting;
 		activity.in_state += count;
-		take_highest(&active, t, t->current->active);
+		take_highest(&lasting, t, t->current->lasting);
 		take_highest(&longest, t, t->current->longest_ns);
 		take_highest(&in_state, t, count);
 	}
@@ -404,9 +385,9 @@ void sql_add_status(const struct sql *sql, struct text *answer)
 	}
 }
 
-/* Making and freeing */
+/* Life cycle */
 
-/* A helper has its password's file open, which may be another file by now. */
+/* A helper keeps its password file open, which may have been replaced. */
 static bool is_kept(const struct sql_target *t, const struct config *config)
 {
 	const struct config_sql_target *other = NULL;
@@ -415,21 +396,23 @@ static bool is_kept(const struct sql_target *t, const struct config *config)
 		if (strcmp(config->sql.targets[i].section, t->config.section) == 0)
 			other = &config->sql.targets[i];
 	if (t->detected)
-		return config->sql.targets_count == 0;
+		return !other && !sql_is_named(&config->sql, t->config.type, t->config.socket);
 	return other && other->enabled && !other->password_file[0] &&
-	       memcmp(other, &t->config, sizeof(*other)) == 0;
+		memcmp(other, &t->config, sizeof(*other)) == 0;
 }
 
 int sql_reload(struct sql *sql, const struct config *config)
 {
 	const struct config_sql *old = &sql->config;
 	bool all_anew = !config->sql.enabled || old->text != config->sql.text ||
-			old->text_bytes != config->sql.text_bytes ||
-			old->interval_ns != config->sql.interval_ns;
+		old->text_bytes != config->sql.text_bytes ||
+		old->interval_ns != config->sql.interval_ns;
 
 	for (unsigned int i = sql->count; i > 0; i--)
 		if (all_anew || !is_kept(sql->targets[i - 1], config))
 			remove_target(sql, i - 1);
+	for (unsigned int i = 0; i < sql->count; i++)
+		sql_target_resume(sql->targets[i]);
 	sql->config = config->sql;
 	sql->detect_ns = 0;
 	return add_configured(sql);

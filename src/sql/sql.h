@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The database targets of the daemon: found, asked, and what they answered.
+ * The database targets: finds servers, asks them, and keeps what they answered.
  * Owned by the daemon (or a command); read by the session, `status` and `doctor`.
  * Never waits for a database; allocates and starts processes only while no incident is open.
  */
@@ -10,112 +10,151 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
-#include "sql/longest.h"
+#include "config/config.h"
+#include "record/enums.h"
+#include "sql/slow_statements.h"
 #include "sql/snapshot.h"
 #include "sql/target.h"
 #include "util/text.h"
-#include "watch/sample.h"
+#include "watch/watch.h"
 
 struct loop;
 struct sql;
 struct watch;
 
-/* All borrowed but the strings and the configuration, all outlive it. */
+/*
+ * A program by its name: of which type of server it is, and at which socket below /run it is looked
+ * for when no section names it. False: no server that is looked for.
+ */
+bool sql_find_default_server(const char *comm, enum record_server *ret_server,
+	const char **ret_socket);
+
+/* The configuration is copied. All others are borrowed and have to outlive it. */
 struct sql_options {
-	const struct config *config; /* copied: what is in [sql] and [sql.NAME] */
+	const struct config *config; /* its sections [sql] and [sql.NAME] */
 	const char *procfs;
 	struct loop *loop;
-	const struct watch *watch; /* whose processes are looked for; NULL: none */
-	const char *helper;	   /* for tests; NULL: this program */
-	const char *run_dir;	   /* for tests; NULL: /run, where sockets are looked for */
+	const struct watch *watch; /* servers are searched among its processes; NULL: none is */
+	const char *helper;	   /* for tests: the helper program; NULL: this program */
+	const char *run_dir;	   /* for tests: where sockets are; NULL: /run */
 	struct sql_timing timing;  /* for tests */
 };
 
-/* 0, -ENOMEM, or why procfs cannot be opened. Helpers are started by the first tick. */
+/* 0, -ENOMEM, or the error of opening procfs. The first tick starts the helpers. */
 int sql_new(const struct sql_options *options, struct sql **ret_sql);
 /* Ends all helpers. NULL is accepted; returns NULL. */
 struct sql *sql_free(struct sql *sql);
 
 /*
- * At a reload, while no incident is open: targets whose settings are the same keep their helper,
- * but for those with a password_file, which may be another file by now. 0 or -ENOMEM, then a target may be
- * missing.
+ * Call it at a reload, while no incident is open. Targets whose settings have not changed keep
+ * their helper, except those with a password_file, whose content may have changed. 0, or -ENOMEM
+ * when a target may be missing.
  */
 int sql_reload(struct sql *sql, const struct config *config);
 
-/* Once a second; NULL is accepted. `armed`: an incident is open, so nothing is started or allocated. */
+/*
+ * Call it once a second; NULL is accepted. `armed`: an incident is open, so no process is started
+ * and no memory allocated.
+ */
 void sql_tick(struct sql *sql, bool armed);
 
-/* Called after each answer of a target; NULL: nobody is. */
+/* `answered` is called after each answer of a target; NULL: nothing is called. */
 void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata);
 
-/* All targets are asked at once; what was the worst and what ran longest is forgotten. */
+/* Forgets the worst answers and slow statements of the last incident, and asks all targets. */
 void sql_begin_incident(struct sql *sql);
-/* Those with no answer outstanding are asked. */
+/* Asks all targets that have answered the last question. */
 void sql_ask_all(struct sql *sql);
 
-/* What there is of one target since the incident began. */
+/*
+ * Asks again at once while no incident is open, because the last answers are suspicious:
+ * sql.interval is too long to know whether it stays so. NULL is accepted.
+ */
+void sql_look_again(struct sql *sql);
+
+/* Whether no question is open. True when sql is NULL. */
+bool sql_is_answered(const struct sql *sql);
+
+/* What is known of one target since the incident began. */
 struct sql_evidence {
 	const char *target; /* "main" */
-	const char *type;   /* "mariadb" */
-	int32_t server_pid; /* 0: not known */
-	bool has_tid;	    /* the server says which thread a session runs on */
-	const char *grant;  /* the statement that lets the account see what it does not; "" */
-	const char *version; /* "" when not connected */
+	enum record_server server;
+	bool sessions_are_processes; /* else they are threads of the server */
+	bool detected;		     /* no section names it: it was found by its usual socket */
+	int32_t server_pid;	     /* 0: not known */
+	bool has_tid;		     /* the server says which thread a session runs on */
+	const char *grant;	     /* the statement that grants missing rights; "" */
+	const char *version;	     /* "" when not connected */
 	const char *account;
 	const struct sql_snapshot *current; /* NULL: no answer yet */
 	const struct sql_snapshot *worst;
-	const struct sql_longest *longest;
-	const char *why; /* the last answer is missing; "": it is not */
-	bool is_told;	 /* there was a first answer, or it is known why not */
-	const char *missing; /* what would mend it, "" when not known */
-	uint64_t unanswered_ns; /* 0: the last question has been answered, or may still be */
-	bool in_session; /* it was asked in a session, and no login takes its time */
+	const struct sql_slow_statements *slow;
+	const char *why;	/* there is no answer to the last question; "": there is one */
+	bool is_known;		/* there was an answer, or `why` has a reason from the helper */
+	const char *missing;	/* what to do about it; "": unknown */
+	uint64_t unanswered_ns; /* 0: the last question is answered, or not late yet */
+	bool in_session;	/* it is unanswered in a session, not during a login */
 };
 
-/* 0 for NULL. */
+/* 0 when sql is NULL. */
 unsigned int sql_targets_count(const struct sql *sql);
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
 
 /*
- * Of the statements that a thread ran up to the worst moment of this incident, the one that ran longest in
- * it (see sql_longest_find_thread()). ret_view is valid until the loop runs again. False: it ran none.
+ * The statement that a thread ran longest in this incident, of those that began before the worst
+ * answer; see sql_slow_find_thread(). ret_view is valid until the loop runs again. False: it ran
+ * none.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
-/* The process of a server that has been logged in to, on this host. */
+/* Numbers in the answers of the incident that could not be true. */
+uint64_t sql_count_invalid(const struct sql *sql);
+
+/* Whether pid is the main process of a server on this host that we have logged in to. */
 bool sql_is_server(const struct sql *sql, int32_t pid);
 
-/* The connection that the thread served meanwhile, by the newest answers; 0: not known for sure. */
+/*
+ * What a thread or process of a server is for that serves no client, such as "checkpointer"; "" for
+ * all others. NULL is accepted.
+ */
+const char *sql_find_role(const struct sql *sql, int32_t tid);
+
+/* The connection that the thread served during the operation; 0: not known for sure. */
 uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *op);
 
-/* All targets together. States are shell patterns. */
+/* What all targets do together. */
 struct sql_activity {
-	bool present; /* a target has answered within 10 s, or does not any more */
-	bool fresh;   /* an answer is at most 2 s old; else nothing but unanswered_ns is known */
+	bool present;	  /* there is a session, or a target has stopped answering in one */
+	uint64_t answers; /* how many there have been: of the same number, nothing is new */
 	uint32_t active;
-	uint32_t in_state;
+	uint32_t lasting;  /* those of them that have run for SQL_LASTING_NS */
+	uint32_t in_state; /* those of the lasting ones whose state is one of the patterns */
 	uint64_t longest_ns;
-	uint64_t unanswered_ns; /* of targets that had a session */
+	uint64_t unanswered_ns; /* the longest, of targets in a session */
 	struct watch_sql_targets targets;
 };
 
+/* By the last answer of each target that has a session. `states` are shell patterns. */
 void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct sql_activity *ret_activity);
 
-/* The backend that a parallel worker served at the worst moment; of any other thread the thread itself. */
+/*
+ * The backend that a parallel worker worked for in the worst answer; for any other, the thread
+ * itself.
+ */
 int32_t sql_leader(const struct sql *sql, int32_t tid);
 
 /*
- * Client statements of the worst moment of this incident but for that of one thread or of its leader
- * (0: all), and the longest of them.
+ * Counts the client statements in the worst answer of this incident, except that of one thread or
+ * of its leader (0: counts all). *ret_longest_ns is the time of the longest one in any answer.
  */
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
+/* Whether the statement of that thread is among those that sql_count_others() counts. */
+bool sql_is_counted(const struct sql *sql, int32_t tid);
 
-/* Members of an open JSON object: "sql.main": "connected to ...", cut to 200 bytes each. */
+/* Adds members to an open JSON object: "sql.main": "connected to ...", each cut to 200 bytes. */
 void sql_add_status(const struct sql *sql, struct text *answer);
 
-/* "connected to 10.11.6-MariaDB as iostall@localhost", or why not. */
+/* Appends "connected to 10.11.6-MariaDB as iostall@localhost", or why it is not connected. */
 void sql_describe_target(const struct sql *sql, unsigned int index, struct text *out);
 
 #endif

@@ -18,27 +18,41 @@
 #include "util/log.h"
 #include "util/text.h"
 
-/* Taken before the loop looks at its other sources: 2 us each with the look at /proc. */
+/*
+ * Frames handled before the loop looks at its other sources; each takes 2 us, with a look at /proc.
+ */
 #define FRAMES_PER_WAKE 64
-/* One login at the start and one for the question that was asked meanwhile. */
+/* The helper logs in at its start, and perhaps again for the question that was asked meanwhile. */
 #define SERVERS_MAX 2
 #define BACKOFF_MAX_NS (60 * NSEC_PER_SEC)
+/*
+ * While idle a database spends at most a thousandth of a CPU on us, and at most a hundredth while
+ * an answer is suspicious; but it is always asked once a minute.
+ */
+#define IDLE_COST_TIMES 1000
+#define SUSPICIOUS_COST_TIMES 100
+#define COST_STEP_NS (100 * NSEC_PER_USEC)
+#define PAUSE_MAX_NS (60 * NSEC_PER_SEC)
+/* From so many statements at once they may be a pile-up that begins: it is asked twice as often. */
+#define MANY_ACTIVE 5
+/* Questions are asked once a second; so much earlier than planned is not too early. */
+#define EARLY_NS (125 * NSEC_PER_MSEC)
 
 static uint64_t or_default(uint64_t value, uint64_t standard)
 {
 	return value ? value : standard;
 }
 
-/* Said in the log when it is new; a detected database that refuses us is no fault of anybody. */
+/* Logs a new reason. It is no warning when nobody configured the database that refuses us. */
 static void set_why(struct sql_target *t, const char *why)
 {
 	text_copy(t->why, sizeof(t->why), why);
-	t->is_told = true;
-	if (!*why || strcmp(t->said, why) == 0)
+	t->is_known = true;
+	if (!*why || strcmp(t->logged, why) == 0)
 		return;
-	text_copy(t->said, sizeof(t->said), why);
+	text_copy(t->logged, sizeof(t->logged), why);
 	log_line(t->detected ? LOG_LEVEL_NOTICE : LOG_LEVEL_WARNING, "%s: %s%s%s",
-		t->config.section, why, *t->missing ? "; right would be: " : "", t->missing);
+		t->config.section, why, *t->missing ? "; to fix this: " : "", t->missing);
 }
 
 /* The helper */
@@ -48,14 +62,14 @@ static void end_helper(struct sql_target *t)
 	t->source = loop_remove(t->source);
 	t->fd = close_fd(t->fd);
 	t->connected = false;
-	t->asked_ns = t->silent_since_ns = 0;
+	t->asked_ns = t->unresponsive_since_ns = 0;
 	if (t->pid > 0 && !t->killed) {
 		kill(t->pid, SIGKILL);
 		t->killed = true;
 	}
 }
 
-/* A process in D state survives even SIGKILL, so it is asked for and never waited for. */
+/* A process in D state does not end even after SIGKILL, so this never waits for it. */
 static bool reap(struct sql_target *t)
 {
 	if (t->pid > 0 && t->killed && waitpid(t->pid, NULL, WNOHANG) == 0)
@@ -71,7 +85,10 @@ static uint64_t double_backoff(uint64_t backoff_ns)
 	return backoff_ns * 2 < BACKOFF_MAX_NS ? backoff_ns * 2 : BACKOFF_MAX_NS;
 }
 
-/* Only now: until then it was there for an incident, in which no other can be started. */
+/*
+ * Not before it is due: in an incident the old helper is better than none, as no other can be
+ * started.
+ */
 static void renew_helper(struct sql_target *t, uint64_t now_ns)
 {
 	end_helper(t);
@@ -95,23 +112,23 @@ static void lose_helper(struct sql_target *t, const char *why)
 	reap(t);
 }
 
-/* Between fork and exec: nothing that could take a lock of another thread. */
+/* Runs between fork and exec, so it calls nothing that takes a lock another thread may hold. */
 __attribute__((noreturn)) static void become_helper(const char *program, int fd, char *name)
 {
 	char *const argv[] = { (char[]){ "iostall" }, (char[]){ "sql-helper" }, name, NULL };
-	/* Nothing of the service manager's, nor what a client library might look at. */
+	/* No variables of the service manager, and none that a client library would read. */
 	char *const environment[] = { (char[]){ "LANG=C.UTF-8" }, NULL };
 	sigset_t none;
 	int null_fd;
 
-	/* Ctrl-C at the terminal of `watch` ends the incident, which still has a last question. */
+	/* Ctrl-C in `watch` must not end the helper: the incident still asks a last question. */
 	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	null_fd = open("/dev/null", O_RDWR);
 	if (null_fd < 0 || dup2(null_fd, STDOUT_FILENO) < 0)
 		_exit(127);
-	/* dup2() of a descriptor to itself would leave it to be closed. */
+	/* dup2() of a descriptor to itself does not clear FD_CLOEXEC. */
 	if (fd == STDIN_FILENO ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, STDIN_FILENO) < 0)
 		_exit(127);
 	execve(program, argv, environment);
@@ -145,7 +162,7 @@ static int start_helper(struct sql_target *t)
 		return r;
 	}
 	t->fd = TAKE_FD(ours);
-	/* The first datagram of a new socket always fits. */
+	/* The first datagram always fits into the buffer of a new socket. */
 	if (send(t->fd, &t->setup, sizeof(t->setup), MSG_NOSIGNAL) < 0)
 		return -errno;
 	return 0;
@@ -161,7 +178,7 @@ static void try_to_start(struct sql_target *t, uint64_t now_ns)
 	t->servers = 0;
 	if (r == 0)
 		return;
-	snprintf(why, sizeof(why), "its helper process cannot be started: %s", strerror(-r));
+	snprintf(why, sizeof(why), "its helper process could not be started: %s", strerror(-r));
 	lose_helper(t, why);
 }
 
@@ -175,26 +192,71 @@ static void take_server(struct sql_target *t, const struct sql_frame_server *f)
 	t->connected = true;
 	if (!is_news)
 		return;
-	t->said[0] = '\0';
+	t->logged[0] = '\0';
 	log_info("%s: connected to %s as %s", t->config.section, f->version, f->account);
 	if (*f->missing)
-		log_notice("%s: the account cannot see everything; right would be: %s",
+		log_notice("%s: the account cannot see all sessions and threads; to fix this: %s",
 			t->config.section, f->missing);
 }
 
-/* False for more than a helper sends. */
+/* What a thread of the server is for: as PostgreSQL says it, or the name of MariaDB's command. */
+static const char *role_of(const char *command)
+{
+	if (strcmp(command, "Slave_SQL") == 0 || strcmp(command, "Slave_worker") == 0)
+		return "replica applier";
+	return strcmp(command, "Slave_IO") == 0 ? "replica receiver" : command;
+}
+
+/*
+ * Keeps the role of a thread while it works, since it is in no answer when it does not. A client's
+ * session may have the number of a process that has ended.
+ */
+static void note_role(struct sql_target *t, const struct sql_frame_session *f)
+{
+	struct sql_role role = { .tid = f->background ? f->tid : 0 };
+	unsigned int at = 0;
+
+	if (!f->tid)
+		return;
+	while (at < SQL_ROLES_MAX - 1 && t->roles[at].tid && t->roles[at].tid != f->tid)
+		at++;
+	if (!role.tid) {
+		if (t->roles[at].tid == f->tid)
+			t->roles[at] = (struct sql_role){ .tid = -1 };
+		return;
+	}
+	text_copy(role.name, sizeof(role.name), role_of(f->command));
+	memmove(&t->roles[1], &t->roles[0], at * sizeof(role));
+	t->roles[0] = role;
+}
+
+const char *sql_target_find_role(const struct sql_target *t, int32_t tid)
+{
+	for (unsigned int i = 0; tid > 0 && i < SQL_ROLES_MAX; i++)
+		if (t->roles[i].tid == tid)
+			return t->roles[i].name;
+	return "";
+}
+
+/* False when a helper sends more than it should. */
 static bool take_session(struct sql_target *t, struct sql_frame_session *f)
 {
-	bool is_own_process = t->config.type == CONFIG_SQL_POSTGRESQL;
-
 	if (f->tid && !t->server.server_pid) {
 		f->tid = 0;
-		text_copy(f->no_tid, sizeof(f->no_tid), "the server's process is not known");
-	} else if (f->tid && !sql_thread_is_of(t->o->procfs_fd, f->tid, t->server.server_pid,
-				     is_own_process)) {
+		text_copy(f->no_tid, sizeof(f->no_tid),
+			"the server process is unknown (TCP, or in a container)");
+	} else if (f->tid &&
+		!sql_thread_is_of(t->o->procfs_fd, f->tid, t->server.server_pid,
+			t->sessions_are_processes)) {
 		f->tid = 0;
 		text_copy(f->no_tid, sizeof(f->no_tid), "no thread of the server on this host");
 	}
+	f->worker |= f->leader_pid > 0;
+	/* It names a process of this host as much as tid does. */
+	if (!sql_thread_is_of(t->o->procfs_fd, f->leader_pid, t->server.server_pid,
+		    t->sessions_are_processes))
+		f->leader_pid = 0;
+	note_role(t, f);
 	return sql_snapshot_add(t->building, f) == 0;
 }
 
@@ -204,60 +266,127 @@ static void tell(const struct sql_target *t)
 		t->o->answered(t->o->userdata);
 }
 
-/* Until the next question while idle. */
+/*
+ * Answers also take long because the host is busy, and that is when the database must be asked: the
+ * estimate falls at once, and rises slowly.
+ */
+uint64_t sql_target_estimate_cost(uint64_t cost_ns, uint64_t server_ns)
+{
+	uint64_t most_ns = cost_ns + cost_ns / 4 + COST_STEP_NS;
+
+	return server_ns < most_ns ? server_ns : most_ns;
+}
+
+uint64_t sql_target_choose_pause(uint64_t interval_ns, uint64_t cost_ns, uint32_t active)
+{
+	bool is_often = active >= MANY_ACTIVE && interval_ns >= 2 * NSEC_PER_SEC;
+	uint64_t pause_ns = is_often ? interval_ns / 2 : interval_ns;
+	uint64_t max_ns = interval_ns > PAUSE_MAX_NS ? interval_ns : PAUSE_MAX_NS;
+
+	if (cost_ns > pause_ns / IDLE_COST_TIMES)
+		pause_ns = cost_ns < max_ns / IDLE_COST_TIMES ? cost_ns * IDLE_COST_TIMES : max_ns;
+	return pause_ns;
+}
+
+/* How long after a question the next one follows while no incident is open. */
 static uint64_t choose_pause(struct sql_target *t, bool failed)
 {
 	uint64_t retry_ns = or_default(t->o->timing.retry_ns, 10 * NSEC_PER_SEC);
 
 	if (!t->renew)
 		t->backoff_ns = 0;
+	if (!failed && t->o->timing.idle_ns)
+		return t->o->timing.idle_ns;
 	if (!failed)
-		return or_default(t->o->timing.idle_ns, t->interval_ns);
+		return sql_target_choose_pause(t->interval_ns, t->cost_ns, t->current->active) -
+			EARLY_NS;
 	if (t->renew && t->backoff_ns < retry_ns)
 		t->backoff_ns = retry_ns;
 	return t->renew ? t->backoff_ns : retry_ns;
+}
+
+static const struct sql_moved *find_moved(const struct sql_target *t, int32_t tid)
+{
+	for (uint32_t i = 0; i < t->moved_count; i++)
+		if (t->moved[i].tid == tid)
+			return &t->moved[i];
+	return NULL;
+}
+
+/*
+ * What each thread has moved since the answer before belongs to the statement that it runs now. The
+ * probes tell only what it moved in the whole incident.
+ */
+static void note_moved(struct sql_target *t, struct sql_snapshot *answer)
+{
+	struct sql_moved now[SQL_SESSIONS_MAX];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; t->armed && i < answer->count; i++) {
+		struct sql_row *row = &answer->rows[i];
+		const struct sql_moved *before = find_moved(t, row->tid);
+		struct sql_moved *m = &now[count];
+
+		if (!sql_thread_read_bytes(t->o->procfs_fd, row->tid, t->server.server_pid,
+			    t->sessions_are_processes, &m->bytes))
+			continue;
+		m->tid = row->tid;
+		count++;
+		if (before && !row->idle && m->bytes > before->bytes)
+			row->moved_bytes = m->bytes - before->bytes;
+	}
+	memcpy(t->moved, now, count * sizeof(now[0]));
+	t->moved_count = count;
 }
 
 static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 {
 	uint64_t now_ns = clock_mono_ns();
 	bool failed = f->error[0] != '\0';
-	bool silent = strncmp(f->error, SQL_ERROR_SILENT, strlen(SQL_ERROR_SILENT)) == 0;
+	bool unresponsive =
+		strncmp(f->error, SQL_ERROR_UNRESPONSIVE, strlen(SQL_ERROR_UNRESPONSIVE)) == 0;
 	uint64_t asked_ns = t->asked_ns;
 	struct sql_snapshot *last = t->current;
 
 	t->asked_ns = 0;
 	t->renew = failed && f->renew;
 	t->servers = 0;
-	t->next_ns = now_ns + choose_pause(t, failed);
 	text_copy(t->missing, sizeof(t->missing), f->missing);
-	/* For how long is said beside it: the text would be another one each second. */
-	if (!silent)
-		t->silent_since_ns = 0;
-	else if (!t->silent_since_ns)
-		t->silent_since_ns = asked_ns;
-	set_why(t, silent ? SQL_ERROR_SILENT : f->error);
+	/* Without the time that the helper adds, or the text would change each second. */
+	if (!unresponsive)
+		t->unresponsive_since_ns = 0;
+	else if (!t->unresponsive_since_ns)
+		t->unresponsive_since_ns = asked_ns;
+	set_why(t, unresponsive ? SQL_ERROR_UNRESPONSIVE : f->error);
 	t->connected = !failed;
 	if (failed) {
+		t->next_ns = now_ns + choose_pause(t, failed);
 		tell(t);
 		return;
 	}
 	sql_snapshot_end(t->building, f, now_ns);
+	sql_snapshot_note_waits(t->building, t->current);
+	note_moved(t, t->building);
+	t->invalid += t->building->invalid;
+	t->cost_ns = sql_target_estimate_cost(t->cost_ns, t->building->server_ns);
+	t->answers++;
 	t->current = t->building;
 	t->building = last;
+	t->next_ns = asked_ns + choose_pause(t, failed);
 	if (sql_snapshot_is_worse(t->current, t->worst))
 		*t->worst = *t->current;
-	sql_longest_take(&t->longest, t->current);
+	sql_slow_take(&t->slow, t->current);
 	tell(t);
 }
 
-/* False when it is none of the protocol, or has no end. */
+/* False when the frame breaks the protocol. */
 static bool take_frame(struct sql_target *t, size_t size)
 {
 	int type = sql_frame_check(&t->in, size);
 
 	if (type < 0)
 		return false;
+	t->building->invalid += sql_frame_correct(&t->in);
 	if (type == SQL_FRAME_SERVER) {
 		if (++t->servers > SERVERS_MAX)
 			return false;
@@ -268,6 +397,11 @@ static bool take_frame(struct sql_target *t, size_t size)
 		return false;
 	if (type == SQL_FRAME_SESSION)
 		return take_session(t, &t->in.session);
+	if (type == SQL_FRAME_LOCK) {
+		/* Of a session that had no room, nothing is to be known. */
+		(void)sql_snapshot_add_lock(t->building, &t->in.lock);
+		return ++t->locks <= SQL_LOCKS_MAX;
+	}
 	take_end(t, &t->in.end);
 	return true;
 }
@@ -283,11 +417,12 @@ static void on_frames(void *userdata, uint64_t events)
 		if (size < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (size <= 0) {
-			lose_helper(t, "its helper process has ended");
+			lose_helper(t, "its helper process has ended; it is started again");
 			return;
 		}
 		if (!take_frame(t, (size_t)size)) {
-			lose_helper(t, "its helper process sent what is no answer");
+			lose_helper(t,
+				"its helper process sent an invalid message; it is started again");
 			return;
 		}
 	}
@@ -295,26 +430,38 @@ static void on_frames(void *userdata, uint64_t events)
 
 /* Questions */
 
-void sql_target_ask(struct sql_target *t, uint64_t now_ns)
+static void ask_helper(struct sql_target *t, uint64_t now_ns, enum sql_frame_type type)
 {
-	struct sql_frame ask = { .type = SQL_FRAME_ASK, .size = sizeof(ask) };
+	struct sql_frame ask = { .type = type, .size = sizeof(ask) };
 
 	if (t->fd < 0 || t->asked_ns)
 		return;
 	ask.ask = ++t->ask;
 	t->asked_ns = now_ns;
+	t->locks = 0;
 	sql_snapshot_begin(t->building, now_ns);
-	/* What a full socket does not take is never answered, which is what will be said. */
+	/* If the socket is full, the question is lost; it is then reported as unanswered. */
 	if (send(t->fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
-		lose_helper(t, "its helper process has ended");
+		lose_helper(t, "its helper process has ended; it is started again");
+}
+
+void sql_target_ask(struct sql_target *t, uint64_t now_ns)
+{
+	ask_helper(t, now_ns, SQL_FRAME_ASK);
+}
+
+void sql_target_look_again(struct sql_target *t, uint64_t now_ns)
+{
+	if (now_ns >= t->current->asked_ns + t->cost_ns * SUSPICIOUS_COST_TIMES)
+		ask_helper(t, now_ns, SQL_FRAME_GLANCE);
 }
 
 uint64_t sql_target_unanswered_ns(const struct sql_target *t, uint64_t now_ns)
 {
 	uint64_t late_ns = or_default(t->o->timing.late_ns, 2 * NSEC_PER_SEC);
 
-	if (t->silent_since_ns)
-		return now_ns - t->silent_since_ns;
+	if (t->unresponsive_since_ns)
+		return now_ns - t->unresponsive_since_ns;
 	if (!t->asked_ns || now_ns < t->asked_ns + late_ns)
 		return 0;
 	return now_ns - t->asked_ns;
@@ -323,37 +470,76 @@ uint64_t sql_target_unanswered_ns(const struct sql_target *t, uint64_t now_ns)
 void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 {
 	sql_snapshot_begin(t->worst, 0);
-	sql_longest_begin(&t->longest, now_ns);
+	sql_slow_begin(&t->slow, now_ns);
+	t->invalid = 0;
+	t->armed = true;
+	t->moved_count = 0;
+}
+
+void sql_target_stop(struct sql_target *t, const char *same_as)
+{
+	char why[64 + CONFIG_SQL_SECTION_SIZE];
+
+	text_copy(t->same_as, sizeof(t->same_as), same_as);
+	end_helper(t);
+	sql_snapshot_begin(t->current, 0);
+	t->missing[0] = '\0';
+	snprintf(why, sizeof(why), "it is the same server as %s, and asked there", same_as);
+	set_why(t, why);
+}
+
+void sql_target_resume(struct sql_target *t)
+{
+	if (!t->same_as[0])
+		return;
+	t->same_as[0] = '\0';
+	t->start_ns = 0;
 }
 
 void sql_target_tick(struct sql_target *t, uint64_t now_ns, bool armed)
 {
 	uint64_t kill_ns = or_default(t->o->timing.kill_ns, 30 * NSEC_PER_SEC);
 
-	if (!reap(t) && t->killed)
+	t->armed = armed;
+	if ((!reap(t) && t->killed) || t->same_as[0])
 		return;
 	if (t->pid == 0) {
 		if (!armed && now_ns >= t->start_ns)
 			try_to_start(t, now_ns);
 	} else if (t->asked_ns) {
-		/* While an incident is open no other could be started. */
+		/* While an incident is open, no other helper could be started. */
 		if (!armed && now_ns - t->asked_ns > kill_ns)
-			lose_helper(t, "its helper process did not answer");
+			lose_helper(t, "its helper process did not answer; it is started again");
 	} else if (t->renew && !armed && now_ns >= t->next_ns) {
 		renew_helper(t, now_ns);
 	} else if (armed || now_ns >= t->next_ns) {
-		sql_target_ask(t, now_ns);
+		ask_helper(t, now_ns, armed ? SQL_FRAME_ASK : SQL_FRAME_GLANCE);
 	}
 }
 
-/* Making and freeing */
+/* Life cycle */
+
+static bool sessions_are_processes(enum config_sql_type type)
+{
+	static const bool processes[] = {
+#define THREADS false
+#define PROCESSES true
+#define DATABASE(NAME, name, comm, socket, sessions) [CONFIG_SQL_##NAME] = sessions,
+#include "sql/databases.def"
+#undef DATABASE
+#undef THREADS
+#undef PROCESSES
+	};
+
+	return processes[type];
+}
 
 static void fill_setup(struct sql_target *t, const struct config_sql *all)
 {
 	static const uint32_t types[] = {
-		[CONFIG_SQL_MARIADB] = SQL_TYPE_MARIADB,
-		[CONFIG_SQL_MYSQL] = SQL_TYPE_MYSQL,
-		[CONFIG_SQL_POSTGRESQL] = SQL_TYPE_POSTGRESQL,
+#define DATABASE(NAME, name, ...) [CONFIG_SQL_##NAME] = SQL_TYPE_##NAME,
+#include "sql/databases.def"
+#undef DATABASE
 	};
 	static const uint32_t modes[] = {
 		[CONFIG_SQL_TEXT_REDACTED] = SQL_TEXT_REDACTED,
@@ -374,6 +560,9 @@ static void fill_setup(struct sql_target *t, const struct config_sql *all)
 	text_copy(s->user, sizeof(s->user), c->user);
 	text_copy(s->password_file, sizeof(s->password_file), c->password_file);
 	text_copy(s->option_file, sizeof(s->option_file), c->option_file);
+	s->tls = c->tls == CONFIG_SQL_TLS_VERIFY;
+	text_copy(s->server_user, sizeof(s->server_user), c->server_user);
+	text_copy(s->tls_ca, sizeof(s->tls_ca), c->tls_ca);
 	text_copy(s->run_as, sizeof(s->run_as), c->run_as);
 }
 
@@ -397,6 +586,7 @@ int sql_target_new(const struct sql_target_options *options, const struct config
 		return -ENOMEM;
 	}
 	t->interval_ns = all->interval_ns;
+	t->sessions_are_processes = sessions_are_processes(t->config.type);
 	fill_setup(t, all);
 	*ret_target = t;
 	return 0;

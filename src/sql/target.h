@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One database target: its helper process, what was asked of it and what it answered last.
+ * One database target: its helper process, the question it was asked and the last answers.
  * Owned by sql.c.
  * Never waits for the helper; never starts one while an incident is open.
  */
@@ -11,89 +11,138 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "config.h"
-#include "loop.h"
+#include "config/config.h"
+#include "util/loop.h"
 #include "sql/frames.h"
-#include "sql/longest.h"
+#include "sql/slow_statements.h"
 #include "sql/snapshot.h"
 
 #define SQL_TARGET_WHY_SIZE (SQL_ERROR_SIZE + 64)
 
-/* Zero in each: as the daemon does it. */
+/* For tests. 0 in a member stands for the value that the daemon uses. */
 struct sql_timing {
-	uint64_t late_ns;    /* an answer that takes longer is said not to come; 2 s */
+	uint64_t late_ns;    /* a question without an answer for longer is unanswered; 2 s */
 	uint64_t idle_ns;    /* between two questions while no incident is open; sql.interval */
-	uint64_t retry_ns;   /* the same after an answer that was an error, at first; 10 s */
-	uint64_t kill_ns;    /* a helper that is silent for so long is made anew; 30 s */
-	uint64_t backoff_ns; /* before a helper that ended is started again, at first; 1 s */
+	uint64_t retry_ns;   /* the same after an error; 10 s */
+	uint64_t kill_ns;    /* a helper that does not answer for so long is replaced; 30 s */
+	uint64_t backoff_ns; /* before a helper is started again; 1 s, then doubled */
 };
 
-/* All borrowed, all outlive the target. */
+/* All are borrowed and have to outlive the target. */
 struct sql_target_options {
 	struct loop *loop;
 	int procfs_fd;
-	const char *helper; /* the program; NULL: this one */
+	const char *helper; /* the program; NULL: this program */
 	struct sql_timing timing;
-	/* After each answer, also when it is an error; NULL: nobody cares. */
+	/* Called after each answer, also after an error; NULL: nothing is called. */
 	void (*answered)(void *userdata);
 	void *userdata;
+};
+
+/* Processes or threads of a server that serve no client, and what they are for. */
+#define SQL_ROLES_MAX 32
+
+struct sql_role {
+	int32_t tid; /* 0: free */
+	char name[SQL_NAME_SIZE];
+};
+
+/* What a thread had moved at the last answer. */
+struct sql_moved {
+	int32_t tid;
+	uint64_t bytes;
 };
 
 struct sql_target {
 	const struct sql_target_options *o;
 	struct config_sql_target config;
-	const char *name; /* in config.section */
-	bool detected;
+	const char *name; /* part of config.section */
+	bool sessions_are_processes;
+	bool detected; /* nobody configured it */
 	struct sql_frame_setup setup;
 	uint64_t interval_ns;
+	uint64_t cost_ns; /* of the database, for an answer: an estimate */
 
 	pid_t pid; /* 0: no helper */
 	int fd;
 	struct loop_source *source;
-	bool killed; /* but not waited for yet */
+	/* The section that asks the same server, so that this one does not; "": none. */
+	char same_as[CONFIG_SQL_SECTION_SIZE];
+	bool killed;	   /* and not waited for yet */
 	uint64_t start_ns; /* when the next helper may be started */
 	uint64_t backoff_ns;
 
-	uint64_t ask; /* the number of the last question */
-	uint64_t asked_ns; /* 0: nothing is outstanding */
-	uint64_t silent_since_ns; /* when the first was asked that the server left open; 0: none */
-	uint64_t next_ns;  /* of the next question while idle */
-	bool renew; /* instead of that, a new helper: this one cannot open what the login needs */
+	uint64_t ask;	   /* number of the last question */
+	uint64_t answers;  /* without errors */
+	uint64_t asked_ns; /* 0: the last question is answered */
+	/* When the first question was asked that the server has not answered; 0: none. */
+	uint64_t unresponsive_since_ns;
+	uint64_t next_ns; /* when to ask next while no incident is open */
+	bool renew;	  /* start a new helper then: this one cannot open files as root any more */
 	bool connected;
-	unsigned int servers; /* frames of the server since the last answer */
+	unsigned int locks;   /* SQL_FRAME_LOCK frames of this answer */
+	unsigned int servers; /* SQL_FRAME_SERVER frames since the last answer */
 	struct sql_frame_server server;
 
-	bool is_told;	   /* `why` is more than that nothing has been tried */
-	char why[SQL_TARGET_WHY_SIZE]; /* there is no evidence; "" when there is */
-	char missing[SQL_ERROR_SIZE];
-	char said[SQL_TARGET_WHY_SIZE]; /* the last `why` that was logged */
+	bool is_known;			  /* the helper has answered, or failed to */
+	char why[SQL_TARGET_WHY_SIZE];	  /* why the last question has no answer; "": it has one */
+	char missing[SQL_ERROR_SIZE];	  /* what to do about it; "": unknown */
+	char logged[SQL_TARGET_WHY_SIZE]; /* the last `why` that was logged */
 	union sql_helper_frame in;
 	struct sql_snapshot *building;
 	struct sql_snapshot *current;
 	struct sql_snapshot *worst;
-	struct sql_longest longest;
+	struct sql_slow_statements slow;
+	bool armed; /* an incident is open */
+	uint32_t moved_count;
+	struct sql_moved moved[SQL_SESSIONS_MAX];
+	struct sql_role roles[SQL_ROLES_MAX]; /* by all answers, the last one seen first */
+	uint64_t invalid; /* numbers that could not be true, in the answers of the incident */
 };
 
 /*
- * Starts its helper at the next tick. All memory that it will need is there afterwards. `text` and
- * `text_bytes` are those of [sql]. 0 or -ENOMEM.
+ * Allocates all memory that the target will need; the next tick starts its helper. `all` is the
+ * section [sql]. 0 or -ENOMEM.
  */
 int sql_target_new(const struct sql_target_options *options, const struct config_sql_target *config,
 	const struct config_sql *all, struct sql_target **ret_target);
 
-/* Ends its helper; returns the pid that has not been waited for yet, or 0. */
+/* Ends the helper. Returns its pid if it has not been waited for yet, else 0. */
 pid_t sql_target_free(struct sql_target *target);
 
-/* Each second: starts, asks, gives up. */
+/* Asks no more, because another section asks the same server; or asks again. */
+void sql_target_stop(struct sql_target *target, const char *same_as);
+void sql_target_resume(struct sql_target *target);
+
+/* Call it each second: starts the helper, asks it, or gives it up. */
 void sql_target_tick(struct sql_target *target, uint64_t now_ns, bool armed);
 
-/* Unless an answer is outstanding. */
+/* Asks the helper, unless it has not answered the last question yet. */
 void sql_target_ask(struct sql_target *target, uint64_t now_ns);
 
-/* What was the worst is forgotten, and what ran longest. */
+/*
+ * The same while no incident is open, because the last answer was suspicious. A database for which
+ * answers are expensive is not asked so soon again.
+ */
+void sql_target_look_again(struct sql_target *target, uint64_t now_ns);
+
+/* Forgets the worst answer and the slow statements of the last incident. */
 void sql_target_begin_incident(struct sql_target *target, uint64_t now_ns);
 
-/* How long helper or server have been silent; 0: they are not, or not for long enough. */
+/*
+ * How long after a question the next one follows while idle: interval_ns, half of it when so many
+ * statements are active that they may be a pile-up, and longer where an answer costs the database
+ * more than a thousandth of that. Pure.
+ */
+uint64_t sql_target_choose_pause(uint64_t interval_ns, uint64_t cost_ns, uint32_t active);
+
+/* How long an answer takes the database, by the estimate so far and the newest answer. Pure. */
+uint64_t sql_target_estimate_cost(uint64_t cost_ns, uint64_t server_ns);
+
+/* "checkpointer"; "" for what serves a client, and for what is unknown. */
+const char *sql_target_find_role(const struct sql_target *target, int32_t tid);
+
+/* How long helper or server have not answered; 0: they have, or it is not late yet. */
 uint64_t sql_target_unanswered_ns(const struct sql_target *target, uint64_t now_ns);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether a number that a database calls its thread is a thread of that database on this host.
- * Used by targets and the session's lines.
- * Never reads a file that a process's mmap_lock can block.
+ * Checks that a thread number from a database is a thread of that database on this host.
+ * Used by targets, the session's lines and doctor.
+ * Never reads a file that takes a process's mmap_lock.
  */
 #ifndef IOSTALL_SQL_THREADS_H
 #define IOSTALL_SQL_THREADS_H
@@ -11,9 +11,19 @@
 #include <stdint.h>
 
 /*
- * A server in another pid namespace says its own numbers, and a thread may have ended meanwhile.
- * `is_process`: each session is a child of the server's process, as PostgreSQL has it.
+ * False: the server is in another pid namespace and has other numbers, or the thread has ended.
+ * `is_process`: each session is a child of the server's process, as in PostgreSQL.
  */
+/*
+ * Bytes that the thread has read from disks and written to files since it began. False: not known.
+ * Reading this waits for nothing that a database holds.
+ */
+bool sql_thread_read_bytes(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process,
+	uint64_t *ret_bytes);
+
 bool sql_thread_is_of(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process);
+
+/* The parent of a process; 0: there is no such process. */
+int32_t sql_read_parent(int procfs_fd, int32_t pid);
 
 #endif

@@ -58,8 +58,8 @@ int address_parse(const char *s, struct sockaddr_storage *ret_address, socklen_t
 
 	if (strncmp(s, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0)
 		return parse_unix(s + strlen(UNIX_PREFIX), ret_address, ret_size);
-	if (!colon || (size_t)(colon - s) >= sizeof(host) ||
-		parse_unsigned(colon + 1, &port) < 0 || port < 1 || port > UINT16_MAX)
+	if (!colon || (size_t)(colon - s) >= sizeof(host) || parse_unsigned(colon + 1, &port) < 0 ||
+		port < 1 || port > UINT16_MAX)
 		return -EINVAL;
 	memcpy(host, s, (size_t)(colon - s));
 	host[colon - s] = '\0';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Addresses of stream sockets as a person writes them.
- * Used by every room; depends on nothing above.
- * Never asks a name server.
+ * Turns the text of a socket address into the address itself.
+ * Used by the configuration and by the health check; depends on no room.
+ * Never asks a name server: a host is given by its number.
  */
 #ifndef IOSTALL_UTIL_ADDRESS_H
 #define IOSTALL_UTIL_ADDRESS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Scope cleanup for locals and the taking of ownership.
- * Used by every room; depends on nothing above.
+ * Locals that are freed or closed at the end of their scope, and handing them over before that.
+ * Used by every room; depends on no room.
  * Never used for objects that outlive the function.
  */
 #ifndef IOSTALL_UTIL_CLEANUP_H

@@ -2,6 +2,7 @@
 #include "util/clock.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
 static uint64_t clock_read_ns(clockid_t id)
@@ -37,6 +38,21 @@ void clock_format_rfc3339(uint64_t real_ns, char *buf, size_t size)
 	gmtime_r(&sec, &tm);
 	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(buf + n, size - n, ".%06uZ", usec);
+}
+
+void clock_format_local(uint64_t real_ns, char *buf, size_t size)
+{
+	time_t sec = (time_t)(real_ns / NSEC_PER_SEC);
+	unsigned int ms = (unsigned int)(real_ns % NSEC_PER_SEC / NSEC_PER_MSEC);
+	struct tm tm;
+	size_t n;
+	long offset_min;
+
+	localtime_r(&sec, &tm);
+	n = strftime(buf, size, "%Y-%m-%d %H:%M:%S", &tm);
+	offset_min = tm.tm_gmtoff / 60;
+	snprintf(buf + n, size - n, ".%03u %c%02ld:%02ld", ms, offset_min < 0 ? '-' : '+',
+		labs(offset_min) / 60, labs(offset_min) % 60);
 }
 
 void clock_format_compact(uint64_t real_ns, char *buf, size_t size)

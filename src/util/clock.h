@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Clocks: monotonic nanoseconds everywhere, wall time only where something is printed.
- * Used by every room; depends on nothing above.
+ * Used by every room; depends on no room.
  * Never sleeps.
  */
 #ifndef IOSTALL_UTIL_CLOCK_H
@@ -27,6 +27,11 @@ uint64_t clock_process_cpu_ns(void);
 
 /* RFC 3339 in UTC with microseconds; buf holds CLOCK_RFC3339_SIZE bytes. */
 void clock_format_rfc3339(uint64_t real_ns, char *buf, size_t size);
+
+#define CLOCK_LOCAL_SIZE sizeof("2026-11-20 04:12:07.000 +01:00")
+
+/* Local time with milliseconds and the offset beside; buf holds CLOCK_LOCAL_SIZE bytes. */
+void clock_format_local(uint64_t real_ns, char *buf, size_t size);
 
 /* "20261120T031207Z", the first part of an incident id; buf holds 17 bytes. */
 void clock_format_compact(uint64_t real_ns, char *buf, size_t size);

@@ -3,6 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -58,4 +64,46 @@ int file_write_all(int fd, const char *buf, size_t len)
 		len -= (size_t)n;
 	}
 	return 0;
+}
+
+static bool is_memory(const struct statfs *fs)
+{
+	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC;
+}
+
+bool file_is_in_memory(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && is_memory(&fs);
+}
+
+bool file_fd_is_in_memory(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 && is_memory(&fs);
+}
+
+gid_t file_find_group(void)
+{
+	/* Not getgrnam(): it loads name service modules, which then stay in locked memory. */
+	_cleanup_fclose_ FILE *f = fopen("/etc/group", "re");
+	const struct group *group;
+
+	while (f && (group = fgetgrent(f)))
+		if (strcmp(group->gr_name, FILE_GROUP) == 0)
+			return group->gr_gid;
+	return FILE_NO_GROUP;
+}
+
+int file_set_access(int fd, mode_t mode, gid_t group)
+{
+	int r = 0;
+
+	if (group != FILE_NO_GROUP && fchown(fd, (uid_t)-1, group) < 0)
+		r = -errno;
+	/* The umask may have taken the group's bits. */
+	fchmod(fd, mode);
+	return r;
 }

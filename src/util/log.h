@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The program's own messages, one line each, to standard error.
- * Used by every room; depends on nothing above.
+ * Used by every room; depends on no room.
  * Never blocks: a line that standard error cannot take at once is dropped and counted.
  */
 #ifndef IOSTALL_UTIL_LOG_H
@@ -18,7 +18,7 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7,
 };
 
-/* Looks at standard error once: a socket is journald's, so lines get a level prefix. */
+/* Looks at standard error once: when it is a socket, journald reads it and wants a level prefix. */
 void log_setup(void);
 void log_set_level(enum log_level level);
 uint64_t log_dropped_lines(void);

@@ -30,7 +30,10 @@ void notify_manager(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	/* A message that is lost costs a late "ready" or one watchdog beat, of which two fit. */
+	/*
+ * A lost message delays "ready" or skips one notification of the watchdog, which is sent twice in
+ * each of its intervals.
+ */
 	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }

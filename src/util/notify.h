@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The service manager's notification protocol, sd_notify(3).
- * Used by the daemon; depends on nothing above.
+ * Used by the daemon; depends on no room.
  * Never blocks: sd_notify() of libsystemd waits when the manager does not read.
  */
 #ifndef IOSTALL_UTIL_NOTIFY_H

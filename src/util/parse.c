@@ -124,14 +124,47 @@ struct unit {
 	uint64_t factor;
 };
 
+/* What stands after a decimal point, in billionths: more than nine digits mean nothing in ns. */
+static int cursor_fraction(struct cursor *c, uint64_t *ret_billionths)
+{
+	uint64_t value = 0, place = NSEC_PER_SEC;
+	const char *p = c->p + 1;
+
+	for (; p < c->end && *p >= '0' && *p <= '9'; p++) {
+		place /= 10;
+		if (place == 0)
+			return -EINVAL;
+		value += (uint64_t)(*p - '0') * place;
+	}
+	if (p == c->p + 1)
+		return -EINVAL;
+	c->p = p;
+	*ret_billionths = value;
+	return 0;
+}
+
+/* A fraction of the smallest unit is lost, but never all of a value that is not 0. */
+static int scale(uint64_t whole, uint64_t billionths, uint64_t factor, uint64_t *ret_value)
+{
+	unsigned __int128 value = (unsigned __int128)whole * factor +
+		(unsigned __int128)billionths * factor / NSEC_PER_SEC;
+
+	if (value > UINT64_MAX || (value == 0 && billionths > 0))
+		return -ERANGE;
+	*ret_value = (uint64_t)value;
+	return 0;
+}
+
 static int parse_with_unit(const char *s, const struct unit *units, size_t units_count,
 	bool unit_needed, uint64_t *ret_value)
 {
 	struct cursor c = { s, s + strlen(s) };
-	uint64_t value, factor = 0;
+	uint64_t value, billionths = 0, factor = 0;
 	int r;
 
 	r = cursor_u64(&c, &value);
+	if (r == 0 && units_count > 0 && *c.p == '.')
+		r = cursor_fraction(&c, &billionths);
 	if (r < 0)
 		return r;
 	while (*c.p == ' ')
@@ -141,12 +174,9 @@ static int parse_with_unit(const char *s, const struct unit *units, size_t units
 	for (size_t i = 0; i < units_count; i++)
 		if (strcmp(c.p, units[i].name) == 0)
 			factor = units[i].factor;
-	if (factor == 0)
+	if (factor == 0 || (factor == 1 && billionths > 0))
 		return -EINVAL;
-	if (value > UINT64_MAX / factor)
-		return -ERANGE;
-	*ret_value = value * factor;
-	return 0;
+	return scale(value, billionths, factor, ret_value);
 }
 
 int parse_unsigned(const char *s, uint64_t *ret_value)
@@ -185,7 +215,10 @@ int parse_real(const char *s, double *ret_value)
 	double value;
 	char *end;
 
-	/* strtod() also takes "nan", "inf", hexadecimal and leading blanks: a setting is a plain decimal. */
+	/*
+	 * strtod() also takes "nan", "inf", hexadecimal and leading blanks: a setting is a plain
+	 * decimal.
+	 */
 	if (strspn(s, "0123456789.") == 0 || s[strspn(s, "0123456789.")] != s[strcspn(s, " %")])
 		return -EINVAL;
 	value = strtod(s, &end);

@@ -20,7 +20,7 @@ static void swap(char *a, char *b, size_t size)
 	}
 }
 
-/* Lets the item at `i` sink to where no child is greater. */
+/* Moves the item at `i` down the heap until no child of it is greater. */
 static void sink(char *items, size_t i, size_t count, size_t size,
 	int (*compare)(const void *a, const void *b))
 {

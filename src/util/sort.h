@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * qsort(3) for a daemon that is armed: glibc's may allocate for more than 1 KB.
- * Used by every room; depends on nothing above.
- * Never allocates, never recurses; does not keep the order of equals.
+ * Sorts like qsort(3), which in glibc may allocate memory for more than 1 KB of items.
+ * Used while an incident is open, when nothing may be allocated; depends on no room.
+ * Never allocates and never recurses; equal items may change their order.
  */
 #ifndef IOSTALL_UTIL_SORT_H
 #define IOSTALL_UTIL_SORT_H

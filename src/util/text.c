@@ -67,6 +67,14 @@ void text_copy(char *dst, size_t size, const char *s)
 	dst[len] = '\0';
 }
 
+void text_copy_end(char *dst, size_t size, const char *s, size_t len)
+{
+	if (len < size)
+		snprintf(dst, size, "%.*s", (int)len, s);
+	else
+		snprintf(dst, size, "...%.*s", (int)(size - 4), s + len - (size - 4));
+}
+
 /*
  * Decodes one UTF-8 sequence (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF).
  * Returns its length in bytes, or 0 when the first byte does not begin a valid sequence.
@@ -111,7 +119,7 @@ static bool codepoint_is_control(uint32_t cp)
 	return cp < 0x20 || (cp >= 0x7f && cp <= 0x9f);
 }
 
-/* Characters that move or reorder what a terminal shows without being control characters. */
+/* Characters that are no control characters but change what a terminal shows, or in which order. */
 static bool codepoint_is_deceptive(uint32_t cp)
 {
 	return (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x2028 && cp <= 0x202e) ||
@@ -126,7 +134,8 @@ void text_add_printable(struct text *t, const char *s, size_t len)
 		uint32_t cp = 0;
 		size_t n = utf8_decode(p, len, &cp);
 
-		if (n > 0 && cp != '\\' && !codepoint_is_control(cp) && !codepoint_is_deceptive(cp)) {
+		if (n > 0 && cp != '\\' && !codepoint_is_control(cp) &&
+			!codepoint_is_deceptive(cp)) {
 			text_add_bytes(t, (const char *)p, n);
 		} else {
 			n = n ? n : 1;
@@ -156,6 +165,38 @@ void text_add_json_escaped(struct text *t, const char *s, size_t len)
 		} else {
 			text_add_bytes(t, (const char *)p, n);
 		}
+		p += n;
+		len -= n;
+	}
+}
+
+/* Appends one character that a terminal would not show as it is. */
+static void add_json_unsafe(struct text *t, uint32_t cp, bool valid, bool in_string)
+{
+	if (in_string)
+		text_addf(t, "\\u%04x", valid ? cp : 0xfffd);
+	else
+		text_add(t, valid && (cp == '\t' || cp == '\r' || cp == '\n') ? " " : "?");
+}
+
+void text_add_json_printable(struct text *t, const char *s, size_t len)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	bool in_string = false, escaped = false;
+
+	while (len > 0 && !t->overflow) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(p, len, &cp);
+		bool safe = n > 0 && !codepoint_is_control(cp) && !codepoint_is_deceptive(cp);
+
+		if (safe)
+			text_add_bytes(t, (const char *)p, n);
+		else
+			add_json_unsafe(t, cp, n > 0, in_string);
+		if (cp == '"' && !escaped)
+			in_string = !in_string;
+		escaped = in_string && cp == '\\' && !escaped;
+		n = n ? n : 1;
 		p += n;
 		len -= n;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Text in a buffer of fixed size: append, escape, and JSON objects built in place.
- * Used by every room; depends on nothing above.
+ * Used by every room; depends on no room.
  * Never allocates; text that does not fit sets `overflow` and leaves the buffer terminated.
  */
 #ifndef IOSTALL_UTIL_TEXT_H
@@ -25,15 +25,15 @@ void text_reset(struct text *t);
 void text_add(struct text *t, const char *s);
 void text_add_bytes(struct text *t, const char *s, size_t len);
 void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* "1 stall", "2 stalls" */
+/* Appends "1 stall" or "2 stalls". */
 void text_add_count(struct text *t, uint64_t count, const char *one, const char *many);
 void text_vaddf(struct text *t, const char *format, va_list ap)
 	__attribute__((format(printf, 2, 0)));
 
 /*
- * Appends bytes of unknown origin for a person's eyes: valid UTF-8 stays, control characters (C0,
- * DEL, C1), line and paragraph separators, bidirectional overrides, backslashes and bytes that are
- * not UTF-8 become \xNN, byte by byte, so the original can be read back.
+ * Appends bytes of unknown origin so that they are safe on a terminal. Valid UTF-8 stays. Control
+ * characters (C0, DEL, C1), line and paragraph separators, bidirectional overrides, backslashes and
+ * bytes that are not UTF-8 become \xNN for each byte, so the original can be read back.
  */
 void text_add_printable(struct text *t, const char *s, size_t len);
 
@@ -44,11 +44,18 @@ void text_add_printable(struct text *t, const char *s, size_t len);
 void text_add_json_escaped(struct text *t, const char *s, size_t len);
 
 /*
- * JSON written in place. Members are separated by looking at the last byte written, so there is no
- * state beside the text. A NULL key writes an array element.
+ * Appends len bytes that should be JSON so that they are safe on a terminal: inside strings all
+ * that text_add_printable() replaces becomes \uNNNN (bytes that are not UTF-8: U+FFFD), outside of
+ * them a blank or a question mark. Valid JSON keeps its meaning. The bytes are the whole of a line.
+ */
+void text_add_json_printable(struct text *t, const char *s, size_t len);
+
+/*
+ * JSON is written in place. Whether a comma is needed shows in the last byte written, so there is
+ * no state besides the text. A NULL key writes an array element.
  */
 void text_json_open(struct text *t, const char *key, char bracket); /* '{' or '[' */
-void text_json_close(struct text *t, char bracket);                 /* '}' or ']' */
+void text_json_close(struct text *t, char bracket);		    /* '}' or ']' */
 void text_json_string(struct text *t, const char *key, const char *value);
 void text_json_string_bytes(struct text *t, const char *key, const char *value, size_t len);
 void text_json_u64(struct text *t, const char *key, uint64_t value);
@@ -60,5 +67,11 @@ void text_json_real(struct text *t, const char *key, double value);
 
 /* Copies s into an array of size bytes, truncated if need be, always terminated. */
 void text_copy(char *dst, size_t size, const char *s);
+
+/*
+ * Copies the end of len bytes behind "..." when they do not fit: of a path the end says the most.
+ * Always terminated.
+ */
+void text_copy_end(char *dst, size_t size, const char *s, size_t len);
 
 #endif

@@ -1,46 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "verdict/facts.h"
+#include "verdict/devices.h"
 
 #include <assert.h>
-#include <ctype.h>
+#include <errno.h>
 #include <string.h>
 
+#include "enrich/waits.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
 static_assert(VERDICT_DEVICES_MAX <= INT8_MAX, "a thread keeps the index of its device");
-/* It is locked into memory with the session. */
-static_assert(sizeof(struct verdict_facts) <= 32 * 1024, "the facts of one incident are small");
+/* Whoever waited longer before the incident had another trouble. */
+#define PILE_UP_NS (60 * NSEC_PER_SEC)
 
-enum verdict_wait verdict_wait_of(const char *waits_for)
+/* It is locked into memory with the session. */
+static_assert(sizeof(struct verdict_facts) <= 64 * 1024, "the facts of one incident are small");
+
+enum verdict_wait verdict_wait_of(enum record_cause cause)
 {
-	static const struct {
-		enum verdict_wait wait;
-		const char *prefix;
-	} table[] = {
-#define KIND(kind, name)
-#define WAIT(kind, prefix) { VERDICT_WAIT_##kind, prefix },
-#include "verdict/waits.def"
-#undef KIND
-#undef WAIT
+	static const enum verdict_wait waits[RECORD_CAUSE_COUNT] = {
+#define CAUSE(id, text, kind, help) [RECORD_CAUSE_##id] = VERDICT_WAIT_##kind,
+#include "record/causes.def"
+#undef CAUSE
 	};
 
-	if (*waits_for == '\0')
-		return VERDICT_WAIT_none;
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (strncmp(waits_for, table[i].prefix, strlen(table[i].prefix)) == 0)
-			return table[i].wait;
-	return VERDICT_WAIT_other;
+	return waits[cause];
 }
 
 const char *verdict_wait_name(enum verdict_wait wait)
 {
 	static const char *const names[VERDICT_WAIT_COUNT] = {
-#define KIND(kind, name) [VERDICT_WAIT_##kind] = name,
-#define WAIT(kind, prefix)
-#include "verdict/waits.def"
-#undef KIND
-#undef WAIT
+#define CAUSE_KIND(id, text) [VERDICT_WAIT_##id] = text,
+#include "record/causes.def"
+#undef CAUSE_KIND
 	};
 
 	return names[wait];
@@ -55,14 +47,13 @@ void verdict_begin(struct verdict_facts *f, uint64_t trigger_ns, uint64_t min_st
 		f->waits[i].device = -1;
 }
 
-static void set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm)
+void verdict_set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm)
 {
 	*who = (struct verdict_who){ .pid = pid, .tid = tid };
 	text_copy(who->comm, sizeof(who->comm), comm);
 }
 
-/* The end of a path is the name of the file. */
-static void set_path(char to[static VERDICT_PATH_SIZE], const char *path)
+void verdict_set_path(char to[static VERDICT_PATH_SIZE], const char *path)
 {
 	size_t len = strlen(path);
 
@@ -70,170 +61,44 @@ static void set_path(char to[static VERDICT_PATH_SIZE], const char *path)
 		len < VERDICT_PATH_SIZE ? path : path + len - (VERDICT_PATH_SIZE - 1));
 }
 
-/* Devices */
-
-static int find_device(const struct verdict_facts *f, uint32_t major, uint32_t minor)
+void verdict_note_open(struct verdict_facts *f, const struct record_open *open)
 {
-	for (uint32_t i = 0; i < f->devices_count; i++)
-		if (f->devices[i].major == major && f->devices[i].minor == minor)
-			return (int)i;
-	return -1;
-}
+	const struct record_trigger *t = &open->trigger;
 
-/* "sdb1" is of "sdb", "nvme0n1p2" of "nvme0n1". */
-static bool is_partition_of(const char *name, const char *disk)
-{
-	size_t len = strlen(disk);
-
-	if (len == 0 || strncmp(name, disk, len) != 0)
-		return false;
-	name += len;
-	if (isdigit((unsigned char)disk[len - 1]) && *name++ != 'p')
-		return false;
-	return *name && name[strspn(name, "0123456789")] == '\0';
-}
-
-/* A partition whose files were waited for before its disk had anything to say. */
-static int find_orphan(const struct verdict_facts *f, const char *disk)
-{
-	for (uint32_t i = 0; i < f->devices_count; i++)
-		if (!f->devices[i].sampled && !f->devices[i].has_totals &&
-			is_partition_of(f->devices[i].name, disk))
-			return (int)i;
-	return -1;
-}
-
-static int add_device(struct verdict_facts *f, uint32_t major, uint32_t minor, const char *name)
-{
-	struct verdict_device *d;
-	int i = find_device(f, major, minor);
-
-	if (i >= 0 || (major == 0 && minor == 0))
-		return i;
-	i = find_orphan(f, name);
-	if (i < 0 && f->devices_count == VERDICT_DEVICES_MAX) {
-		f->devices_left_out++;
-		return -1;
+	if (strcmp(t->rule, "space") == 0 || strcmp(t->rule, "inodes") == 0) {
+		verdict_set_path(f->full.mount, t->subject);
+		f->full.inodes = strcmp(t->rule, "inodes") == 0;
+		f->full.used_pct = t->value;
+		f->full.device = -1;
 	}
-	if (i < 0)
-		i = (int)f->devices_count++;
-	d = &f->devices[i];
-	d->major = major;
-	d->minor = minor;
-	text_copy(d->name, sizeof(d->name), name);
-	return i;
-}
-
-/* That of a file system: its disk when it is on a partition. */
-static int add_fs_device(struct verdict_facts *f, uint32_t major, uint32_t minor, const char *name)
-{
-	int i = find_device(f, major, minor);
-
-	for (uint32_t j = 0; i < 0 && j < f->devices_count; j++)
-		if (is_partition_of(name, f->devices[j].name))
-			i = (int)j;
-	/* Anonymous ones, of major 0, are no disks: FUSE, NFS, overlay, btrfs. */
-	return i >= 0 || major == 0 ? i : add_device(f, major, minor, name);
-}
-
-/* Samples */
-
-static void add_work(struct verdict_work *work, const struct watch_disk *disk, uint64_t ns)
-{
-	double await_ns, seconds = (double)ns / NSEC_PER_SEC, requests = 0;
-
-	/* Which of the two awaits counts how much is not known; the larger one is the one that hurts. */
-	await_ns = (disk->read_await_ms > disk->write_await_ms ? disk->read_await_ms :
-							     disk->write_await_ms) * NSEC_PER_MSEC;
-	if (await_ns > 0)
-		requests = disk->queue * seconds * NSEC_PER_SEC / await_ns;
-	work->ns += ns;
-	work->bytes += disk->read_bytes + disk->write_bytes;
-	work->finished += requests;
-	work->await_ns_sum += await_ns * requests;
-	work->queue_ns_sum += disk->queue * (double)ns;
-	work->util_ns_sum += disk->util_pct / 100 * (double)ns;
-}
-
-static bool is_at_work(const struct watch_disk *disk)
-{
-	return disk->util_pct > 0 || disk->inflight || disk->no_completion_ns || disk->read_bytes ||
-		disk->write_bytes;
-}
-
-static void note_disk(struct verdict_facts *f, const struct watch_disk *disk, uint64_t ns, bool calm)
-{
-	int i = is_at_work(disk) ? add_device(f, disk->major, disk->minor, disk->name) :
-				   find_device(f, disk->major, disk->minor);
-	struct verdict_device *d;
-	uint64_t work_ns;
-
-	if (i < 0)
-		return;
-	d = &f->devices[i];
-	d->sampled = true;
-	if (calm) {
-		add_work(&d->calm, disk, ns);
-		return;
-	}
-	if (disk->util_pct >= VERDICT_BUSY_PCT)
-		add_work(&d->busy, disk, ns);
-	work_ns = (uint64_t)(disk->util_pct / 100 * (double)ns);
-	d->busy_ns += work_ns;
-	if (work_ns > d->busiest_ns)
-		d->busiest_ns = work_ns;
-	if (disk->util_pct > d->util_max_pct)
-		d->util_max_pct = disk->util_pct;
-	if (disk->read_await_ms > d->read_await_max_ms)
-		d->read_await_max_ms = disk->read_await_ms;
-	if (disk->write_await_ms > d->write_await_max_ms)
-		d->write_await_max_ms = disk->write_await_ms;
-	if (disk->inflight > d->in_flight_max)
-		d->in_flight_max = disk->inflight;
-	if (disk->no_completion_ns > d->silent_ns) {
-		d->silent_ns = disk->no_completion_ns;
-		d->silent_in_flight = disk->inflight;
-	}
-}
-
-void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample)
-{
-	const struct watch_sample *s = &sample->sample;
-	bool calm = sample->before_trigger && s->mono_ns + VERDICT_LEAD_NS < f->trigger_ns;
-
-	/* The first ever is over no time. */
-	if (s->interval_ns == 0)
-		return;
-	if (!calm) {
-		f->samples++;
-		if (s->psi_memory.present && s->psi_memory.full_pct > f->memory_full_max_pct)
-			f->memory_full_max_pct = s->psi_memory.full_pct;
-	}
-	for (uint32_t i = 0; i < s->disks_count && i < WATCH_SAMPLE_DISKS_MAX; i++)
-		note_disk(f, &s->disks[i], s->interval_ns, calm);
+	for (uint32_t i = 0; i < open->stack_count && i < RECORD_STACKED_MAX; i++)
+		verdict_note_below(f, open->stack[i].dev_name, open->stack[i].label,
+			open->stack[i].below);
 }
 
 /* Operations */
 
-static struct verdict_thread *find_thread(struct verdict_facts *f, int32_t tid)
+/* The entry of that thread, device and kind; a free one when there is none. */
+static struct verdict_waiter *find_waiter(struct verdict_facts *f, int32_t tid, int device,
+	enum verdict_wait wait)
 {
 	/* Fibonacci hashing; thread ids come in runs. */
-	uint32_t slot = (uint32_t)tid * 2654435769u % VERDICT_THREADS_MAX;
+	uint32_t slot = (uint32_t)tid * 2654435769u % VERDICT_WAITERS_MAX;
 
-	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++) {
-		struct verdict_thread *t = &f->threads[(slot + i) % VERDICT_THREADS_MAX];
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
+		struct verdict_waiter *w = &f->waiters[(slot + i) % VERDICT_WAITERS_MAX];
 
-		if (t->tid == tid || t->tid == 0)
-			return t;
+		if (w->tid == 0 || (w->tid == tid && w->device == device && w->wait == wait))
+			return w;
 	}
-	f->threads_left_out++;
+	f->waiters_left_out++;
 	return NULL;
 }
 
-/* A request of io_uring or libaio keeps no thread asleep: the device is what it waits for. */
+/* No thread sleeps for a request: it is the request that waits for the device. */
 static enum verdict_wait wait_of_operation(const struct record_operation *op)
 {
-	if (*op->waits_for == '\0' && (strcmp(op->probe, "uring") == 0 || strcmp(op->probe, "aio") == 0))
+	if (!op->waits_for && record_probe_has_requests(op->probe))
 		return VERDICT_WAIT_device;
 	return verdict_wait_of(op->waits_for);
 }
@@ -246,49 +111,72 @@ static void note_wait(struct verdict_wait_facts *w, const struct record_operatio
 	if (op->dur_ns <= *longest_ns)
 		return;
 	*longest_ns = op->dur_ns;
-	set_who(kernel ? &w->kernel : &w->who, op->pid, op->tid, op->comm);
+	verdict_set_who(kernel ? &w->kernel : &w->who, op->pid, op->tid, op->comm);
 	if (kernel)
 		return;
-	set_path(w->path, op->path);
-	text_copy(w->waits_for, sizeof(w->waits_for), op->waits_for);
+	verdict_set_path(w->path, op->path);
+	w->waits_for = op->waits_for;
 	w->device = (int8_t)device;
+	w->dev = op->dev;
 }
 
-/* An operation whose file is not known may be the longest: what it waited for on a device counts as well. */
-static void note_thread(struct verdict_facts *f, const struct record_operation *op,
-	enum verdict_wait wait, bool kernel, int device)
+/*
+ * Lines come in the order in which operations end or are found to hang, so each adds what lies
+ * behind the last one: a line of an operation that hangs counts only for the time since the line
+ * before, and requests that are in flight at the same time count once.
+ */
+static void add_waited(const struct verdict_facts *f, struct verdict_waiter *w,
+	const struct record_operation *op)
 {
-	struct verdict_thread *t = op->tid > 0 ? find_thread(f, op->tid) : NULL;
+	uint64_t since_ns = op->start_mono_ns, until_ns = since_ns + op->dur_ns;
+	uint64_t first_ns = f->trigger_ns > VERDICT_LEAD_NS ? f->trigger_ns - VERDICT_LEAD_NS : 0;
 
-	if (!t)
+	if (since_ns < first_ns)
+		since_ns = first_ns;
+	if (since_ns < w->until_ns)
+		since_ns = w->until_ns;
+	if (until_ns <= since_ns)
 		return;
-	if (t->tid == 0)
-		t->device = -1;
-	if (t->tid == 0 || op->dur_ns > t->longest_ns) {
-		t->longest_ns = op->dur_ns;
-		t->tid = op->tid;
-		t->pid = op->pid;
-		t->wait = (uint8_t)wait;
-		t->kernel = kernel;
-		text_copy(t->comm, sizeof(t->comm), op->comm);
-	}
-	if (device >= 0 && (t->device < 0 || op->dur_ns > t->device_ns)) {
-		t->device_ns = op->dur_ns;
-		t->device = (int8_t)device;
-		t->device_wait = (uint8_t)wait;
-	}
+	w->waited_ns += until_ns - since_ns;
+	w->until_ns = until_ns;
 }
 
-static void note_device_wait(struct verdict_device *d, enum verdict_wait wait, uint64_t ns, bool finished)
+static void note_waiter(struct verdict_facts *f, const struct record_operation *op,
+	enum verdict_wait wait, int device, bool early)
 {
-	/* On a file of the device, but for something else. */
-	if (wait != VERDICT_WAIT_device && wait != VERDICT_WAIT_journal && wait != VERDICT_WAIT_none)
+	struct verdict_waiter *w = op->tid > 0 ? find_waiter(f, op->tid, device, wait) : NULL;
+
+	if (!w)
+		return;
+	if (w->tid == 0) {
+		w->tid = op->tid;
+		w->pid = op->pid;
+		w->cgroup = op->cgroup;
+		w->device = (int8_t)device;
+		w->wait = (uint8_t)wait;
+		w->kernel = op->op == RECORD_OP_kernel;
+		w->early = early;
+	}
+	w->early = w->early && early;
+	add_waited(f, w, op);
+	if (op->dur_ns < w->longest_ns)
+		return;
+	w->longest_ns = op->dur_ns;
+	text_copy(w->comm, sizeof(w->comm), op->comm);
+}
+
+static void note_device_wait(struct verdict_device *d, enum verdict_wait wait, uint64_t ns,
+	bool finished)
+{
+	/* The file is on the device, but the thread waited for something else. */
+	if (wait != VERDICT_WAIT_device && wait != VERDICT_WAIT_journal &&
+		wait != VERDICT_WAIT_none)
 		return;
 	if (finished) {
 		d->operations++;
 		d->finished_ns += ns;
 	} else if (ns > d->hanging_ns) {
-		/* One that hangs has its line again and again: they do not add up. */
+		/* An operation that hangs has a new line each second: they must not be added up. */
 		d->hanging_ns = ns;
 	}
 	if (wait == VERDICT_WAIT_device && ns > d->longest_ns)
@@ -300,17 +188,133 @@ uint64_t verdict_waited_ns(const struct verdict_device *d)
 	return d->finished_ns > d->hanging_ns ? d->finished_ns : d->hanging_ns;
 }
 
-void verdict_note_operation(struct verdict_facts *f, const struct record_operation *op, bool finished)
+static void note_dirtier(struct verdict_facts *f, const struct record_operation *op)
 {
-	bool kernel = strcmp(op->op, "kernel") == 0;
-	enum verdict_wait wait = wait_of_operation(op);
-	int device = add_fs_device(f, op->dev_major, op->dev_minor, op->dev_name);
+	struct verdict_dirtier *d;
 
+	for (uint32_t i = 0; i < f->dirtiers_count; i++)
+		if (f->dirtiers[i].who.tid == op->tid)
+			return;
+	if (f->dirtiers_count == VERDICT_DIRTIERS_MAX || !*op->path)
+		return;
+	d = &f->dirtiers[f->dirtiers_count++];
+	verdict_set_who(&d->who, op->pid, op->tid, op->comm);
+	verdict_set_path(d->path, op->path);
+}
+
+static void note_map_holder(struct verdict_facts *f, const struct record_operation *op)
+{
+	struct verdict_map_holder *h = NULL;
+
+	if (op->waits_for == RECORD_CAUSE_memory_map_lock || !waits_holds_map(op->kstack))
+		return;
+	for (unsigned int i = 0; i < VERDICT_MAP_HOLDERS_MAX && !h; i++)
+		if (f->map_holders[i].who.tid == 0 || f->map_holders[i].who.pid == op->pid)
+			h = &f->map_holders[i];
+	if (!h || op->dur_ns <= h->longest_ns)
+		return;
+	verdict_set_who(&h->who, op->pid, op->tid, op->comm);
+	h->longest_ns = op->dur_ns;
+	h->waits_for = op->waits_for;
+	waits_in(op->kstack, h->function, sizeof(h->function));
+}
+
+const struct verdict_map_holder *verdict_find_map_holder(const struct verdict_facts *f, int32_t pid)
+{
+	for (unsigned int i = 0; i < VERDICT_MAP_HOLDERS_MAX; i++)
+		if (f->map_holders[i].who.tid != 0 && f->map_holders[i].who.pid == pid)
+			return &f->map_holders[i];
+	return NULL;
+}
+
+static bool is_failure(int64_t ret)
+{
+	return ret == -EIO || ret == -ENOSPC || ret == -EROFS || ret == -EDQUOT || ret == -ENODEV ||
+		ret == -ETIMEDOUT || ret == -EUCLEAN;
+}
+
+static void note_error(struct verdict_facts *f, const struct record_operation *op)
+{
+	struct verdict_error *e = NULL;
+
+	if (!is_failure(op->ret))
+		return;
+	for (unsigned int i = 0; i < VERDICT_ERRORS_MAX && !e; i++)
+		if (f->errors[i].number == 0 || f->errors[i].number == (int32_t)-op->ret)
+			e = &f->errors[i];
+	if (!e || e->count++ > 0)
+		return;
+	e->number = (int32_t)-op->ret;
+	verdict_set_who(&e->who, op->pid, op->tid, op->comm);
+	verdict_set_path(e->path, op->path);
+}
+
+bool verdict_is_earlier(const struct verdict_facts *f, uint64_t start_mono_ns)
+{
+	return start_mono_ns < f->earlier_than_ns;
+}
+
+/* Each operation is counted with its last line. */
+static void note_earlier(struct verdict_facts *f, const struct record_operation *op, bool finished)
+{
+	struct verdict_earlier *e = &f->earlier;
+
+	if (finished || f->closing)
+		e->threads++;
+	if (op->dur_ns <= e->longest_ns)
+		return;
+	e->longest_ns = op->dur_ns;
+	e->waits_for = op->waits_for;
+	verdict_set_who(&e->who, op->pid, op->tid, op->comm);
+	verdict_set_path(e->path, op->path);
+}
+
+/* It may have been the first of a pile-up that took long to become one. */
+static bool is_of_pile_up(const struct verdict_facts *f, const struct record_operation *op)
+{
+	return op->start_mono_ns + PILE_UP_NS >= f->earlier_than_ns;
+}
+
+bool verdict_waits_alike(const struct verdict_waiter *a, const struct verdict_waiter *b)
+{
+	return a->wait != VERDICT_WAIT_none && a->wait == b->wait && a->device == b->device &&
+		(a->device >= 0 || a->pid == b->pid);
+}
+
+void verdict_note_operation(struct verdict_facts *f, const struct record_operation *op,
+	bool finished)
+{
+	bool kernel = op->op == RECORD_OP_kernel;
+	enum verdict_wait wait = wait_of_operation(op);
+	int device;
+
+	if (finished)
+		note_error(f, op);
+	note_map_holder(f, op);
+	if (verdict_is_earlier(f, op->start_mono_ns)) {
+		note_earlier(f, op, finished);
+		if ((finished || f->closing) && is_of_pile_up(f, op))
+			note_waiter(f, op, wait,
+				verdict_get_fs_device(f, op->dev.major, op->dev.minor,
+					op->dev_name),
+				true);
+		/* Where nothing else hangs, it is the best explanation after all. */
+		if (!f->closing || f->noted > 0)
+			return;
+	} else if (!kernel) {
+		f->noted++;
+	}
+	device = verdict_get_fs_device(f, op->dev.major, op->dev.minor, op->dev_name);
 	note_wait(&f->waits[wait], op, kernel, device);
-	note_thread(f, op, wait, kernel, device);
-	/* What the kernel does by itself is nobody's wait. */
+	note_waiter(f, op, wait, device, false);
+	/* The kernel's own work is not an operation that a process waits for. */
 	if (kernel)
 		return;
+	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
+	if (op->op == RECORD_OP_write &&
+		(op->waits_for == RECORD_CAUSE_dirty_throttling ||
+			op->waits_for == RECORD_CAUSE_writeback))
+		note_dirtier(f, op);
 	f->operations += finished;
 	if (op->dur_ns > f->longest_ns)
 		f->longest_ns = op->dur_ns;
@@ -318,19 +322,20 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 		note_device_wait(&f->devices[device], wait, op->dur_ns, finished);
 }
 
-/* What the block layer says */
+/* Lines of the block probe */
 
 void verdict_note_device(struct verdict_facts *f, const struct record_device *device)
 {
-	int i = add_device(f, device->dev_major, device->dev_minor, device->dev_name);
+	int i = verdict_get_device(f, device->dev.major, device->dev.minor, device->dev_name);
 	struct verdict_device *d;
 
+	verdict_note_below(f, device->dev_name, "", device->below);
 	if (i < 0)
 		return;
 	d = &f->devices[i];
-	if (device->no_completion_ns >= d->silent_ns && device->no_completion_ns > 0) {
-		d->silent_ns = device->no_completion_ns;
-		d->silent_in_flight = device->in_flight;
+	if (device->no_completion_ns >= d->no_completion_ns && device->no_completion_ns > 0) {
+		d->no_completion_ns = device->no_completion_ns;
+		d->no_completion_in_flight = device->in_flight;
 	}
 	if (!device->final)
 		return;
@@ -338,20 +343,35 @@ void verdict_note_device(struct verdict_facts *f, const struct record_device *de
 	d->requests = device->requests;
 	d->read_bytes = device->read_bytes;
 	d->write_bytes = device->write_bytes;
+	d->before_ns = device->before_busy_ns;
+	d->traced_ns = device->read_busy_ns + device->write_busy_ns + device->discard_busy_ns +
+		device->flush_busy_ns - device->before_busy_ns;
 	d->queue_time = device->queue;
 	d->device_time = device->device;
 }
 
-/* The lines of a kind come with the most bytes first: true for that one. */
+static uint64_t all_bytes(const struct record_io_by *by)
+{
+	return by->bytes + by->discard_bytes;
+}
+
+/* Lines of one kind come in descending order of busy time. Returns true for the first one. */
 static bool note_load(struct verdict_load *load, const struct record_io_by *by)
 {
 	if (load->count++ > 0)
 		return false;
-	set_who(&load->who, by->pid, by->tid, by->comm);
-	load->requests = by->requests;
-	load->bytes = by->bytes;
-	load->share_pct = by->share_pct;
+	verdict_set_who(&load->who, by->pid, by->tid, by->comm);
+	load->requests[VERDICT_READ] = by->read_requests;
+	load->requests[VERDICT_WRITE] = by->write_requests;
+	load->requests[VERDICT_DISCARD] = by->discard_requests;
+	load->requests[VERDICT_FLUSH] = by->flush_requests;
+	load->bytes = all_bytes(by);
+	load->busy_ns = by->busy_ns;
+	load->before_requests = by->before_requests;
+	load->before_bytes = by->before_bytes;
+	load->before_ns = by->before_busy_ns;
 	load->inferred = by->inferred;
+	load->uncertain = by->uncertain;
 	return true;
 }
 
@@ -360,53 +380,90 @@ static void note_share(struct verdict_facts *f, int device, const struct record_
 	if (f->shares_count == VERDICT_SHARES_MAX)
 		return;
 	f->shares[f->shares_count++] = (struct verdict_share){
-		.bytes = by->bytes,
-		.requests = (uint32_t)by->requests,
-		.share_pct = (float)by->share_pct,
+		.bytes = all_bytes(by),
+		.busy_ns = by->busy_ns,
+		.requests = { (uint32_t)by->read_requests, (uint32_t)by->write_requests,
+			(uint32_t)by->discard_requests, (uint32_t)by->flush_requests },
 		.tid = by->tid,
 		.device = (int8_t)device,
 	};
 }
 
+/* More than a file has was read more than once. */
+static void note_read_again(struct verdict_device *d, const struct record_io_by *by)
+{
+	if (by->file_bytes == 0)
+		return;
+	d->files_read_bytes += by->read_bytes;
+	if (by->read_bytes > by->file_bytes)
+		d->files_again_bytes += by->read_bytes - by->file_bytes;
+}
+
 void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
 {
-	int i = find_device(f, by->dev_major, by->dev_minor);
+	int i = verdict_find_device(f, by->dev.major, by->dev.minor);
 	struct verdict_load *load;
 
 	if (i < 0)
 		return;
 	load = f->devices[i].load;
-	if (strcmp(by->by, "process") == 0) {
+	if (by->by == RECORD_BY_file)
+		note_read_again(&f->devices[i], by);
+	if (by->by == RECORD_BY_process) {
 		note_load(&load[VERDICT_BY_PROCESS], by);
 		if (!by->inferred)
 			note_load(&load[VERDICT_BY_PROGRAM], by);
-	} else if (strcmp(by->by, "thread") == 0) {
+	} else if (by->by == RECORD_BY_thread) {
 		note_load(&load[VERDICT_BY_THREAD], by);
 		note_share(f, i, by);
-	} else if (strcmp(by->by, "file") == 0 && note_load(&load[VERDICT_BY_FILE], by)) {
-		set_path(f->devices[i].file, by->path);
+	} else if (by->by == RECORD_BY_file && note_load(&load[VERDICT_BY_FILE], by)) {
+		verdict_set_path(f->devices[i].file, by->path);
+	} else if (by->by == RECORD_BY_cgroup && *by->unit &&
+		note_load(&load[VERDICT_BY_UNIT], by)) {
+		text_copy(f->devices[i].unit, sizeof(f->devices[i].unit), by->unit);
+		f->devices[i].cgroup = by->cgroup;
 	}
 }
 
 void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *line)
 {
-	if (f->kernel_lines++ == 0)
+	bool is_error = line->level != RECORD_LEVEL_NONE && line->level <= RECORD_LEVEL_warning;
+
+	if (f->kernel_lines++ == 0 || (is_error && f->kernel_errors == 0))
 		text_copy(f->kernel_text, sizeof(f->kernel_text), line->text);
+	f->kernel_errors += is_error;
 }
 
-void verdict_note_silence(struct verdict_facts *f, unsigned int target, const char *name,
-	const struct verdict_who *server, const struct verdict_silence *silence)
+void verdict_note_unresponsive(struct verdict_facts *f, unsigned int target, const char *name,
+	const struct verdict_who *server, const struct verdict_unresponsive *unresponsive)
 {
 	struct verdict_database *d = &f->databases[target];
-	/* One that is over has its note of 0, and the next begins below what the last reached. */
-	bool goes_on = silence->ns > d->now.ns;
+	/*
+	 * An answer is noted as 0 ns, so the next unanswered question begins with a smaller value.
+	 */
+	bool goes_on = unresponsive->ns > d->now.ns;
 
-	/* Of one that was stopped the answer may come a little after it goes on. */
-	d->now.stopped = silence->stopped || (goes_on && d->now.stopped);
-	d->now.ns = silence->ns;
+	/* A server that was stopped answers only a little after it continues. */
+	d->now.stopped = unresponsive->stopped || (goes_on && d->now.stopped);
+	d->now.ns = unresponsive->ns;
 	if (d->now.ns <= d->longest.ns)
 		return;
 	d->longest = d->now;
 	d->server = *server;
 	text_copy(d->target, sizeof(d->target), name);
+}
+
+void verdict_note_queue(struct verdict_facts *f, const struct verdict_queue *queue)
+{
+	uint64_t first_ns = f->trigger_ns > VERDICT_LEAD_NS ? f->trigger_ns - VERDICT_LEAD_NS : 0;
+	uint64_t cost_ns = queue->waited_ns, most_ns;
+
+	if (queue->answered_ns > first_ns) {
+		most_ns = queue->waiters * (queue->answered_ns - first_ns);
+		cost_ns = cost_ns < most_ns ? cost_ns : most_ns;
+	}
+	if (cost_ns <= f->queue.cost_ns)
+		return;
+	f->queue = *queue;
+	f->queue.cost_ns = cost_ns;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the lines of an open incident say of devices, waiting threads and load, in fixed memory.
- * Filled by the session with each line it writes; read by verdict.c.
- * Never allocates, never decides; what does not fit is counted.
+ * What the lines of the open incident say about devices, waiting threads and load, in fixed memory.
+ * The session fills it with each line that it writes; the other files of this room read it.
+ * Never allocates and never decides; what does not fit is counted.
  */
 #ifndef IOSTALL_VERDICT_FACTS_H
 #define IOSTALL_VERDICT_FACTS_H
@@ -10,35 +10,60 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
+#include "config/config.h"
 #include "record/record.h"
 
-/* Locked memory, 29 KB in all: further threads are counted. */
+/* The facts are locked into memory, 58 KB in all. What is beyond a limit is only counted. */
 #define VERDICT_DEVICES_MAX 16
-#define VERDICT_THREADS_MAX 256
-/* Ten threads each of the busiest devices; without the others nothing is added up. */
+/* A thread has an entry for each device and each kind of thing that it waited for. */
+#define VERDICT_WAITERS_MAX 320
+/* Programs that were slowed down for their dirty pages. */
+#define VERDICT_DIRTIERS_MAX 8
+/* Processes with such a thread. */
+#define VERDICT_MAP_HOLDERS_MAX 4
+/* Control groups that were at their memory limit. */
+#define VERDICT_GROUPS_MAX 4
+#define VERDICT_ERRORS_MAX 4
+/* Disks that stand on others. */
+#define VERDICT_STACK_MAX 24
+/* What a sentence says of a statement that holds a lock. */
+#define VERDICT_LOCK_TEXT_SIZE 160
+/*
+ * Ten threads for each of the six busiest devices. On further devices the workers of one statement
+ * are not added up.
+ */
 #define VERDICT_SHARES_MAX 64
 #define VERDICT_PATH_SIZE 160
-/* Samples up to so long before the trigger are of the incident: what led to it was going on. */
+#define VERDICT_UNIT_SIZE 96
+/*
+ * Samples of the last seconds before the trigger belong to the incident: its cause was at work
+ * already.
+ */
 #define VERDICT_LEAD_NS 5000000000ULL
-/* A device is at work all the time, and one that hardly works. */
+/* Utilisation from which a device counts as busy all the time, and below which as hardly used. */
 #define VERDICT_BUSY_PCT 80
 #define VERDICT_IDLE_PCT 50
+/*
+ * A device that serves requests in parallel is busy all the time long before it is at its limit,
+ * and one whose requests come in bursts is at it without being busy all the time. A queue and long
+ * waits in it prove a load in both cases.
+ */
+#define VERDICT_LOADED_QUEUE 2
+#define VERDICT_LOADED_AWAIT_MS 20
 
 enum verdict_wait {
-#define KIND(kind, name) VERDICT_WAIT_##kind,
-#define WAIT(kind, prefix)
-#include "verdict/waits.def"
-#undef KIND
-#undef WAIT
+#define CAUSE_KIND(id, text) VERDICT_WAIT_##id,
+#include "record/causes.def"
+#undef CAUSE_KIND
 	VERDICT_WAIT_COUNT,
 };
 
 enum verdict_by {
 	VERDICT_BY_PROCESS,
-	VERDICT_BY_PROGRAM, /* the first process that is not the kernel's */
+	VERDICT_BY_PROGRAM, /* the first process that is no kernel thread */
 	VERDICT_BY_THREAD,
 	VERDICT_BY_FILE,
+	VERDICT_BY_UNIT, /* all processes of a systemd unit or container */
 	VERDICT_BY_COUNT,
 };
 
@@ -48,141 +73,329 @@ struct verdict_who {
 	char comm[16];
 };
 
-/* The first of its kind on a device. */
-struct verdict_load {
-	uint32_t count; /* lines: how many shared the device, ten at most; 0: nobody is known */
-	struct verdict_who who;
-	uint64_t requests;
-	uint64_t bytes;
-	double share_pct;
-	bool inferred;
+enum verdict_kind {
+	VERDICT_READ,
+	VERDICT_WRITE,
+	VERDICT_DISCARD,
+	VERDICT_FLUSH,
+	VERDICT_KINDS,
 };
 
-/* A thread's part of a device's bytes: those of one statement's workers are added up. */
+/*
+ * The process, thread, file or unit that a device was busy with for longest, since it was traced.
+ */
+struct verdict_load {
+	uint32_t count; /* how many shared the device, at most ten; 0: nobody is known */
+	struct verdict_who who;
+	uint64_t requests[VERDICT_KINDS];
+	uint64_t bytes; /* read, written and discarded */
+	uint64_t busy_ns;
+	/* Of a file: what had begun before, which is not in the others. */
+	uint64_t before_requests;
+	uint64_t before_bytes;
+	uint64_t before_ns;
+	bool inferred;
+	bool uncertain; /* it is not certain that it had dirtied what was written back */
+};
+
+/* The share of one thread. The shares of a statement's workers are added up. */
 struct verdict_share {
 	uint64_t bytes;
-	uint32_t requests;
-	float share_pct;
+	uint64_t busy_ns;
+	uint32_t requests[VERDICT_KINDS];
 	int32_t tid;
 	int8_t device; /* index */
 };
 
-/* What a device did over some time, by the samples. */
+/* What a device did during some time, according to the samples. */
 struct verdict_work {
 	uint64_t ns;
 	uint64_t bytes;
-	double finished;      /* requests: mean queue over mean await is their rate */
-	double await_ns_sum;  /* await times requests */
-	double queue_ns_sum;  /* queue times time */
+	uint64_t requests[VERDICT_KINDS];
+	uint64_t ticks_ns[VERDICT_KINDS]; /* what they took, added up */
+	double queue_ns_sum;		  /* queue depth multiplied by time */
 	double util_ns_sum;
+	double pressure_ns; /* in which all tasks were stalled on I/O (PSI full) */
+};
+
+/* What a device moved in the samples since the trigger; struct verdict_memory is about the same. */
+struct verdict_since {
+	uint64_t ns;
+	uint64_t read_bytes;
+	uint64_t write_bytes;
 };
 
 struct verdict_device {
 	uint32_t major;
 	uint32_t minor;
-	char name[WATCH_DISK_NAME_SIZE];
-	bool sampled; /* it is a whole disk: the watchdog judges it */
-	struct verdict_work calm; /* up to VERDICT_LEAD_NS before the trigger */
-	struct verdict_work busy; /* in samples at VERDICT_BUSY_PCT or more */
-	uint64_t busy_ns; /* time it was at work, in all samples since */
-	uint64_t busiest_ns; /* of that, in one sample at most */
+	char name[RECORD_DISK_NAME_SIZE];
+	char label[RECORD_DISK_NAME_SIZE]; /* the name that people know; empty: the same */
+	bool sampled;			   /* it is a whole disk, which the watchdog samples */
+	uint32_t samples;		   /* of them since VERDICT_LEAD_NS before the trigger */
+	struct verdict_work baseline;	   /* up to VERDICT_LEAD_NS before the trigger */
+	struct verdict_work busy;	   /* in samples at VERDICT_BUSY_PCT or with a queue */
+	struct verdict_since since;
+	/* Of the files that were read most, and what of it was more than they have. */
+	uint64_t files_read_bytes;
+	uint64_t files_again_bytes;
+	uint64_t busy_ns;    /* time at work in all samples since */
+	uint64_t busiest_ns; /* the most of it in one sample */
 	double util_max_pct;
 	double read_await_max_ms;
 	double write_await_max_ms;
 	uint64_t in_flight_max;
-	/* the longest time without an end, and what was in flight then */
-	uint64_t silent_ns;
-	uint64_t silent_in_flight;
-	/* its last line */
+	/* The longest time without a completion, and the requests that were in flight then. */
+	uint64_t no_completion_ns;
+	uint64_t no_completion_in_flight;
+	uint64_t suspended_ns; /* how long the device mapper held its requests back */
+	/* From its final `device` line. */
 	bool has_totals;
 	uint64_t requests;
 	uint64_t read_bytes;
 	uint64_t write_bytes;
+	uint64_t traced_ns; /* how long it was busy with requests that began when it was traced */
+	uint64_t before_ns; /* and with those that had begun before */
 	struct record_latency queue_time;
 	struct record_latency device_time;
 	struct verdict_load load[VERDICT_BY_COUNT];
-	char file[VERDICT_PATH_SIZE]; /* of load[VERDICT_BY_FILE]; a long one is cut at its beginning */
-	/* operations on its files */
+	char file
+		[VERDICT_PATH_SIZE]; /* of load[VERDICT_BY_FILE]; a long path loses its beginning */
+	char unit[VERDICT_UNIT_SIZE]; /* of load[VERDICT_BY_UNIT] */
+	uint64_t cgroup;
+	/* Operations on its files. */
 	uint64_t operations;
-	uint64_t finished_ns; /* those that have returned, added up */
-	uint64_t hanging_ns; /* the longest of those that have not */
-	uint64_t longest_ns; /* of those that waited for a device */
+	uint64_t finished_ns; /* sum of those that have returned */
+	uint64_t hanging_ns;  /* the longest of those that have not */
+	uint64_t longest_ns;  /* the longest that waited for a device */
 };
 
-struct verdict_thread {
+/* What one thread waited for one kind of thing on one device. */
+struct verdict_waiter {
+	uint64_t waited_ns; /* since VERDICT_LEAD_NS before the trigger, no time twice */
+	uint64_t until_ns;  /* the end of what is in it */
 	uint64_t longest_ns;
-	uint64_t device_ns; /* the longest on the files of a device */
-	int32_t tid;	    /* 0: free */
+	uint64_t cgroup;
+	int32_t tid; /* 0: free */
 	int32_t pid;
-	int8_t device;	     /* index, -1: none */
-	uint8_t wait;	     /* of the longest */
-	uint8_t device_wait; /* of that on a device */
+	int8_t device; /* index, -1: none */
+	uint8_t wait;
 	bool kernel;
+	/* It waited before the incident: a victim only of what others began to wait for, too. */
+	bool early;
 	char comm[16];
+};
+
+/* A disk, and the names of those that it stands on, with a newline between them. */
+struct verdict_stack {
+	char name[RECORD_DISK_NAME_SIZE];
+	char label[RECORD_DISK_NAME_SIZE]; /* "vg0-mysql"; empty: it has none */
+	char below[2 * RECORD_DISK_NAME_SIZE];
 };
 
 /* All threads that waited for one kind of thing. */
 struct verdict_wait_facts {
 	uint64_t longest_ns;
 	uint64_t kernel_longest_ns;
-	char waits_for[RECORD_NAME_SIZE]; /* of the longest, as the record has it */
-	struct verdict_who who;	    /* of the longest, no kernel thread */
+	enum record_cause waits_for;  /* of the longest */
+	struct verdict_who who;	      /* of the longest, no kernel thread */
 	char path[VERDICT_PATH_SIZE]; /* of its file */
-	struct verdict_who kernel;  /* of the longest kernel thread */
-	int8_t device;		    /* of the longest, -1: none */
+	struct verdict_who kernel;    /* of the longest kernel thread */
+	int8_t device;		      /* of the longest, -1: none */
+	struct record_dev dev;	      /* of its file */
 };
 
-/* A question that a database left open. */
-struct verdict_silence {
-	uint64_t ns; /* 0: none */
-	bool stopped; /* its server's process, by a signal or a debugger, at some time meanwhile */
+/* Who serves the file system on which threads waited longest for a server. */
+struct verdict_file_server {
+	struct record_dev dev;	/* 0:0: there is none */
+	struct verdict_who who; /* pid 0: not known */
+	char state;		/* T if it was stopped at any time, else its last one */
+	bool inferred;
+	char mount[RECORD_MOUNT_SIZE];
+	char source[RECORD_MOUNT_SIZE];
+};
+
+/*
+ * Operations that hung all the time while the host was well, for example on a file server that is
+ * gone for days.
+ */
+struct verdict_earlier {
+	uint32_t threads;
+	uint64_t longest_ns;
+	struct verdict_who who;	      /* of the longest */
+	char path[VERDICT_PATH_SIZE]; /* of its file */
+	enum record_cause waits_for;
+};
+
+/* A program that was slowed down because too many pages of this file were dirty. */
+struct verdict_dirtier {
+	struct verdict_who who;
+	char path[VERDICT_PATH_SIZE];
+};
+
+/* A thread that held the lock of its process's memory map while it waited for something else. */
+struct verdict_map_holder {
+	struct verdict_who who; /* tid 0: free */
+	uint64_t longest_ns;
+	enum record_cause waits_for;
+	char function[RECORD_NAME_SIZE]; /* that it waited in; "" */
+};
+
+/* Operations that returned an error which the disk or a full file system leads to. */
+struct verdict_error {
+	int32_t number; /* of errno; 0: free */
+	uint32_t count;
+	struct verdict_who who; /* of the first */
+	char path[VERDICT_PATH_SIZE];
+};
+
+/* The file system that opened the incident. */
+struct verdict_full {
+	char mount[VERDICT_PATH_SIZE]; /* empty: none did */
+	bool inodes;		       /* it has none left, rather than space */
+	double used_pct;
+	uint64_t free_bytes;
+	int8_t device;		   /* index, -1: not known */
+	struct verdict_who writer; /* pid 0: nobody is known */
+	char path[VERDICT_PATH_SIZE];
+	uint64_t written_bytes;	   /* the size of that file */
+	uint64_t grown_bytes;	   /* by how much it grew; 0: none grew, and it is the largest */
+	enum record_search search; /* the last one */
+};
+
+/* A question that a database has not answered. */
+struct verdict_unresponsive {
+	uint64_t ns;  /* 0: none */
+	bool stopped; /* the server's process was stopped at some time during it */
 };
 
 struct verdict_database {
 	char target[RECORD_NAME_SIZE]; /* "main" */
-	struct verdict_who server; /* pid 0: not known */
-	struct verdict_silence now;
-	struct verdict_silence longest;
+	struct verdict_who server;     /* pid 0: not known */
+	struct verdict_unresponsive now;
+	struct verdict_unresponsive longest;
+};
+
+/* The session at the end of a chain of sessions that wait for one another. */
+struct verdict_holder {
+	uint64_t connection_id; /* 0: not known */
+	struct verdict_who
+		who;	     /* its thread, or the server where that is not known; pid 0: unknown */
+	bool idle;	     /* it has a transaction open, and no statement for elapsed_ns */
+	uint64_t elapsed_ns; /* of its statement */
+	uint64_t transaction_ns;
+	uint32_t candidates; /* 0: the server says so; else it is the likeliest of so many */
+	char user[RECORD_NAME_SIZE];
+	char text[VERDICT_LOCK_TEXT_SIZE]; /* its statement, or when idle its last one; "" */
+};
+
+/* Sessions of a database that wait for a lock, in one answer. */
+struct verdict_queue {
+	char target[RECORD_NAME_SIZE];
+	uint32_t waiters; /* 0: there was no such answer */
+	uint64_t longest_ns;
+	uint64_t waited_ns;   /* all together */
+	uint64_t answered_ns; /* when the database said so; 0: not known */
+	/* The part of waited_ns since VERDICT_LEAD_NS before the trigger: verdict_note_queue(). */
+	uint64_t cost_ns;
+	enum record_lock lock;
+	char object[RECORD_NAME_SIZE]; /* "shop.orders"; "" */
+	struct verdict_holder holder;
+	/* The one of them that waits for the holder and has most others behind it; 0: none has. */
+	uint32_t behind_first;
+	uint64_t first_id;
+	char first_text[VERDICT_LOCK_TEXT_SIZE];
+};
+
+/* What the host or a control group evicted and needed again, in the samples since the trigger. */
+struct verdict_memory {
+	char path[RECORD_SUBJECT_SIZE]; /* "" of the host */
+	uint64_t limit_bytes;
+	uint64_t reread_bytes;
+	uint64_t swapped_in_bytes;
+	uint64_t swapped_out_bytes; /* only of the host */
+	uint64_t active_bytes;
+	uint64_t reclaimed_bytes; /* only of the host */
+	uint64_t limit_hits;
+	uint64_t oom_kills;
 };
 
 struct verdict_facts {
 	uint64_t trigger_ns;
 	uint64_t min_stall_ns;
-	uint32_t samples; /* since the trigger, those of the lead among them */
+	/* Operations that began before this time are noted in `earlier`; 0: none are. */
+	uint64_t earlier_than_ns;
+	bool closing; /* each operation that hangs has its last line now */
+	struct verdict_earlier earlier;
+	struct verdict_full full;
+	struct verdict_file_server file_server;
+	uint32_t dirtiers_count;
+	struct verdict_dirtier dirtiers[VERDICT_DIRTIERS_MAX];
+	uint32_t noted;	  /* lines of other operations of programs */
+	uint32_t samples; /* since VERDICT_LEAD_NS before the trigger */
 	uint64_t operations;
 	uint64_t longest_ns;
-	uint32_t threads_left_out;
-	uint32_t devices_left_out;
+	uint32_t waiters_left_out;
+	struct verdict_map_holder map_holders[VERDICT_MAP_HOLDERS_MAX];
+	struct verdict_error errors[VERDICT_ERRORS_MAX];
 	uint32_t kernel_lines;
-	char kernel_text[VERDICT_PATH_SIZE]; /* of the first */
+	uint32_t kernel_errors;		     /* of them those that are warnings or worse */
+	char kernel_text[VERDICT_PATH_SIZE]; /* of the first of these, or else the first line */
 	double memory_full_max_pct;
+	struct verdict_memory host;
+	uint32_t groups_count;
+	struct verdict_memory groups[VERDICT_GROUPS_MAX];
 	uint32_t shares_count;
 	struct verdict_share shares[VERDICT_SHARES_MAX];
 	uint32_t devices_count;
 	struct verdict_device devices[VERDICT_DEVICES_MAX];
 	struct verdict_wait_facts waits[VERDICT_WAIT_COUNT];
-	struct verdict_thread threads[VERDICT_THREADS_MAX];
+	struct verdict_waiter waiters[VERDICT_WAITERS_MAX];
+	uint32_t stack_count;
+	struct verdict_stack stack[VERDICT_STACK_MAX];
 	struct verdict_database databases[CONFIG_SQL_TARGETS_MAX];
+	struct verdict_queue queue; /* of all answers the one that had waited most */
 };
 
 void verdict_begin(struct verdict_facts *f, uint64_t trigger_ns, uint64_t min_stall_ns);
 
-/* One for each kind of line that says something. */
+/*
+ * Whether the operation hung all the time while the host was well, so that it neither explains the
+ * incident nor keeps it open.
+ */
+bool verdict_is_earlier(const struct verdict_facts *f, uint64_t start_mono_ns);
+
+/* The end of a path is the name of the file: a long one loses its beginning. */
+void verdict_set_path(char to[static VERDICT_PATH_SIZE], const char *path);
+void verdict_set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm);
+
+/* One function for each type of line that has facts; that for samples is in facts_sample.c. */
+void verdict_note_open(struct verdict_facts *f, const struct record_open *open);
 void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample);
-void verdict_note_operation(struct verdict_facts *f, const struct record_operation *op, bool finished);
+void verdict_note_operation(struct verdict_facts *f, const struct record_operation *op,
+	bool finished);
 void verdict_note_device(struct verdict_facts *f, const struct record_device *device);
 void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by);
 void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *line);
 
-/* How the silence of a target stands, each second and at each answer. */
-void verdict_note_silence(struct verdict_facts *f, unsigned int target, const char *name,
-	const struct verdict_who *server, const struct verdict_silence *silence);
+/* Called each second and at each answer: how long a database has been unresponsive by then. */
+void verdict_note_unresponsive(struct verdict_facts *f, unsigned int target, const char *name,
+	const struct verdict_who *server, const struct verdict_unresponsive *unresponsive);
 
-/* How long threads waited for it, added up as far as that is known. */
+/* Called for each answer of a database in which sessions wait for a lock. */
+void verdict_note_queue(struct verdict_facts *f, const struct verdict_queue *queue);
+
+/* The thread of the process that held the lock of its memory map; NULL: none was seen. */
+const struct verdict_map_holder *verdict_find_map_holder(const struct verdict_facts *f,
+	int32_t pid);
+
+/* Whether both waited for the same thing: of the same device, or else in the same process. */
+bool verdict_waits_alike(const struct verdict_waiter *a, const struct verdict_waiter *b);
+
+/* How long threads waited for the device in total, as far as is known. */
 uint64_t verdict_waited_ns(const struct verdict_device *d);
 
-/* "page": VERDICT_WAIT_device. */
-enum verdict_wait verdict_wait_of(const char *waits_for);
+/* VERDICT_WAIT_device of RECORD_CAUSE_page; `none` of NONE. */
+enum verdict_wait verdict_wait_of(enum record_cause cause);
 const char *verdict_wait_name(enum verdict_wait wait);
 
 #endif

@@ -1,116 +1,146 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When each verdict holds. Checked in this order, the first that holds is it. */
+/*
+ * When each verdict holds. The rules are checked in the order of the table; the first match wins.
+ */
 #include "verdict/rules.h"
 
 #include <string.h>
 
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "verdict/devices.h"
+#include "verdict/figures.h"
 
-/* What rule `hung` calls hung, too; half of that when the device did little else meanwhile. */
+/*
+ * As long as the trigger rule `hung` takes, or half of that when the device did little else
+ * meanwhile.
+ */
 #define HUNG_NS (3 * NSEC_PER_SEC)
 #define HUNG_MOSTLY_NS (HUNG_NS / 2)
-/* A snapshot freezes a file system for some ten milliseconds. */
-#define FROZEN_NS NSEC_PER_SEC
 #define BUSY_NS NSEC_PER_SEC
-/* The slowest disks in use do more of one or the other under any load. */
+/* Even the slowest disks in use exceed one of the two rates under load. */
 #define SLOW_REQUESTS 30
 #define SLOW_BYTES (1 << 20)
-/* Against its own calm minute: five times the time for each request, without more of them. */
+/* A flush of an SSD takes about 1 ms, of a disk a turn or two: 16 ms. */
+#define SLOW_FLUSHES 200
+#define SLOW_FLUSH_MS 20
+/*
+ * Compared with its own baseline minute: five times the time for each request, without more
+ * requests.
+ */
 #define SLOWER_TIMES 5
 #define SLOWER_LOAD 1.2
-#define CALM_NS (5 * NSEC_PER_SEC)
-#define CALM_REQUESTS 5
-/* A device that serves requests in parallel is at work all the time long before it is at its limit. */
-#define LOADED_QUEUE 2
-#define LOADED_AWAIT_MS 20
-/* Nobody notices a shorter wait. */
-#define HELD_BACK_NS (NSEC_PER_SEC / 4)
+#define BASELINE_NS (5 * NSEC_PER_SEC)
+#define BASELINE_REQUESTS 5
+/*
+ * One reader that waits for each of its pages keeps a disk busy with a queue of one and short
+ * waits. It is at its limit if nothing else could run meanwhile: as the rule psi_io_full takes
+ * it.
+ */
+#define PRESSED 0.2
+/* A shorter wait is not noticed. */
+#define DELAYED_NS (NSEC_PER_SEC / 4)
 #define WAITING_NS NSEC_PER_SEC
 #define WAITING_THREADS 3
-/* A shorter silence is a slow answer. */
-#define SILENT_NS (2 * NSEC_PER_SEC)
+/* Fuller than this, a file system has no room for what a database writes next. */
+#define QUITE_FULL_PCT 99.5
+/* A shorter time without an answer is merely a slow answer. */
+#define UNRESPONSIVE_NS (2 * NSEC_PER_SEC)
 
-static double larger(double a, double b)
+static bool is_full(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
-	return a > b ? a : b;
+	*ret_wait = VERDICT_WAIT_COUNT;
+	return *f->full.mount;
 }
 
-void verdict_device_rates(const struct verdict_device *d, double *ret_requests, double *ret_bytes)
+bool verdict_is_quite_full(const struct verdict_facts *f)
 {
-	double busy_s = (double)d->busy.ns / NSEC_PER_SEC, all_s = (double)d->busy_ns / NSEC_PER_SEC;
-
-	*ret_requests = busy_s > 0 ? d->busy.finished / busy_s : 0;
-	*ret_bytes = busy_s > 0 ? (double)d->busy.bytes / busy_s : 0;
-	/* The probe counts exactly, but only since it is armed: the larger is nearer to the truth. */
-	if (!d->has_totals || !(all_s > 0))
-		return;
-	*ret_requests = larger(*ret_requests, (double)d->requests / all_s);
-	*ret_bytes = larger(*ret_bytes, (double)(d->read_bytes + d->write_bytes) / all_s);
+	return f->full.used_pct >= QUITE_FULL_PCT;
 }
 
 static bool is_hung(const struct verdict_facts *f, const struct verdict_device *d)
 {
 	(void)f;
-	return d->silent_ns >= HUNG_NS ||
-		(d->silent_ns >= HUNG_MOSTLY_NS && d->silent_ns >= d->busy_ns / 2);
+	return d->no_completion_ns >= HUNG_NS ||
+		(d->no_completion_ns >= HUNG_MOSTLY_NS && d->no_completion_ns >= d->busy_ns / 2);
 }
 
 static bool is_frozen(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
 	*ret_wait = VERDICT_WAIT_frozen;
-	return f->waits[VERDICT_WAIT_frozen].longest_ns >= FROZEN_NS;
+	return f->waits[VERDICT_WAIT_frozen].longest_ns >= VERDICT_FROZEN_NS;
 }
 
-bool verdict_is_stacked(const struct verdict_device *d)
+double verdict_times_slower(const struct verdict_device *d)
 {
-	return strncmp(d->name, "loop", 4) == 0 || strncmp(d->name, "dm-", 3) == 0 ||
-		strncmp(d->name, "md", 2) == 0;
+	/* The kernel counts whole milliseconds, perhaps none for a few quick requests. */
+	double before = (double)(verdict_ticks_of(&d->baseline) + NSEC_PER_MSEC) /
+		(double)verdict_requests_of(&d->baseline);
+
+	return (double)verdict_ticks_of(&d->busy) / (double)verdict_requests_of(&d->busy) / before;
 }
 
-bool verdict_is_frozen_below(const struct verdict_facts *f, const struct verdict_device *d)
+bool verdict_is_slower_than_before(const struct verdict_device *d, double requests, double bytes)
 {
-	return d && verdict_is_stacked(d) && f->waits[VERDICT_WAIT_frozen].kernel_longest_ns >= FROZEN_NS;
-}
+	double baseline_s = (double)d->baseline.ns / NSEC_PER_SEC;
+	double before = (double)verdict_requests_of(&d->baseline);
+	double now = (double)verdict_requests_of(&d->busy);
 
-static bool is_slower_than_before(const struct verdict_device *d, double requests, double bytes)
-{
-	double calm_s = (double)d->calm.ns / NSEC_PER_SEC;
-	double calm_await_ns, await_ns;
-
-	if (d->calm.ns < CALM_NS || d->calm.finished / calm_s < CALM_REQUESTS || !(d->busy.finished > 0))
+	if (d->baseline.ns < BASELINE_NS || before / baseline_s < BASELINE_REQUESTS || !(now > 0))
 		return false;
-	calm_await_ns = d->calm.await_ns_sum / d->calm.finished;
-	await_ns = d->busy.await_ns_sum / d->busy.finished;
-	return d->calm.util_ns_sum < (double)d->calm.ns / 2 && await_ns >= SLOWER_TIMES * calm_await_ns &&
-		requests <= SLOWER_LOAD * d->calm.finished / calm_s &&
-		bytes <= SLOWER_LOAD * (double)d->calm.bytes / calm_s;
+	return d->baseline.util_ns_sum < (double)d->baseline.ns / 2 &&
+		verdict_times_slower(d) >= SLOWER_TIMES &&
+		requests <= SLOWER_LOAD * before / baseline_s &&
+		bytes <= SLOWER_LOAD * (double)d->baseline.bytes / baseline_s;
 }
 
-static bool is_slow(const struct verdict_facts *f, const struct verdict_device *d)
+/* A disk that takes long to write its cache to the medium, although nothing else loads it. */
+static bool is_slow_to_flush(const struct verdict_device *d, double requests)
+{
+	return requests < SLOW_FLUSHES && verdict_main_kind(d) == VERDICT_FLUSH &&
+		verdict_busy_await_ms(d, VERDICT_FLUSH) >= SLOW_FLUSH_MS;
+}
+
+static bool is_slow_by_itself(const struct verdict_device *d)
 {
 	double requests, bytes;
 
-	(void)f;
 	if (d->busy.ns < BUSY_NS)
 		return false;
 	verdict_device_rates(d, &requests, &bytes);
-	return (requests < SLOW_REQUESTS && bytes < SLOW_BYTES) ||
-		is_slower_than_before(d, requests, bytes);
+	return (requests < SLOW_REQUESTS && bytes < SLOW_BYTES) || is_slow_to_flush(d, requests) ||
+		verdict_is_slower_than_before(d, requests, bytes);
 }
 
 static bool is_saturated(const struct verdict_facts *f, const struct verdict_device *d)
 {
 	(void)f;
-	return d->busy.ns >= BUSY_NS && (verdict_waited_ns(d) > 0 ||
-		d->busy.queue_ns_sum >= LOADED_QUEUE * (double)d->busy.ns ||
-		larger(d->read_await_max_ms, d->write_await_max_ms) >= LOADED_AWAIT_MS);
+	return d->busy.ns >= BUSY_NS &&
+		(verdict_waited_ns(d) > 0 ||
+			d->busy.queue_ns_sum >= VERDICT_LOADED_QUEUE * (double)d->busy.ns ||
+			verdict_await_of(d) >= VERDICT_LOADED_AWAIT_MS ||
+			d->busy.pressure_ns >= PRESSED * (double)d->busy.ns);
 }
 
-/* What the device can have to do with the longest of the waits for it. */
+/* A volume is slow, too, while others load the disk below it: then it is about that disk. */
+static bool is_slow(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	if (!is_slow_by_itself(d))
+		return false;
+	for (uint32_t i = 0; i < f->devices_count; i++) {
+		const struct verdict_device *below = &f->devices[i];
+
+		if (below != d && verdict_stands_on(f, d, below) && is_saturated(f, below) &&
+			!is_slow_by_itself(below))
+			return false;
+	}
+	return true;
+}
+
+/* The most that the device itself can have contributed to the longest wait for it. */
 static uint64_t device_part_ns(const struct verdict_device *d)
 {
-	uint64_t ns = (uint64_t)(larger(d->read_await_max_ms, d->write_await_max_ms) * NSEC_PER_MSEC);
+	uint64_t ns = (uint64_t)(verdict_await_of(d) * NSEC_PER_MSEC);
 	uint64_t parts[] = { d->busiest_ns, d->has_totals ? d->queue_time.max_ns : 0,
 		d->has_totals ? d->device_time.max_ns : 0 };
 
@@ -119,86 +149,134 @@ static uint64_t device_part_ns(const struct verdict_device *d)
 	return ns;
 }
 
-static bool is_held_back(const struct verdict_facts *f, const struct verdict_device *d)
+static bool is_delayed_before_queue(const struct verdict_facts *f, const struct verdict_device *d)
 {
-	/* Without a sample its idleness is not known. */
-	return f->samples > 0 && d->util_max_pct < VERDICT_IDLE_PCT && d->longest_ns >= HELD_BACK_NS &&
-		d->longest_ns / 2 >= device_part_ns(d);
+	/* Without a sample it is not known whether the device was idle. */
+	return f->samples > 0 && d->util_max_pct < VERDICT_IDLE_PCT &&
+		d->longest_ns >= DELAYED_NS && d->longest_ns / 2 >= device_part_ns(d);
+}
+
+/* It took long for some requests, whatever it did in between. */
+static bool is_slow_at_times(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	(void)f;
+	return d->longest_ns >= DELAYED_NS && d->has_totals &&
+		d->device_time.max_ns >= d->longest_ns / 2;
+}
+
+static bool is_suspended(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	(void)f;
+	return d->suspended_ns >= DELAYED_NS;
 }
 
 static bool is_limited(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
 	*ret_wait = VERDICT_WAIT_cgroup;
-	return f->waits[VERDICT_WAIT_cgroup].longest_ns >= HELD_BACK_NS;
+	return f->waits[VERDICT_WAIT_cgroup].longest_ns >= DELAYED_NS;
 }
 
 static unsigned int count_threads(const struct verdict_facts *f, enum verdict_wait wait)
 {
 	unsigned int count = 0;
 
-	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++)
-		count += f->threads[i].tid != 0 && !f->threads[i].kernel && f->threads[i].wait == wait;
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		count += f->waiters[i].tid != 0 && !f->waiters[i].kernel &&
+			f->waiters[i].wait == wait;
 	return count;
 }
 
-/* The longest waits are for something that is no device. */
-static bool is_waiting(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+bool verdict_is_a_device_at_fault(const struct verdict_facts *f)
 {
-	enum verdict_wait longest = VERDICT_WAIT_none;
-
-	for (enum verdict_wait w = 0; w < VERDICT_WAIT_COUNT; w++)
-		if (f->waits[w].longest_ns > f->waits[longest].longest_ns)
-			longest = w;
-	if (longest != VERDICT_WAIT_journal && longest != VERDICT_WAIT_lock &&
-		longest != VERDICT_WAIT_memory && longest != VERDICT_WAIT_server)
-		return false;
-	*ret_wait = longest;
-	return f->waits[longest].longest_ns >= WAITING_NS || count_threads(f, longest) >= WAITING_THREADS;
-}
-
-const struct verdict_database *verdict_silent_database(const struct verdict_facts *f)
-{
-	const struct verdict_database *silent = NULL;
-	uint64_t longest_ns = SILENT_NS - 1;
-
-	for (unsigned int i = 0; i < CONFIG_SQL_TARGETS_MAX; i++) {
-		if (f->databases[i].longest.ns <= longest_ns)
-			continue;
-		silent = &f->databases[i];
-		longest_ns = silent->longest.ns;
-	}
-	return silent;
-}
-
-bool verdict_is_of_server(const struct verdict_thread *t, const struct verdict_database *d)
-{
-	if (t->tid == 0 || t->kernel || d->server.pid == 0)
-		return false;
-	/* Each session of PostgreSQL is a process of the same name. */
-	return t->pid == d->server.pid || strcmp(t->comm, d->server.comm) == 0;
-}
-
-static bool has_thread_that_waits(const struct verdict_facts *f, const struct verdict_database *d,
-	enum verdict_wait wait)
-{
-	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++)
-		if (f->threads[i].wait == wait && verdict_is_of_server(&f->threads[i], d))
+	for (uint32_t i = 0; i < f->devices_count; i++)
+		if (is_hung(f, &f->devices[i]) || is_slow(f, &f->devices[i]) ||
+			is_saturated(f, &f->devices[i]))
 			return true;
 	return false;
 }
 
+/* Longer waits that nothing explains are the reason more likely. */
+static bool is_waiting(const struct verdict_facts *f, enum verdict_wait wait)
+{
+	uint64_t ns = f->waits[wait].longest_ns;
+
+	if (ns < f->waits[VERDICT_WAIT_none].longest_ns ||
+		(ns < f->waits[VERDICT_WAIT_device].longest_ns && !verdict_is_a_device_at_fault(f)))
+		return false;
+	return ns >= WAITING_NS || count_threads(f, wait) >= WAITING_THREADS;
+}
+
+static bool is_waiting_for_server(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_server;
+	return is_waiting(f, *ret_wait);
+}
+
+static bool is_waiting_for_memory(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_memory;
+	return is_waiting(f, *ret_wait);
+}
+
+static bool is_waiting_for_lock(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_lock;
+	return is_waiting(f, *ret_wait);
+}
+
+static bool is_waiting_for_journal(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_journal;
+	return is_waiting(f, *ret_wait);
+}
+
+const struct verdict_database *verdict_unresponsive_database(const struct verdict_facts *f)
+{
+	const struct verdict_database *unresponsive = NULL;
+	uint64_t longest_ns = UNRESPONSIVE_NS - 1;
+
+	for (unsigned int i = 0; i < CONFIG_SQL_TARGETS_MAX; i++) {
+		if (f->databases[i].longest.ns <= longest_ns)
+			continue;
+		unresponsive = &f->databases[i];
+		longest_ns = unresponsive->longest.ns;
+	}
+	return unresponsive;
+}
+
+bool verdict_is_of_server(const struct verdict_waiter *t, const struct verdict_database *d)
+{
+	if (t->tid == 0 || t->kernel || d->server.pid == 0)
+		return false;
+	/* Each PostgreSQL session is a process of the same name. */
+	return t->pid == d->server.pid || strcmp(t->comm, d->server.comm) == 0;
+}
+
+static bool waits_explain(const struct verdict_facts *f, const struct verdict_database *d)
+{
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
+		const struct verdict_waiter *w = &f->waiters[i];
+
+		if ((w->wait == VERDICT_WAIT_server || w->wait == VERDICT_WAIT_memory ||
+			    w->wait == VERDICT_WAIT_lock || w->wait == VERDICT_WAIT_journal) &&
+			verdict_is_of_server(w, d) && is_waiting(f, w->wait))
+			return true;
+	}
+	return false;
+}
+
 /*
- * A server whose own threads wait long for a lock, the journal, memory or a file server is silent because of
- * that: `waiting` is nearer to the reason, and its sentence has the silence, too. The wait of others explains
- * nothing. One that is stopped needs no other reason: whoever waits for it may wait for what it holds.
+ * A server whose own threads wait long for a lock, the journal, memory or a file server is
+ * unresponsive because of that: `waiting` is closer to the cause, and its sentence names the
+ * database, too. Waits of other processes explain nothing. A stopped server needs no other cause:
+ * threads that wait may wait for what it holds.
  */
 static bool is_unanswered(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
-	const struct verdict_database *d = verdict_silent_database(f);
-	enum verdict_wait wait;
+	const struct verdict_database *d = verdict_unresponsive_database(f);
 
 	*ret_wait = VERDICT_WAIT_COUNT;
-	return d && (d->longest.stopped || !is_waiting(f, &wait) || !has_thread_that_waits(f, d, wait));
+	return d && (d->longest.stopped || !waits_explain(f, d));
 }
 
 static bool is_anything(const struct verdict_facts *f, enum verdict_wait *ret_wait)
@@ -208,16 +286,48 @@ static bool is_anything(const struct verdict_facts *f, enum verdict_wait *ret_wa
 	return true;
 }
 
+/*
+ * The first rule in this order that holds for a device says what was wrong with it. Of all
+ * devices and of the rules about the host, that one becomes the verdict whose victims waited
+ * longest, all their threads added up.
+ */
 const struct verdict_rule verdict_rules[] = {
-	{ "hung", VERDICT_MEASURED, is_hung, NULL, false, verdict_say_hung },
-	{ "frozen", VERDICT_MEASURED, NULL, is_frozen, false, verdict_say_frozen },
-	/* Before `saturated`: who loads a device that is slow by itself is its victim. */
-	{ "slow", VERDICT_MEASURED, is_slow, NULL, false, verdict_say_slow },
-	{ "saturated", VERDICT_MEASURED, is_saturated, NULL, true, verdict_say_saturated },
-	{ "throttled", VERDICT_MEASURED, NULL, is_limited, false, verdict_say_limited },
-	/* Nobody sees the limit itself: only that the time was spent before the queue. */
-	{ "throttled", VERDICT_INFERRED, is_held_back, NULL, false, verdict_say_held_back },
-	{ "unanswered", VERDICT_MEASURED, NULL, is_unanswered, false, verdict_say_unanswered },
-	{ "waiting", VERDICT_MEASURED, NULL, is_waiting, false, verdict_say_waiting },
-	{ "unknown", VERDICT_INFERRED, NULL, is_anything, false, verdict_say_unknown },
+	{ RECORD_CLASS_full, RECORD_BASIS_measured, .host_holds = is_full,
+		.is_reason = verdict_is_quite_full, .blames = true, .say = verdict_say_full },
+	{ RECORD_CLASS_hung, RECORD_BASIS_measured, .device_holds = is_hung,
+		.say = verdict_say_hung },
+	{ RECORD_CLASS_throttled, RECORD_BASIS_measured, .device_holds = is_suspended,
+		.say = verdict_say_suspended },
+	{ RECORD_CLASS_frozen, RECORD_BASIS_measured, .host_holds = is_frozen,
+		.say = verdict_say_frozen },
+	/* Whoever holds the lock does not wait for a device. */
+	{ RECORD_CLASS_locked, RECORD_BASIS_measured, .host_holds = verdict_is_locked,
+		.say = verdict_say_locked },
+	/* Before the disks: more of it would only be read again faster. */
+	{ RECORD_CLASS_memory, RECORD_BASIS_measured, .device_holds = verdict_is_short_of_memory,
+		.say = verdict_say_memory },
+	/* Before `saturated`: a process that uses a slow device is its victim, not the cause. */
+	{ RECORD_CLASS_slow, RECORD_BASIS_measured, .device_holds = is_slow,
+		.say = verdict_say_slow },
+	{ RECORD_CLASS_saturated, RECORD_BASIS_measured, .device_holds = is_saturated,
+		.blames = true, .say = verdict_say_saturated },
+	{ RECORD_CLASS_slow, RECORD_BASIS_measured, .device_holds = is_slow_at_times,
+		.say = verdict_say_slow_at_times },
+	{ RECORD_CLASS_throttled, RECORD_BASIS_measured, .host_holds = is_limited,
+		.say = verdict_say_limited },
+	/* The limit itself is not visible, only that the time was spent before the device queue. */
+	{ RECORD_CLASS_throttled, RECORD_BASIS_inferred, .device_holds = is_delayed_before_queue,
+		.say = verdict_say_delayed },
+	{ RECORD_CLASS_unanswered, RECORD_BASIS_measured, .host_holds = is_unanswered,
+		.is_symptom = true, .say = verdict_say_unanswered },
+	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_server,
+		.say = verdict_say_waiting },
+	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_memory,
+		.say = verdict_say_waiting },
+	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_lock,
+		.say = verdict_say_waiting },
+	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_journal,
+		.say = verdict_say_waiting },
+	{ RECORD_CLASS_unknown, RECORD_BASIS_inferred, .host_holds = is_anything,
+		.is_symptom = true, .say = verdict_say_unknown },
 };

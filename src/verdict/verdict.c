@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which rule holds, of which device, who is the culprit and who the victims. */
+/*
+ * Finds what cost the victims most: the rule that holds, the device, the culprit and the victims.
+ */
 #include "verdict/verdict.h"
 
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "util/clock.h"
+#include "verdict/culprit.h"
+#include "verdict/devices.h"
+#include "verdict/figures.h"
 #include "verdict/rules.h"
 
-/* Whoever has at least half is named alone. */
-#define MOST_PCT 50
+/* Whoever loads a device waits for its own work: that counts little against others who wait. */
+#define OWN_COST_DIVISOR 10
+/* Other reasons would look the same, such as threads that wait for a CPU. */
+#define INFERRED_COST_DIVISOR 10
+/* A thread of the same process waited so long for the device: it may hold the lock meanwhile. */
+#define HOLDER_NS (NSEC_PER_SEC / 4)
+/* What else went wrong is worth a sentence when others waited so long for it. */
+#define SECOND_NS NSEC_PER_SEC
+/* More than the table has rules about the host. */
+#define HOST_RULES_MAX 16
 
 static bool load_is_known(const struct verdict_device *d)
 {
@@ -16,9 +30,10 @@ static bool load_is_known(const struct verdict_device *d)
 }
 
 /*
- * Of several devices with the same trouble. A device mapper has no requests of its own at the block layer, so
- * the disk below it is judged, which knows whose they are. Of a loop device and the one below both have: to
- * blame, the upper one is better, for it knows who asked; else the lower one is where the trouble comes from.
+ * Which of two devices with the same trouble is judged. A device mapper device has no requests of
+ * its own in the block layer, so the disk below it is judged, whose requests have an owner. A loop
+ * device and the disk below it both have requests: a rule that blames takes the upper one, which
+ * knows the process that asked; other rules take the lower one, where the trouble comes from.
  */
 static bool is_better(const struct verdict_device *a, const struct verdict_device *b, bool blames)
 {
@@ -27,7 +42,7 @@ static bool is_better(const struct verdict_device *a, const struct verdict_devic
 		{ blames && load_is_known(a), blames && load_is_known(b) },
 		{ blames ? verdict_waited_ns(a) : 0, blames ? verdict_waited_ns(b) : 0 },
 		{ !verdict_is_stacked(a), !verdict_is_stacked(b) },
-		{ a->silent_ns, b->silent_ns },
+		{ a->no_completion_ns, b->no_completion_ns },
 		{ verdict_waited_ns(a), verdict_waited_ns(b) },
 		{ a->busy.ns, b->busy.ns },
 	};
@@ -38,161 +53,376 @@ static bool is_better(const struct verdict_device *a, const struct verdict_devic
 	return false;
 }
 
-static const struct verdict_device *find_device(const struct verdict_facts *f,
+static bool is_same_stack(const struct verdict_facts *f, const struct verdict_device *a,
+	const struct verdict_device *b)
+{
+	return verdict_stands_on(f, a, b) || verdict_stands_on(f, b, a);
+}
+
+/* The first rule of the table that holds for the device; NULL: nothing is wrong with it. */
+static const struct verdict_rule *rule_of(const struct verdict_facts *f,
+	const struct verdict_device *d)
+{
+	for (const struct verdict_rule *rule = verdict_rules; rule->class != RECORD_CLASS_unknown;
+		rule++)
+		if (rule->device_holds && rule->device_holds(f, d))
+			return rule;
+	return NULL;
+}
+
+/* Whether another device of its stack says better what is wrong with both. */
+static bool is_covered(const struct verdict_facts *f, const struct verdict_device *d,
 	const struct verdict_rule *rule)
 {
-	const struct verdict_device *best = NULL;
-
 	for (uint32_t i = 0; i < f->devices_count; i++) {
-		const struct verdict_device *d = &f->devices[i];
+		const struct verdict_device *other = &f->devices[i];
+		const struct verdict_rule *others = other == d ? NULL : rule_of(f, other);
 
-		if (rule->device_holds(f, d) && (!best || is_better(d, best, rule->blames)))
-			best = d;
-	}
-	return best;
-}
-
-static void find_rule(const struct verdict_facts *f, struct verdict_finding *v)
-{
-	for (const struct verdict_rule *rule = verdict_rules;; rule++) {
-		v->rule = rule;
-		if (rule->host_holds && rule->host_holds(f, &v->wait))
-			return;
-		v->device = rule->device_holds ? find_device(f, rule) : NULL;
-		if (v->device)
-			return;
-	}
-}
-
-static bool has_most(const struct verdict_load *load)
-{
-	return load->count > 0 && load->share_pct >= MOST_PCT;
-}
-
-static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
-{
-	return sql ? sql->leader_of(sql->userdata, tid) : tid;
-}
-
-/* Threads that work for one statement have what it moves together; each may have less than half. */
-static void find_team(struct verdict_finding *v, const struct verdict_sql *sql)
-{
-	const struct verdict_load *first = &v->device->load[VERDICT_BY_THREAD];
-	int32_t leader = leader_of(sql, first->who.tid);
-	struct verdict_load team = { .who = first->who };
-
-	/* One that is not the first is a backend of PostgreSQL, a process of one thread. */
-	if (leader != first->who.tid)
-		team.who.pid = team.who.tid = leader;
-	for (uint32_t i = 0; i < v->f->shares_count; i++) {
-		const struct verdict_share *share = &v->f->shares[i];
-
-		if (share->device != v->device - v->f->devices || leader_of(sql, share->tid) != leader)
+		if (!others || !is_same_stack(f, d, other))
 			continue;
-		team.count++;
-		team.requests += share->requests;
-		team.bytes += share->bytes;
-		team.share_pct += (double)share->share_pct;
-		v->leader_moved |= share->tid == leader;
+		if (others < rule || (others == rule && is_better(other, d, rule->blames)))
+			return true;
 	}
-	if (team.count < 2 || !has_most(&team))
-		return;
-	v->team = team;
-	v->team_workers = team.count - v->leader_moved;
-	v->culprit = &v->team;
-	v->culprit_by = VERDICT_BY_THREAD;
-	v->culprit_is_most = true;
+	return false;
+}
+
+static bool is_in_stack(const struct verdict_finding *v, const struct verdict_waiter *w)
+{
+	return w->device >= 0 && (v->stack & 1u << w->device);
+}
+
+/* Whether a thread of the process waits for the device while others wait for a lock. */
+static bool process_waits_for_device(const struct verdict_finding *v, int32_t pid)
+{
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
+		const struct verdict_waiter *w = &v->f->waiters[i];
+
+		if (w->tid != 0 && w->pid == pid && w->wait == VERDICT_WAIT_device &&
+			w->longest_ns >= HOLDER_NS && is_in_stack(v, w))
+			return true;
+	}
+	return false;
+}
+
+static bool waits_for_device(const struct verdict_finding *v, const struct verdict_waiter *w)
+{
+	switch ((enum verdict_wait)w->wait) {
+	case VERDICT_WAIT_frozen:
+	case VERDICT_WAIT_cgroup:
+	case VERDICT_WAIT_server:
+	case VERDICT_WAIT_memory:
+		/* The file is on the device, but the thread waited for something else. */
+		return false;
+	case VERDICT_WAIT_lock:
+		if (w->device < 0)
+			return process_waits_for_device(v, w->pid);
+		break;
+	default:
+		break;
+	}
+	return is_in_stack(v, w);
+}
+
+/* Whether the thread waited for what the finding is about, be it as a victim or as the culprit. */
+static bool is_concerned(const struct verdict_finding *v, const struct verdict_waiter *w)
+{
+	if (w->tid == 0 || w->kernel)
+		return false;
+	if (v->rule->class == RECORD_CLASS_full)
+		return false;
+	/* What threads of the host waited for is another matter. */
+	if (v->rule->class == RECORD_CLASS_locked)
+		return false;
+	if (v->rule->class == RECORD_CLASS_unanswered)
+		return verdict_is_of_server(w, v->unresponsive);
+	if (v->rule->class == RECORD_CLASS_memory && w->wait == VERDICT_WAIT_memory)
+		return true;
+	if (v->device)
+		return waits_for_device(v, w);
+	return v->wait == VERDICT_WAIT_COUNT || w->wait == v->wait;
+}
+
+static bool has_row(const struct verdict_rows *rows, unsigned int i)
+{
+	return rows->bits[i / 64] >> i % 64 & 1;
+}
+
+static void add_row(struct verdict_rows *rows, unsigned int i)
+{
+	rows->bits[i / 64] |= 1ULL << i % 64;
+}
+
+static void add_rows(struct verdict_rows *rows, const struct verdict_rows *more)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(rows->bits); i++)
+		rows->bits[i] |= more->bits[i];
+}
+
+/* Whether an earlier entry of the same thread has been counted. */
+static bool is_counted(const struct verdict_finding *v, const struct verdict_rows *said,
+	unsigned int i)
+{
+	for (unsigned int j = 0; j < i; j++)
+		if (v->f->waiters[j].tid == v->f->waiters[i].tid && has_row(&v->concerned, j) &&
+			!has_row(said, j) && !has_row(&v->own, j))
+			return true;
+	return false;
+}
+
+/* The culprit does not lead the list of its victims, not even when it is only the largest. */
+static bool leads(const struct verdict_finding *v, const struct verdict_waiter *w)
+{
+	const struct verdict_waiter *first = v->first_victim;
+	bool is_largest = v->culprit && w->pid == v->culprit->who.pid;
+
+	if (first && v->culprit && (first->pid == v->culprit->who.pid) != is_largest)
+		return !is_largest;
+	return !first || w->longest_ns > first->longest_ns;
+}
+
+/* `said`: waits that another finding explains. */
+static void find_victims(struct verdict_finding *v, const struct verdict_sql *sql,
+	const struct verdict_rows *said)
+{
+	v->victims = v->victims_counted = 0;
+	v->victims_ns = v->own_ns = v->victims_longest_ns = 0;
+	v->first_victim = NULL;
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
+		const struct verdict_waiter *w = &v->f->waiters[i];
+
+		if (!has_row(&v->concerned, i) || has_row(said, i))
+			continue;
+		if (has_row(&v->own, i)) {
+			v->own_ns += w->waited_ns;
+			continue;
+		}
+		if (!is_counted(v, said, i)) {
+			v->victims++;
+			v->victims_counted +=
+				sql && sql->is_counted && sql->is_counted(sql->userdata, w->tid);
+		}
+		v->victims_ns += w->waited_ns;
+		if (leads(v, w))
+			v->first_victim = w;
+		if (w->longest_ns > v->victims_longest_ns)
+			v->victims_longest_ns = w->longest_ns;
+	}
+}
+
+static uint64_t cost_of(const struct verdict_finding *v)
+{
+	uint64_t ns = v->victims_ns + v->own_ns / OWN_COST_DIVISOR;
+
+	if (v->rule->is_reason && v->rule->is_reason(v->f))
+		return UINT64_MAX;
+	/* Its victims are sessions, which wait in no operation of the kernel. */
+	if (v->rule->class == RECORD_CLASS_locked)
+		return v->f->queue.cost_ns;
+	return v->rule->basis == RECORD_BASIS_inferred ? ns / INFERRED_COST_DIVISOR : ns;
+}
+
+/* Whether somebody would miss what it is about, other than who caused it. */
+static bool has_victims(const struct verdict_finding *v)
+{
+	switch (v->rule->class) {
+	case RECORD_CLASS_full:
+		return v->rule->is_reason(v->f);
+	case RECORD_CLASS_locked:
+	case RECORD_CLASS_unanswered:
+		return true;
+	default:
+		break;
+	}
+	if (v->rule->basis == RECORD_BASIS_inferred)
+		return v->victims_longest_ns / INFERRED_COST_DIVISOR >= HOLDER_NS;
+	return v->victims_longest_ns >= HOLDER_NS;
+}
+
+static bool is_worse(const struct verdict_finding *a, const struct verdict_finding *b)
+{
+	if (has_victims(a) != has_victims(b))
+		return has_victims(a);
+	if (cost_of(a) != cost_of(b))
+		return cost_of(a) > cost_of(b);
+	return a->rule == b->rule && a->device && is_better(a->device, b->device, a->rule->blames);
+}
+
+/* Everything that was found, in the order of the table. */
+struct findings {
+	const struct verdict_facts *f;
+	const struct verdict_sql *sql;
+	struct verdict_rows of_devices; /* waits that devices explain */
+	unsigned int count;
+	struct verdict_finding list[VERDICT_DEVICES_MAX + HOST_RULES_MAX];
+};
+
+/*
+ * A pile-up may take longer than the rule that notices it at last: who waited before is a victim of
+ * what others began to wait for, too.
+ */
+static void add_early(struct verdict_finding *v)
+{
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
+		const struct verdict_waiter *early = &v->f->waiters[i];
+
+		if (!early->early || !is_concerned(v, early))
+			continue;
+		for (unsigned int j = 0; j < VERDICT_WAITERS_MAX; j++)
+			if (!v->f->waiters[j].early && has_row(&v->concerned, j) &&
+				verdict_waits_alike(early, &v->f->waiters[j]))
+				add_row(&v->concerned, i);
+		v->early += has_row(&v->concerned, i);
+	}
+}
+
+/* Fills in all but the victims. */
+static void add_finding(struct findings *all, const struct verdict_rule *rule,
+	const struct verdict_device *d, enum verdict_wait wait)
+{
+	struct verdict_finding *v = &all->list[all->count++];
+	const struct verdict_facts *f = all->f;
+
+	*v = (struct verdict_finding){
+		.f = f,
+		.rule = rule,
+		.device = d,
+		.wait = wait,
+		.culprit_role = "",
+		.file = "",
+		.unresponsive = verdict_unresponsive_database(f),
+	};
+	/* Who waits for a disk below waits for this one only if both are at fault together. */
+	for (uint32_t i = 0; d && i < f->devices_count; i++)
+		if (verdict_stands_on(f, &f->devices[i], d) ||
+			(verdict_stands_on(f, d, &f->devices[i]) && rule_of(f, &f->devices[i])))
+			v->stack |= 1u << i;
+	if (rule->class == RECORD_CLASS_full && f->full.device >= 0)
+		v->device = &f->devices[f->full.device];
+	if (rule->blames && v->device)
+		verdict_find_culprit(v, all->sql);
+	if (all->sql && all->sql->find_role && v->culprit)
+		v->culprit_role = all->sql->find_role(all->sql->userdata, v->culprit->who.pid,
+			v->culprit->who.tid);
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (!f->waiters[i].early && is_concerned(v, &f->waiters[i]))
+			add_row(&v->concerned, i);
+	add_early(v);
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (has_row(&v->concerned, i) && verdict_is_culprit(v, all->sql, &f->waiters[i]))
+			add_row(&v->own, i);
+	if (d)
+		add_rows(&all->of_devices, &v->concerned);
 }
 
 /*
- * Whoever has most of the bytes, a thread rather than its process. Of a load that many share the first program
- * is named: a journal or a worker of the kernel with more than that works for them.
+ * Whether the database may not answer because of what the finding is about. A server that is
+ * stopped needs no other reason, and nobody is blamed for a load that it does not wait for.
  */
-static void find_culprit(struct verdict_finding *v, const struct verdict_sql *sql)
+static bool concerns_server(const struct verdict_finding *v)
 {
-	static const struct {
-		enum verdict_by by;
-		bool with_most;
-	} order[] = {
-		{ VERDICT_BY_THREAD, true },
-		{ VERDICT_BY_PROCESS, true },
-		{ VERDICT_BY_PROGRAM, false },
-		{ VERDICT_BY_PROCESS, false },
-		{ VERDICT_BY_THREAD, false },
-	};
-	const struct verdict_load *load = v->device->load;
+	if (!v->rule->blames && !v->unresponsive->longest.stopped)
+		return true;
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (has_row(&v->concerned, i) &&
+			verdict_is_of_server(&v->f->waiters[i], v->unresponsive))
+			return true;
+	return false;
+}
 
-	if (has_most(&load[VERDICT_BY_FILE]))
-		v->file = v->device->file;
-	find_team(v, sql);
-	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
-		const struct verdict_load *candidate = &load[order[i].by];
+/* Whether what was found so far is enough to leave out a symptom. */
+static bool is_explained(struct findings *all, const struct verdict_rule *symptom)
+{
+	const struct verdict_rows none = { 0 };
 
-		if (candidate->count == 0 || (order[i].with_most && !has_most(candidate)))
+	if (symptom->class == RECORD_CLASS_unknown)
+		return all->count > 0;
+	for (unsigned int i = 0; i < all->count; i++) {
+		find_victims(&all->list[i], all->sql, &none);
+		if (has_victims(&all->list[i]) || concerns_server(&all->list[i]))
+			return true;
+	}
+	return false;
+}
+
+static void find_all(struct findings *all)
+{
+	const struct verdict_facts *f = all->f;
+	enum verdict_wait wait;
+
+	for (const struct verdict_rule *rule = verdict_rules;; rule++) {
+		for (uint32_t i = 0; rule->device_holds && i < f->devices_count; i++)
+			if (rule_of(f, &f->devices[i]) == rule &&
+				!is_covered(f, &f->devices[i], rule))
+				add_finding(all, rule, &f->devices[i], VERDICT_WAIT_COUNT);
+		if (rule->device_holds || !rule->host_holds(f, &wait))
 			continue;
-		v->culprit = candidate;
-		v->culprit_by = order[i].by;
-		v->culprit_is_most = has_most(candidate);
+		if (!rule->is_symptom || !is_explained(all, rule))
+			add_finding(all, rule, NULL, wait);
+		if (rule->is_symptom)
+			return;
 	}
 }
 
-static bool is_class(const struct verdict_finding *v, const char *class_name)
+/*
+ * The finding that cost most of those whose victims have not been named; of two with the same
+ * cost the one that stands above in the table, or the device that says more. NULL: there is none.
+ */
+static struct verdict_finding *find_most(struct findings *all, const struct verdict_finding *first)
 {
-	return strcmp(v->rule->class_name, class_name) == 0;
-}
+	struct verdict_finding *most = NULL, *common = NULL;
 
-/* Or works for the same statement. */
-static bool is_culprit(const struct verdict_finding *v, const struct verdict_sql *sql,
-	const struct verdict_thread *t)
-{
-	const struct verdict_who *culprit = &v->culprit->who;
+	for (unsigned int i = 0; i < all->count; i++) {
+		struct verdict_finding *v = &all->list[i];
+		struct verdict_rows said = { 0 };
 
-	if (v->culprit_by != VERDICT_BY_THREAD)
-		return t->pid == culprit->pid;
-	return t->tid == culprit->tid || leader_of(sql, t->tid) == v->culprit_leader;
-}
-
-static bool is_victim(const struct verdict_finding *v, const struct verdict_sql *sql,
-	const struct verdict_thread *t)
-{
-	if (t->tid == 0 || t->kernel || (v->culprit_is_most && is_culprit(v, sql, t)))
-		return false;
-	if (is_class(v, "unanswered"))
-		return verdict_is_of_server(t, v->silent);
-	if (v->device)
-		return t->device == v->device - v->f->devices;
-	return v->wait == VERDICT_WAIT_COUNT || t->wait == v->wait;
-}
-
-static void find_victims(struct verdict_finding *v, const struct verdict_sql *sql)
-{
-	/* Once: each look goes over all sessions of all targets. */
-	if (v->culprit)
-		v->culprit_leader = leader_of(sql, v->culprit->who.tid);
-	for (unsigned int i = 0; i < VERDICT_THREADS_MAX; i++) {
-		const struct verdict_thread *t = &v->f->threads[i];
-		uint64_t ns = v->device ? t->device_ns : t->longest_ns;
-
-		if (!is_victim(v, sql, t))
+		if (v == first)
 			continue;
-		v->victims++;
-		if (ns <= v->victims_longest_ns)
+		if (first)
+			said = first->concerned;
+		/*
+		 * Threads may wait for a lock or the journal while its holder waits for a device
+		 * that is at fault.
+		 */
+		if (v->rule->class == RECORD_CLASS_waiting)
+			add_rows(&said, &all->of_devices);
+		find_victims(v, all->sql, &said);
+		/* Such waits are common on a busy host: only where nothing else was found. */
+		if (v->rule->class == RECORD_CLASS_waiting && v->victims_longest_ns < HOLDER_NS) {
+			if (!common || cost_of(v) > cost_of(common))
+				common = v;
 			continue;
-		v->victims_longest_ns = ns;
-		v->first_victim = t;
+		}
+		if (!most || is_worse(v, most))
+			most = v;
 	}
+	return most || first ? most : common;
+}
+
+/* What else went wrong, for others than the victims of the first finding; NULL: nothing did. */
+static const struct verdict_finding *find_second(struct findings *all,
+	const struct verdict_finding *first)
+{
+	const struct verdict_finding *v =
+		first->rule->class == RECORD_CLASS_unknown ? NULL : find_most(all, first);
+
+	/* A disk that hangs or becomes full is worth a remark even if nobody waits for it. */
+	if (v && v->victims_ns < SECOND_NS && v->rule->class != RECORD_CLASS_hung &&
+		v->rule->class != RECORD_CLASS_full)
+		return NULL;
+	/* A clause of the sentence has the queue already. */
+	if (v && v->rule->class == RECORD_CLASS_locked)
+		return NULL;
+	return v;
 }
 
 void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql,
 	struct record_verdict *ret_verdict)
 {
-	struct verdict_finding v = { .f = f, .file = "" };
+	struct findings all = { .f = f, .sql = sql };
+	const struct verdict_finding *first;
 
-	find_rule(f, &v);
-	v.silent = verdict_silent_database(f);
-	if (v.rule->blames)
-		find_culprit(&v, sql);
-	find_victims(&v, sql);
+	find_all(&all);
+	first = find_most(&all, NULL);
 	memset(ret_verdict, 0, sizeof(*ret_verdict));
-	verdict_say(&v, sql, ret_verdict);
+	verdict_say(first, find_second(&all, first), sql, ret_verdict);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * From the facts of an incident to one sentence: what was wrong, who did it, who suffered.
- * Called by the session once, before `close`.
- * Pure; never blames without evidence: what the facts do not carry is said to be missing.
+ * Turns the facts of an incident into one sentence: what was wrong, who caused it, who suffered.
+ * Called by the session once for each incident, before the `close` line.
+ * Pure. Never blames without evidence: what the facts do not show is said to be missing.
  */
 #ifndef IOSTALL_VERDICT_VERDICT_H
 #define IOSTALL_VERDICT_VERDICT_H
@@ -13,25 +13,41 @@
 #include "record/record.h"
 #include "verdict/facts.h"
 
-/* What a database thread was running. Texts from outside, as they are. */
+/* What a database thread was running. The texts come from outside and are not escaped. */
 struct verdict_statement {
 	char user[RECORD_NAME_SIZE]; /* "app@localhost" */
 	char database[RECORD_NAME_SIZE];
-	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: not to be recorded */
+	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: statements are not recorded */
 	uint64_t elapsed_ns;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
 };
 
-/* Where statements are asked for. */
+/* How the verdict asks about statements; the session implements it with room sql. */
 struct verdict_sql {
-	/* False: none is known of that thread; tid 0: of that process. */
-	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret);
-	/* A process whose statements are asked for, whatever it answers. */
+	/* False: no statement is known for that thread, or, when tid is 0, for that process. */
+	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid,
+		struct verdict_statement *ret);
+	/* Whether the process is a configured database server, even if it does not answer. */
 	bool (*is_server)(void *userdata, int32_t pid);
-	/* Of a parallel worker the thread whose statement it helps with; of any other the thread itself. */
+	/*
+	 * The thread whose statement a parallel worker helps with; for other threads the thread
+	 * itself.
+	 */
 	int32_t (*leader_of)(void *userdata, int32_t tid);
-	/* Statements under way at the worst moment beside the culprit's (tid 0: there is none). */
+	/* What a thread of a server is for that serves no client: "checkpointer"; "". Or NULL. */
+	const char *(*find_role)(void *userdata, int32_t pid, int32_t tid);
+	/*
+	 * The same number for all threads whose statements have the same text, with placeholders
+	 * for values; 0: the text is not known. May be NULL.
+	 */
+	uint64_t (*statement_key)(void *userdata, int32_t tid);
+	/*
+	 * Statements that ran when most sessions were active, without that of thread tid (0: count
+	 * all), and how long the longest one of the incident ran.
+	 */
 	uint32_t (*count_others)(void *userdata, int32_t tid, uint64_t *ret_longest_ns);
+	/* Whether that of the thread is among them, so that it is not said twice. May be NULL. */
+	bool (*is_counted)(void *userdata, int32_t tid);
 	void *userdata;
 };
 

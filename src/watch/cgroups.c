@@ -7,16 +7,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/text.h"
 
-/* Of processes, at each call of cgroups_learn(). */
+/* Processes that one call of cgroups_learn() looks up. */
 #define LEARN_MAX 4
 #define CGROUP_FILE_SIZE 4096
-/* Without a limit v1 says the largest number of pages there can be. */
+/* Without a limit, v1 has the largest possible number of pages here, in bytes. */
 #define V1_UNLIMITED (1ULL << 62)
 #define GROWTH_MIN_NS (50 * NSEC_PER_SEC)
 #define NSEC_PER_MINUTE_REAL 60e9
@@ -45,7 +46,7 @@ int cgroups_parse_path(const char *buf, size_t len, struct cursor *ret_path, boo
 	struct cursor c = { buf, buf + len }, line;
 	int r = -ENOENT;
 
-	/* "0::/system.slice/mariadb.service"; of v1 "4:memory:/..." */
+	/* "0::/system.slice/mariadb.service"; on v1 also "4:memory:/..." */
 	while (cursor_line(&c, &line)) {
 		const char *list = memchr(line.p, ':', (size_t)(line.end - line.p)), *path;
 		bool v1;
@@ -82,7 +83,10 @@ uint64_t cgroups_parse_reclaimable(const char *buf, size_t len)
 
 		if (cursor_word(&line, &word, &word_len) < 0 || cursor_u64(&line, &value) < 0)
 			continue;
-		/* v1 has both: its own, and with those below it, which the limit counts. */
+		/*
+		 * v1 has each number twice: alone, and as total_ with its children, which the limit
+		 * is for.
+		 */
 		is_total = word_len > 6 && memcmp(word, "total_", 6) == 0;
 		word += is_total ? 6 : 0;
 		word_len -= is_total ? 6 : 0;
@@ -96,13 +100,38 @@ uint64_t cgroups_parse_reclaimable(const char *buf, size_t len)
 	return has_total ? total : own;
 }
 
+void cgroups_parse_events(const char *buf, size_t len, struct cgroups_counts *counts)
+{
+	struct cursor c = { buf, buf + len }, line;
+
+	counts->limit_hits = counts->oom_kills = 0;
+	while (cursor_line(&c, &line)) {
+		const char *word;
+		size_t word_len;
+		uint64_t value;
+
+		if (cursor_u64(&line, &value) == 0) {
+			counts->limit_hits = value;
+			return;
+		}
+		if (cursor_word(&line, &word, &word_len) < 0 || cursor_u64(&line, &value) < 0)
+			continue;
+		if (is_word(word, word_len, "high") || is_word(word, word_len, "max"))
+			counts->limit_hits += value;
+		else if (is_word(word, word_len, "oom_kill"))
+			counts->oom_kills = value;
+	}
+}
+
 static void slot_free(struct cgroups_slot *slot)
 {
 	if (!slot->used)
 		return;
 	close_fd(slot->limit_fd);
+	close_fd(slot->high_fd);
 	close_fd(slot->current_fd);
 	close_fd(slot->stat_fd);
+	close_fd(slot->events_fd);
 	slot->used = false;
 }
 
@@ -125,7 +154,7 @@ void cgroups_done(struct cgroups *c)
 	cgroups_reset(c);
 }
 
-/* FNV-1a: the whole path need not be kept, it may have 4 KB. */
+/* FNV-1a. Slots keep the hash instead of the path, which may have 4 KB. */
 static uint64_t hash_path(const char *path, size_t len, bool v1)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL ^ v1;
@@ -135,7 +164,8 @@ static uint64_t hash_path(const char *path, size_t len, bool v1)
 	return hash;
 }
 
-static int open_file(const struct cgroups *c, bool v1, const char *path, size_t len, const char *name)
+static int open_file(const struct cgroups *c, bool v1, const char *path, size_t len,
+	const char *name)
 {
 	char file[PATH_MAX];
 	int n = snprintf(file, sizeof(file), "fs/cgroup%s%.*s/%s", v1 ? "/memory" : "", (int)len,
@@ -148,31 +178,25 @@ static int open_file(const struct cgroups *c, bool v1, const char *path, size_t 
 	return fd < 0 ? -errno : fd;
 }
 
-/* The end of a long path says the most. */
-static void copy_end(char *dst, size_t size, const char *path, size_t len)
-{
-	if (len < size)
-		snprintf(dst, size, "%.*s", (int)len, path);
-	else
-		snprintf(dst, size, "...%.*s", (int)(size - 4), path + len - (size - 4));
-}
-
 static bool open_slot(const struct cgroups *c, bool v1, const char *path, size_t len,
 	struct cgroups_slot *ret_slot)
 {
 	*ret_slot = (struct cgroups_slot){
 		.used = true,
 		.v1 = v1,
-		.limit_fd = open_file(
-			c, v1, path, len, v1 ? "memory.limit_in_bytes" : "memory.max"),
-		.current_fd = open_file(
-			c, v1, path, len, v1 ? "memory.usage_in_bytes" : "memory.current"),
+		.limit_fd =
+			open_file(c, v1, path, len, v1 ? "memory.limit_in_bytes" : "memory.max"),
+		.high_fd = v1 ? -1 : open_file(c, v1, path, len, "memory.high"),
+		.events_fd =
+			open_file(c, v1, path, len, v1 ? "memory.failcnt" : "memory.events.local"),
+		.current_fd = open_file(c, v1, path, len,
+			v1 ? "memory.usage_in_bytes" : "memory.current"),
 		.stat_fd = open_file(c, v1, path, len, "memory.stat"),
 	};
-	copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path, len);
+	text_copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path, len);
 	if (ret_slot->limit_fd >= 0 && ret_slot->current_fd >= 0 && ret_slot->stat_fd >= 0)
 		return true;
-	/* A cgroup that does not count memory. */
+	/* The memory controller is not enabled for this cgroup. */
 	slot_free(ret_slot);
 	return false;
 }
@@ -200,12 +224,12 @@ static void add_cgroup(struct cgroups *c, bool v1, const char *path, size_t len)
 	*place = slot;
 }
 
-/* A limit further up, as of a pod or a slice, ends a process just as well. */
+/* The limit of an ancestor, like a pod or a slice, gets a process killed just as well. */
 static void add_with_ancestors(struct cgroups *c, bool v1, struct cursor path)
 {
 	size_t len = (size_t)(path.end - path.p);
 
-	/* Outside the cgroup namespace of this process. */
+	/* The cgroup is outside the cgroup namespace of this process, so its path leads nowhere. */
 	if (memmem(path.p, len, "/../", 4) || (len >= 3 && memcmp(path.p + len - 3, "/..", 3) == 0))
 		return;
 	while (len > 1) {
@@ -237,7 +261,7 @@ void cgroups_learn(struct cgroups *c, struct processes *processes)
 	}
 }
 
-/* -ERANGE: "max", or a number that is none. */
+/* -ERANGE: the file has "max" or no number at all. */
 static int read_number(int fd, char *buf, size_t size, uint64_t *ret_value)
 {
 	ssize_t n = file_read_fd(fd, buf, size);
@@ -259,24 +283,81 @@ static void take_growth(struct cgroups_slot *slot, uint64_t held_bytes, uint64_t
 		taken = ++slot->past_taken;
 	}
 	oldest = &slot->past[taken > CGROUPS_PAST_MAX ? taken % CGROUPS_PAST_MAX : 0];
-	slot->view.growth_pct = NAN;
+	slot->view.growth_pct_per_min = NAN;
 	if (now_ns - oldest->ns < GROWTH_MIN_NS)
 		return;
-	slot->view.growth_pct = 100 * ((double)held_bytes - (double)oldest->held_bytes) /
+	slot->view.growth_pct_per_min = 100 * ((double)held_bytes - (double)oldest->held_bytes) /
 		(double)slot->view.limit_bytes /
 		((double)(now_ns - oldest->ns) / NSEC_PER_MINUTE_REAL);
 }
 
-static int slot_update(struct cgroups_slot *slot, uint64_t now_ns, char *buf, size_t size)
+/* The lower of its two limits; UINT64_MAX: it has none. */
+static int read_limit(const struct cgroups_slot *slot, char *buf, size_t size, uint64_t *ret_limit)
 {
-	struct watch_cgroup *view = &slot->view;
-	uint64_t limit, current, reclaimable;
-	ssize_t n;
+	uint64_t limit = UINT64_MAX, high = UINT64_MAX;
 	int r = read_number(slot->limit_fd, buf, size, &limit);
 
-	slot->limited = r == 0 && limit > 0 && !(slot->v1 && limit >= V1_UNLIMITED);
-	if (!slot->limited)
-		return r == -ERANGE ? 0 : r;
+	if (r < 0 && r != -ERANGE)
+		return r;
+	if (slot->high_fd >= 0 && read_number(slot->high_fd, buf, size, &high) < 0)
+		high = UINT64_MAX;
+	if (slot->v1 && limit >= V1_UNLIMITED)
+		limit = UINT64_MAX;
+	*ret_limit = high > 0 && high < limit ? high : limit;
+	return 0;
+}
+
+/* The counter of version 1 can be set back to 0. */
+static uint64_t counted_since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* What has happened since the last reading. */
+static void take_counts(struct cgroups_slot *slot, const struct cgroups_counts *now)
+{
+	const struct cgroups_counts *before = slot->has_before ? &slot->before : now;
+	struct refaults since = refaults_since(&now->refaults, &before->refaults);
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct record_cgroup *view = &slot->view;
+
+	view->reread_bytes = since.file * page;
+	view->active_bytes = (since.file_active + since.anon_active) * page;
+	view->swapped_in_bytes = since.anon * page;
+	view->major_faults = since.major_faults;
+	view->limit_hits = counted_since(now->limit_hits, before->limit_hits);
+	view->oom_kills = counted_since(now->oom_kills, before->oom_kills);
+	slot->before = *now;
+	slot->has_before = true;
+}
+
+/* buf has the text of memory.stat. */
+static void read_counts(struct cgroups_slot *slot, char *buf, size_t size)
+{
+	struct cursor c = { buf, buf + strlen(buf) }, line;
+	struct cgroups_counts counts = { 0 };
+	ssize_t n;
+
+	while (cursor_line(&c, &line))
+		refaults_take_line(line, &counts.refaults);
+	n = slot->events_fd < 0 ? -ENOENT : file_read_fd(slot->events_fd, buf, size);
+	if (n > 0)
+		cgroups_parse_events(buf, (size_t)n, &counts);
+	take_counts(slot, &counts);
+}
+
+static int slot_update(struct cgroups_slot *slot, uint64_t now_ns, char *buf, size_t size)
+{
+	struct record_cgroup *view = &slot->view;
+	uint64_t limit, current, reclaimable;
+	ssize_t n;
+	int r = read_limit(slot, buf, size, &limit);
+
+	slot->limited = r == 0 && limit > 0 && limit < UINT64_MAX;
+	if (!slot->limited) {
+		slot->has_before = false;
+		return r;
+	}
 	r = read_number(slot->current_fd, buf, size, &current);
 	if (r < 0)
 		return r;
@@ -286,10 +367,11 @@ static int slot_update(struct cgroups_slot *slot, uint64_t now_ns, char *buf, si
 	reclaimable = cgroups_parse_reclaimable(buf, strlen(buf));
 	view->limit_bytes = limit;
 	view->current_bytes = current;
-	/* Read one after the other, so it may be more. */
+	/* The files are read one after the other, so reclaimable may be larger than current. */
 	view->held_bytes = current > reclaimable ? current - reclaimable : 0;
 	view->used_pct = 100 * (double)view->held_bytes / (double)limit;
 	take_growth(slot, view->held_bytes, now_ns);
+	read_counts(slot, buf, size);
 	return 0;
 }
 
@@ -301,21 +383,34 @@ void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size)
 			slot_free(&c->slots[i]);
 }
 
-void cgroups_fill_limits(const struct cgroups *c, struct watch_limits *limits)
+/* What a group reads again while it is not at its limit is due to one above it, or to the host. */
+static uint64_t missed_bytes(const struct record_cgroup *view)
+{
+	return view->limit_hits > 0 ? view->reread_bytes + view->swapped_in_bytes : 0;
+}
+
+static bool is_shorter(const struct record_cgroup *a, const struct record_cgroup *b)
+{
+	uint64_t missed_a = missed_bytes(a), missed_b = missed_bytes(b);
+
+	return missed_a == missed_b ? a->used_pct > b->used_pct : missed_a > missed_b;
+}
+
+void cgroups_fill_limits(const struct cgroups *c, struct record_limits *limits)
 {
 	uint32_t count = 0;
 
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
-		const struct watch_cgroup *view = &c->slots[i].view;
+		const struct record_cgroup *view = &c->slots[i].view;
 		uint32_t at = count;
 
 		if (!c->slots[i].used || !c->slots[i].limited)
 			continue;
-		while (at > 0 && view->used_pct > limits->cgroups[at - 1].used_pct)
+		while (at > 0 && is_shorter(view, &limits->cgroups[at - 1]))
 			at--;
-		if (at == WATCH_LIMITS_CGROUPS_MAX)
+		if (at == RECORD_CGROUPS_MAX)
 			continue;
-		if (count < WATCH_LIMITS_CGROUPS_MAX)
+		if (count < RECORD_CGROUPS_MAX)
 			count++;
 		memmove(&limits->cgroups[at + 1], &limits->cgroups[at],
 			(count - at - 1) * sizeof(limits->cgroups[0]));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How much of their memory limit the control groups of watched processes hold.
- * Used by the watch room only.
- * Never opens a file while an incident is open: /proc/PID/cgroup takes a lock that may be held for long.
+ * How much memory the control groups of watched processes hold, compared with their limit, and what
+ * they read again for want of memory.
+ * Used by the watch room; doctor reads the slots through watch.h.
+ * Never opens /proc/PID/cgroup while an incident is open: it takes cgroup_mutex, which a stalled
+ * host may hold for long.
  */
 #ifndef IOSTALL_WATCH_CGROUPS_H
 #define IOSTALL_WATCH_CGROUPS_H
@@ -13,11 +15,12 @@
 
 #include "util/parse.h"
 #include "watch/processes.h"
-#include "watch/sample.h"
+#include "watch/refaults.h"
+#include "record/structs.h"
 
-/* Those of the processes and all above them, each counted once. */
+/* The control groups of the processes and all their ancestors, each counted once. */
 #define WATCH_CGROUPS_MAX 16
-/* Growth is measured over six to seven steps of 10 s. */
+/* Growth is measured over the last 60 to 70 s. */
 #define CGROUPS_PAST_MAX 7
 #define CGROUPS_PAST_STEP_NS (10 * NSEC_PER_SEC)
 
@@ -26,50 +29,77 @@ struct cgroups_past {
 	uint64_t held_bytes;
 };
 
+/* The counters of a control group. */
+struct cgroups_counts {
+	struct refaults refaults;
+	uint64_t limit_hits;
+	uint64_t oom_kills;
+};
+
 struct cgroups_slot {
 	bool used;
-	bool limited; /* else there is nothing to judge */
+	bool limited; /* false: it has no limit, so there is nothing to judge */
 	bool v1;
 	uint32_t serial;
 	uint64_t path_hash;
 	int limit_fd;
+	int high_fd; /* -1: version 1 has no such limit */
 	int current_fd;
 	int stat_fd;
-	uint64_t past_taken; /* so many went into the ring */
+	int events_fd;
+	bool has_before;
+	struct cgroups_counts before;
+	uint64_t past_taken; /* how many readings have been put into `past`, which is a ring */
 	struct cgroups_past past[CGROUPS_PAST_MAX];
-	struct watch_cgroup view;
+	struct record_cgroup view;
 };
 
 struct cgroups {
 	int procfs_fd;
 	int sysfs_fd;
 	uint32_t serial;
-	uint32_t left_out; /* by the table */
+	uint32_t left_out; /* control groups that found the table full */
 	struct cgroups_slot slots[WATCH_CGROUPS_MAX];
 };
 
 /* The descriptors stay the caller's. */
 void cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd);
 void cgroups_done(struct cgroups *c);
-/* Forgets all: other processes are watched from now on. */
+/* Forgets all control groups, because other processes are watched from now on. */
 void cgroups_reset(struct cgroups *c);
 
-/* Looks up where a few of the processes are that have not been looked at. Only while nothing is armed. */
+/*
+ * Looks up the control groups of a few processes that have not been looked up yet. Only called
+ * while no incident is open.
+ */
 void cgroups_learn(struct cgroups *c, struct processes *processes);
 
-/* Reads all; buf is for one file at a time. */
+/* Reads all control groups. buf holds one file at a time. */
 void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size);
 
-/* Those nearest to their limit. */
-void cgroups_fill_limits(const struct cgroups *c, struct watch_limits *limits);
+/*
+ * Those that read most again because they were at their limits, and then the ones nearest to their
+ * limits.
+ */
+void cgroups_fill_limits(const struct cgroups *c, struct record_limits *limits);
 
-/* The path in /proc/PID/cgroup that counts memory: of v1 where that has it. 0 or -ENOENT. Pure. */
+/*
+ * The path of the control group that counts memory, from the text of /proc/PID/cgroup: that of the
+ * v1 controller where there is one, else that of cgroup2. 0 or -ENOENT. Pure.
+ */
 int cgroups_parse_path(const char *buf, size_t len, struct cursor *ret_path, bool *ret_v1);
 
 /*
- * What of a cgroup's memory the kernel could give back at once, from memory.stat: file pages, and the
- * slab's share. A database that reads through the page cache fills any limit with them. Pure.
+ * The bytes that the kernel could reclaim at once, from the text of memory.stat: file pages and
+ * reclaimable slabs. A database that reads through the page cache fills any limit with them, so
+ * they do not count as held. Pure.
  */
 uint64_t cgroups_parse_reclaimable(const char *buf, size_t len);
+
+/*
+ * How often the control group was at its limits and how many processes were killed for it, from
+ * memory.events.local or, in version 1, memory.failcnt, which is one number. Pure.
+ */
+void cgroups_parse_events(const char *buf, size_t len, struct cgroups_counts *counts);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where the watch room takes its time from, so that a test can hand it an exact interval.
+ * The clock of the watch room, which a test replaces to get exact intervals between samples.
  * Used by the watch room and its tests.
- * Never wall time.
+ * Never the wall clock.
  */
 #ifndef IOSTALL_WATCH_CLOCKS_H
 #define IOSTALL_WATCH_CLOCKS_H

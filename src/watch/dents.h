@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The numeric entries of a /proc directory, a few at a time, so that a walk can stop and resume.
- * Used by the watch room only.
+ * The numeric entries of a /proc directory, a few at a time, so that a scan can stop and resume.
+ * Used by the watch room, and by the initial task scan of src/snapshot/.
  * Never allocates, unlike opendir(3); the descriptor stays the caller's.
  */
 #ifndef IOSTALL_WATCH_DENTS_H
@@ -10,7 +10,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel fills what it is given: one step of a walk is 80 entries, or 100 us of /proc. */
+/*
+ * The kernel fills the whole buffer: one call returns about 80 entries and takes 100 us in /proc.
+ */
 #define DENTS_BUFFER_SIZE 2048
 
 struct dents {
@@ -22,8 +24,8 @@ struct dents {
 void dents_reset(struct dents *d);
 
 /*
- * 1 with the next number and its name (valid until the next call), 0 at the end, or a negative
- * errno (-ENOENT: the process is gone).
+ * Returns 1 with the next number and its name (valid until the next call), 0 at the end, or a
+ * negative errno (-ENOENT: the process is gone).
  */
 int dents_next_number(struct dents *d, int fd, int32_t *ret_number, const char **ret_name);
 

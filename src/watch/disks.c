@@ -2,27 +2,19 @@
 #include "watch/disks.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/text.h"
 
 #define SECTOR_BYTES 512
 #define NSEC_PER_MSEC_REAL 1e6
 
-static bool list_matches(const struct config_list *list, const char *name)
-{
-	for (unsigned int i = 0; i < list->count; i++)
-		if (fnmatch(list->items[i], name, 0) == 0)
-			return true;
-	return false;
-}
-
-static void copy_patterns(
-	struct disks *d, const struct config_list *device, const struct config_list *device_ignore)
+static void copy_patterns(struct disks *d, const struct config_list *device,
+	const struct config_list *device_ignore)
 {
 	d->device = device ? *device : (struct config_list){ .count = 1, .items = { "*" } };
 	d->device_ignore = device_ignore ? *device_ignore : (struct config_list){ 0 };
@@ -40,7 +32,8 @@ static bool row_is_judged(const struct disks *d, const struct watch_diskstats *s
 {
 	char path[64];
 
-	if (!list_matches(&d->device, stats->name) || list_matches(&d->device_ignore, stats->name))
+	if (!config_list_matches(&d->device, stats->name) ||
+		config_list_matches(&d->device_ignore, stats->name))
 		return false;
 	snprintf(path, sizeof(path), "dev/block/%u:%u/partition", stats->major, stats->minor);
 	return d->sysfs_fd < 0 || faccessat(d->sysfs_fd, path, F_OK, 0) < 0;
@@ -61,9 +54,9 @@ static int32_t disk_add(struct disks *d, const struct watch_diskstats *stats)
 	memset(disk, 0, sizeof(*disk));
 	disk->used = true;
 	disk->serial = ++d->serial;
-	disk->view.major = stats->major;
-	disk->view.minor = stats->minor;
-	text_copy(disk->view.name, sizeof(disk->view.name), stats->name);
+	disk->view.dev.major = stats->major;
+	disk->view.dev.minor = stats->minor;
+	text_copy(disk->view.dev_name, sizeof(disk->view.dev_name), stats->name);
 	return (int32_t)i;
 }
 
@@ -92,7 +85,7 @@ static bool row_is(const struct disks_row *row, uint32_t major, uint32_t minor)
 	return row->used && row->major == major && row->minor == minor;
 }
 
-/* The rows come in the same order each time, so the one behind the last is nearly always right. */
+/* Rows come in the same order each time, so the row after the last one is nearly always right. */
 static struct disks_row *row_find(struct disks *d, const struct watch_diskstats *stats)
 {
 	if (d->row_hint < d->rows_count &&
@@ -130,8 +123,8 @@ static struct disks_row *row_add(struct disks *d, const struct watch_diskstats *
 	return row;
 }
 
-void disks_set_patterns(
-	struct disks *d, const struct config_list *device, const struct config_list *device_ignore)
+void disks_set_patterns(struct disks *d, const struct config_list *device,
+	const struct config_list *device_ignore)
 {
 	copy_patterns(d, device, device_ignore);
 	for (uint32_t i = 0; i < d->rows_count; i++) {
@@ -155,25 +148,25 @@ static uint64_t sum(const uint64_t *values)
 }
 
 /*
- * Milliseconds are printed as 32 bits. A step back is a wrap when it is short in the direction of
- * the wrap; else it is two CPUs' sums read out of order, and nothing is known to have passed.
+ * Milliseconds are printed as 32 bits and wrap around. A value that is less than before has wrapped
+ * if the difference modulo 2^32 is small. Otherwise the kernel added up the counters of its CPUs
+ * while they changed, and 0 is the best answer.
  */
-static double delta_ms(uint64_t now, uint64_t before)
+static uint64_t delta_ms(uint64_t now, uint64_t before)
 {
 	uint32_t wrapped;
 
 	if (now >= before)
-		return (double)(now - before);
+		return now - before;
 	if (before > UINT32_MAX)
 		return 0;
 	wrapped = (uint32_t)now - (uint32_t)before;
-	return wrapped <= INT32_MAX ? (double)wrapped : 0;
+	return wrapped <= INT32_MAX ? wrapped : 0;
 }
 
-/* Requests and sectors only grow, so fewer than before means another device under the same number.
- */
-static bool counters_went_back(
-	const struct watch_diskstats *now, const struct watch_diskstats *before)
+/* Requests and sectors only grow: fewer than before means another device with the same number. */
+static bool counters_went_back(const struct watch_diskstats *now,
+	const struct watch_diskstats *before)
 {
 	for (unsigned int i = 0; i < WATCH_DISKSTATS_GROUPS; i++)
 		if (now->ios[i] < before->ios[i] || now->sectors[i] < before->sectors[i])
@@ -186,7 +179,8 @@ static double mean_await_ms(const struct watch_diskstats *now, const struct watc
 {
 	uint64_t ios = now->ios[group] - before->ios[group];
 
-	return ios ? delta_ms(now->ticks_ms[group], before->ticks_ms[group]) / (double)ios : 0;
+	return ios ? (double)delta_ms(now->ticks_ms[group], before->ticks_ms[group]) / (double)ios
+		   : 0;
 }
 
 static uint64_t delta_bytes(const struct watch_diskstats *now, const struct watch_diskstats *before,
@@ -195,7 +189,7 @@ static uint64_t delta_bytes(const struct watch_diskstats *now, const struct watc
 	return (now->sectors[group] - before->sectors[group]) * SECTOR_BYTES;
 }
 
-static void view_clear_rates(struct watch_disk *view)
+static void view_clear_rates(struct record_disk *view)
 {
 	view->util_pct = 0;
 	view->read_await_ms = 0;
@@ -203,28 +197,66 @@ static void view_clear_rates(struct watch_disk *view)
 	view->queue = 0;
 	view->read_bytes = 0;
 	view->write_bytes = 0;
+	view->discard_bytes = 0;
+	view->reads = view->writes = view->discards = view->flushes = 0;
+	view->read_ticks_ms = view->write_ticks_ms = 0;
+	view->discard_ticks_ms = view->flush_ticks_ms = 0;
 }
 
-static void view_fill_rates(
-	struct disks_disk *disk, const struct watch_diskstats *now, uint64_t now_ns)
+/* The largest number stands for all that are larger. */
+static uint32_t saturate_u32(uint64_t value)
+{
+	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+}
+
+static uint32_t delta_ios(const struct watch_diskstats *now, const struct watch_diskstats *before,
+	enum watch_diskstats_group group)
+{
+	return saturate_u32(now->ios[group] - before->ios[group]);
+}
+
+static uint32_t delta_ticks_ms(const struct watch_diskstats *now,
+	const struct watch_diskstats *before, enum watch_diskstats_group group)
+{
+	return saturate_u32(delta_ms(now->ticks_ms[group], before->ticks_ms[group]));
+}
+
+/* What was done in the interval, by kind, as the kernel counted it. */
+static void view_fill_work(struct record_disk *view, const struct watch_diskstats *now,
+	const struct watch_diskstats *before)
+{
+	view->read_bytes = delta_bytes(now, before, WATCH_DISKSTATS_READ);
+	view->write_bytes = delta_bytes(now, before, WATCH_DISKSTATS_WRITE);
+	view->discard_bytes = delta_bytes(now, before, WATCH_DISKSTATS_DISCARD);
+	view->reads = delta_ios(now, before, WATCH_DISKSTATS_READ);
+	view->writes = delta_ios(now, before, WATCH_DISKSTATS_WRITE);
+	view->discards = delta_ios(now, before, WATCH_DISKSTATS_DISCARD);
+	view->flushes = delta_ios(now, before, WATCH_DISKSTATS_FLUSH);
+	view->read_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_READ);
+	view->write_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_WRITE);
+	view->discard_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_DISCARD);
+	view->flush_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_FLUSH);
+}
+
+static void view_fill_rates(struct disks_disk *disk, const struct watch_diskstats *now,
+	uint64_t now_ns)
 {
 	const struct watch_diskstats *before = &disk->before;
 	double passed_ms = (double)(now_ns - disk->before_ns) / NSEC_PER_MSEC_REAL;
-	struct watch_disk *view = &disk->view;
+	struct record_disk *view = &disk->view;
 
-	view->util_pct = 100 * delta_ms(now->io_ticks_ms, before->io_ticks_ms) / passed_ms;
+	view->util_pct = 100 * (double)delta_ms(now->io_ticks_ms, before->io_ticks_ms) / passed_ms;
 	if (view->util_pct > 100)
 		view->util_pct = 100;
-	view->queue = delta_ms(now->weighted_ms, before->weighted_ms) / passed_ms;
+	view->queue = (double)delta_ms(now->weighted_ms, before->weighted_ms) / passed_ms;
 	view->read_await_ms = mean_await_ms(now, before, WATCH_DISKSTATS_READ);
 	view->write_await_ms = mean_await_ms(now, before, WATCH_DISKSTATS_WRITE);
-	view->read_bytes = delta_bytes(now, before, WATCH_DISKSTATS_READ);
-	view->write_bytes = delta_bytes(now, before, WATCH_DISKSTATS_WRITE);
+	view_fill_work(view, now, before);
 }
 
-/* Independent of utilisation, which some kernels (5.10) leave at 0 while a device is stuck. */
-static void disk_take_completions(
-	struct disks_disk *disk, const struct watch_diskstats *now, uint64_t now_ns)
+/* Does not depend on utilisation, which kernel 5.10 leaves at 0 while a device is stuck. */
+static void disk_take_completions(struct disks_disk *disk, const struct watch_diskstats *now,
+	uint64_t now_ns)
 {
 	bool finished = !disk->has_before || sum(now->ios) != sum(disk->before.ios);
 
@@ -236,8 +268,8 @@ static void disk_take_completions(
 	disk->view.no_completion_ns = now->inflight ? now_ns - disk->waiting_since_ns : 0;
 }
 
-static void disk_take_stats(
-	struct disks *d, struct disks_disk *disk, const struct watch_diskstats *stats)
+static void disk_take_stats(struct disks *d, struct disks_disk *disk,
+	const struct watch_diskstats *stats)
 {
 	if (disk->has_before && counters_went_back(stats, &disk->before)) {
 		disk->has_before = false;
@@ -270,7 +302,9 @@ void disks_take_line(struct disks *d, struct cursor line)
 		return;
 	row = row_find(d, &stats);
 	if (row && strcmp(row->name, stats.name) != 0) {
-		/* Numbers of the extended block major are given out again. */
+		/*
+		 * The kernel reuses device numbers of the extended block major for other devices.
+		 */
 		row_forget(d, row);
 		row = NULL;
 	}
@@ -280,12 +314,12 @@ void disks_take_line(struct disks *d, struct cursor line)
 		d->left_out++;
 		return;
 	}
-	/* A file that names a device twice would be a device that went back. */
+	/* If a file named a device twice, its counters would seem to go back. */
 	if (row->reading == d->reading)
 		return;
 	row->reading = d->reading;
 	if (row->left_out) {
-		/* Not looked up again: another device may have made room. */
+		/* The pattern matched before; another device may have made room since. */
 		row->disk = disk_add(d, &stats);
 		row->left_out = row->disk < 0;
 	}
@@ -296,8 +330,26 @@ void disks_take_line(struct disks *d, struct cursor line)
 	disk_take_stats(d, &d->disks[row->disk], &stats);
 }
 
-void disks_end_reading(struct disks *d)
+/*
+ * What a suspended device holds back is not in flight, so /proc/diskstats shows nothing. The kernel
+ * answers from a flag; of its locks it takes only a spin lock.
+ */
+static bool is_suspended(const struct disks *d, const struct record_disk *view)
 {
+	char path[64], text[8];
+
+	if (strncmp(view->dev_name, "dm-", 3) != 0)
+		return false;
+	snprintf(path, sizeof(path), "dev/block/%u:%u/dm/suspended", view->dev.major,
+		view->dev.minor);
+	return file_read_at(d->sysfs_fd, path, text, sizeof(text)) > 0 && text[0] == '1';
+}
+
+void disks_end_reading(struct disks *d, bool armed)
+{
+	for (uint32_t i = 0; i < d->disks_count; i++)
+		d->disks[i].view.suspended =
+			armed && d->disks[i].used && is_suspended(d, &d->disks[i].view);
 	for (uint32_t i = 0; i < d->rows_count; i++)
 		if (d->rows[i].used && d->rows[i].reading != d->reading)
 			row_forget(d, &d->rows[i]);
@@ -311,8 +363,10 @@ const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t mino
 	return NULL;
 }
 
-static bool disk_says_more(const struct watch_disk *a, const struct watch_disk *b)
+static bool disk_says_more(const struct record_disk *a, const struct record_disk *b)
 {
+	if (a->suspended != b->suspended)
+		return a->suspended;
 	if (a->no_completion_ns != b->no_completion_ns)
 		return a->no_completion_ns > b->no_completion_ns;
 	if (a->util_pct < b->util_pct || a->util_pct > b->util_pct)
@@ -320,13 +374,13 @@ static bool disk_says_more(const struct watch_disk *a, const struct watch_disk *
 	return a->inflight > b->inflight;
 }
 
-void disks_fill_sample(const struct disks *d, struct watch_sample *sample)
+void disks_fill_sample(const struct disks *d, struct record_reading *sample)
 {
-	const struct watch_disk *top[WATCH_SAMPLE_DISKS_MAX];
+	const struct record_disk *top[RECORD_DEVICES_MAX];
 	uint32_t count = 0, judged = 0;
 
 	for (uint32_t i = 0; i < d->disks_count; i++) {
-		const struct watch_disk *view = &d->disks[i].view;
+		const struct record_disk *view = &d->disks[i].view;
 		uint32_t at = count;
 
 		if (!d->disks[i].used)
@@ -334,15 +388,15 @@ void disks_fill_sample(const struct disks *d, struct watch_sample *sample)
 		judged++;
 		while (at > 0 && disk_says_more(view, top[at - 1]))
 			at--;
-		if (at == WATCH_SAMPLE_DISKS_MAX)
+		if (at == RECORD_DEVICES_MAX)
 			continue;
-		if (count < WATCH_SAMPLE_DISKS_MAX)
+		if (count < RECORD_DEVICES_MAX)
 			count++;
 		memmove(top + at + 1, top + at, (count - at - 1) * sizeof(top[0]));
 		top[at] = view;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		sample->disks[i] = *top[i];
-	sample->disks_count = count;
-	sample->disks_left_out = judged - count;
+		sample->devices[i] = *top[i];
+	sample->devices_count = count;
+	sample->devices_left_out = judged - count;
 }

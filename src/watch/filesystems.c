@@ -1,184 +1,149 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/filesystems.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <fnmatch.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/text.h"
-#include "watch/lines.h"
+#include "watch/statvfs_worker.h"
 
-struct reading {
-	int procfs_fd;
-	const char *process; /* "1" or "self": whose mounts */
-	const struct config_list *patterns;
-	struct filesystems_table *table;
-};
-
-static bool word_is(const char *word, size_t len, const char *what)
+static void ask(struct filesystems *f, uint64_t now_ns)
 {
-	return len == strlen(what) && memcmp(word, what, len) == 0;
+	f->asking = true;
+	f->asked_ns = now_ns;
+	statvfs_worker_ask(f->worker, now_ns);
 }
 
-static bool begins_with(const char *word, size_t len, const char *what)
+void filesystems_stop(struct filesystems *f)
 {
-	return len >= strlen(what) && memcmp(word, what, strlen(what)) == 0;
+	f->worker = statvfs_worker_free(f->worker);
 }
 
-/*
- * "... - ext4 /dev/sda1 rw,..." behind the dash. A FUSE server may hang, and what is read-only is as full
- * as it will ever be. btrfs, bcachefs and ZFS have no device number of a disk.
- */
-static bool is_on_disk(struct cursor line, uint32_t major)
+int filesystems_start(struct filesystems *f, int procfs_fd, const struct config_list *patterns,
+	uint64_t now_ns)
 {
-	const char *type, *source, *options;
-	size_t type_len, source_len, options_len;
+	struct statvfs_worker *worker;
+	int r = statvfs_worker_new(procfs_fd, patterns, &worker);
 
-	if (cursor_word(&line, &type, &type_len) < 0 ||
-		cursor_word(&line, &source, &source_len) < 0 ||
-		cursor_word(&line, &options, &options_len) < 0)
-		return false;
-	if (begins_with(type, type_len, "fuse") || word_is(options, options_len, "ro") ||
-		begins_with(options, options_len, "ro,"))
-		return false;
-	return major != 0 || begins_with(source, source_len, "/dev/") ||
-		word_is(type, type_len, "zfs");
-}
-
-int filesystems_parse_mount(struct cursor line, struct filesystems_mount *ret_mount)
-{
-	const char *root, *point, *word;
-	size_t root_len, point_len, word_len;
-	uint64_t id, parent, major, minor;
-
-	if (cursor_u64(&line, &id) < 0 || cursor_u64(&line, &parent) < 0 ||
-		cursor_u64(&line, &major) < 0 || line.p == line.end || *line.p++ != ':' ||
-		cursor_u64(&line, &minor) < 0)
-		return -EINVAL;
-	if (cursor_word(&line, &root, &root_len) < 0 || cursor_word(&line, &point, &point_len) < 0)
-		return -EINVAL;
-	while (cursor_word(&line, &word, &word_len) == 0)
-		if (word_is(word, word_len, "-"))
-			break;
-	if (!is_on_disk(line, (uint32_t)major))
-		return -ENODEV;
-	if (!parse_unescape_octal(point, point_len, ret_mount->point, sizeof(ret_mount->point)))
-		return -ENAMETOOLONG;
-	ret_mount->id = id;
-	ret_mount->major = (uint32_t)major;
-	ret_mount->minor = (uint32_t)minor;
+	if (r < 0)
+		return r;
+	filesystems_stop(f);
+	f->worker = worker;
+	ask(f, now_ns);
 	return 0;
 }
 
-void filesystems_set_usage(struct watch_filesystem *fs, const struct statvfs *st)
+static struct filesystems_slot *find_slot(struct filesystems *f,
+	const struct record_file_system *fs)
 {
-	double used = (double)(st->f_blocks - st->f_bfree);
-	/* What only root may have is not there for a database. */
-	double usable = used + (double)st->f_bavail;
+	for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++) {
+		struct filesystems_slot *slot = &f->slots[i];
 
-	fs->used_pct = usable > 0 ? 100 * used / usable : NAN;
-	fs->free_bytes = (uint64_t)st->f_bavail * st->f_frsize;
-	/* btrfs and vfat make inodes as they need them. */
-	fs->inodes_pct = st->f_files > 0 && st->f_files >= st->f_ffree ?
-		100 * (double)(st->f_files - st->f_ffree) / (double)st->f_files : NAN;
+		if (slot->used && slot->view.dev.major == fs->dev.major &&
+			slot->view.dev.minor == fs->dev.minor)
+			return slot;
+	}
+	return NULL;
 }
 
-static bool is_wanted(const struct config_list *patterns, const char *point)
-{
-	for (unsigned int i = 0; i < patterns->count; i++)
-		if (fnmatch(patterns->items[i], point, 0) == 0)
-			return true;
-	return false;
-}
-
-static bool is_known(const struct filesystems_table *table, const struct filesystems_mount *mount)
+static bool table_has(const struct fs_usage_table *table, const struct record_file_system *fs)
 {
 	for (uint32_t i = 0; i < table->count; i++)
-		if (table->list[i].major == mount->major && table->list[i].minor == mount->minor)
+		if (table->list[i].dev.major == fs->dev.major &&
+			table->list[i].dev.minor == fs->dev.minor)
 			return true;
 	return false;
 }
 
-/* The end of a long path says the most. */
-static void copy_end(char *dst, size_t size, const char *path)
+static void forget_values(struct filesystems_slot *slot)
 {
-	size_t len = strlen(path);
-
-	if (len < size)
-		text_copy(dst, size, path);
-	else
-		snprintf(dst, size, "...%s", path + len - (size - 4));
+	slot->view.used_pct = NAN;
+	slot->view.inodes_used_pct = NAN;
 }
 
-/* Another mount may lie over it: then the numbers would be those of another file system. */
-static int ask(const struct reading *r, const struct filesystems_mount *mount, struct statvfs *ret_st)
+/* There is a free slot: there are as many as rows in the table. */
+static void add_slot(struct filesystems *f, const struct record_file_system *fs)
 {
-	char path[sizeof("self/root") + sizeof(mount->point)];
-	_cleanup_close_ int fd = -1;
-	struct statx stx;
+	struct filesystems_slot *slot = f->slots;
 
-	snprintf(path, sizeof(path), "%s/root%s", r->process, mount->point);
-	fd = openat(r->procfs_fd, path, O_PATH | O_CLOEXEC);
-	if (fd < 0 || statx(fd, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &stx) < 0)
-		return -errno;
-	if ((stx.stx_mask & STATX_MNT_ID) && stx.stx_mnt_id != mount->id)
-		return -ESTALE;
-	return fstatvfs(fd, ret_st) < 0 ? -errno : 0;
+	while (slot->used)
+		slot++;
+	*slot = (struct filesystems_slot){ .used = true, .serial = ++f->serial, .view = *fs };
 }
 
-static void take_mount(void *arg, struct cursor line)
+/* A file system keeps its slot as long as it is mounted: rules keep their state by slot. */
+static void take_answer(struct filesystems *f, const struct fs_usage_table *table)
 {
-	struct reading *r = arg;
-	struct filesystems_mount mount;
-	struct watch_filesystem *fs;
-	struct statvfs st;
-	int error = filesystems_parse_mount(line, &mount);
+	for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++)
+		if (f->slots[i].used && !table_has(table, &f->slots[i].view))
+			f->slots[i].used = false;
+	for (uint32_t i = 0; i < table->count; i++) {
+		const struct record_file_system *fs = &table->list[i];
+		struct filesystems_slot *slot = find_slot(f, fs);
 
-	if (error == -ENAMETOOLONG)
-		r->table->left_out++;
-	if (error < 0 || !is_wanted(r->patterns, mount.point) || is_known(r->table, &mount))
-		return;
-	if (ask(r, &mount, &st) < 0)
-		return;
-	if (r->table->count == WATCH_FILESYSTEMS_MAX) {
-		r->table->left_out++;
-		return;
+		if (!slot)
+			add_slot(f, fs);
+		else if (isnan(fs->used_pct))
+			forget_values(slot);
+		else
+			slot->view = *fs;
 	}
-	fs = &r->table->list[r->table->count++];
-	*fs = (struct watch_filesystem){ .major = mount.major, .minor = mount.minor };
-	copy_end(fs->mount, sizeof(fs->mount), mount.point);
-	filesystems_set_usage(fs, &st);
+	f->left_out = table->left_out;
 }
 
-int filesystems_read(int procfs_fd, const struct config_list *patterns, char *buf, size_t size,
-	struct filesystems_table *ret_table)
+void filesystems_replace_hung(struct filesystems *f, uint64_t now_ns)
 {
-	/* A service has mounts of its own, in which /home is hidden. */
-	static const char *const processes[] = { "1", "self" };
-	int r = -ENOENT;
+	if (f->asking && statvfs_worker_replace_hung(f->worker, now_ns))
+		ask(f, now_ns);
+}
 
-	for (size_t i = 0; i < ARRAY_SIZE(processes) && r < 0; i++) {
-		struct reading reading = { procfs_fd, processes[i], patterns, ret_table };
-		_cleanup_close_ int fd = -1;
-		char path[32];
+void filesystems_update(struct filesystems *f, uint64_t now_ns)
+{
+	const struct fs_usage_table *answer;
 
-		ret_table->count = ret_table->left_out = 0;
-		/* Without CAP_SYS_PTRACE the mounts can be read, but not looked at. */
-		snprintf(path, sizeof(path), "%s/root/", processes[i]);
-		if (faccessat(procfs_fd, path, F_OK, 0) < 0) {
-			r = -errno;
+	if (!f->worker)
+		return;
+	answer = f->asking ? statvfs_worker_answer(f->worker) : NULL;
+	if (answer) {
+		take_answer(f, answer);
+		f->answered_ns = f->asked_ns;
+		f->asking = false;
+	}
+	if (!f->asking && now_ns - f->asked_ns >= FILESYSTEMS_PERIOD_NS)
+		ask(f, now_ns);
+	if (now_ns - f->answered_ns > FILESYSTEMS_UNKNOWN_AFTER_NS)
+		for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++)
+			forget_values(&f->slots[i]);
+}
+
+static double fullness(const struct record_file_system *fs)
+{
+	double pct = isnan(fs->used_pct) ? -1 : fs->used_pct;
+
+	return fs->inodes_used_pct > pct ? fs->inodes_used_pct : pct;
+}
+
+void filesystems_fill_limits(const struct filesystems *f, struct record_limits *limits)
+{
+	const struct record_file_system *top[RECORD_FILE_SYSTEMS_MAX];
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++) {
+		const struct record_file_system *fs = &f->slots[i].view;
+		uint32_t at = count;
+
+		if (!f->slots[i].used)
 			continue;
-		}
-		snprintf(path, sizeof(path), "%s/mountinfo", processes[i]);
-		fd = openat(procfs_fd, path, O_RDONLY | O_CLOEXEC);
-		r = fd < 0 ? -errno : lines_read_fd(fd, buf, size, take_mount, &reading);
+		while (at > 0 && fullness(fs) > fullness(top[at - 1]))
+			at--;
+		if (at == RECORD_FILE_SYSTEMS_MAX)
+			continue;
+		if (count < RECORD_FILE_SYSTEMS_MAX)
+			count++;
+		memmove(top + at + 1, top + at, (count - at - 1) * sizeof(top[0]));
+		top[at] = fs;
 	}
-	return r;
+	for (uint32_t i = 0; i < count; i++)
+		limits->file_systems[i] = *top[i];
+	limits->file_systems_count = count;
 }

@@ -9,7 +9,7 @@
 #include "util/cleanup.h"
 #include "util/parse.h"
 
-/* How a line begins: with a driver's or a disk's name, and a number behind it if `numbered`. */
+/* A line about storage begins with one of these; if `numbered`, a digit has to follow. */
 static const struct {
 	const char *text;
 	bool numbered;
@@ -44,7 +44,7 @@ static const struct {
 	{ "Aborting journal", false },
 };
 
-/* What may stand anywhere: each file system and driver puts its own name first. */
+/* Or it has one of these anywhere, behind the name of a file system or a driver. */
 static const char *const parts[] = {
 	"I/O error",
 	"blocked for more than",
@@ -73,15 +73,6 @@ bool kmsg_is_about_storage(const char *text)
 		if (strstr(text, parts[i]))
 			return true;
 	return false;
-}
-
-const char *kmsg_level_name(unsigned int level)
-{
-	static const char *const names[] = {
-		"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug",
-	};
-
-	return names[level & 7];
 }
 
 /* "3,1234,5678901,-;nvme nvme0: I/O 12 QID 3 timeout\n SUBSYSTEM=nvme\n" */

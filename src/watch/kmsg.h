@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the kernel's log says of storage: timeouts, resets, errors, tasks that hang.
+ * Lines about storage in the kernel's log: timeouts, resets, errors, tasks that hang.
  * Called by the session while an incident is open.
- * Never waits, never reads more than it is asked to, never writes there.
+ * Never waits, never reads more records than it is asked for, never writes to the log.
  */
 #ifndef IOSTALL_WATCH_KMSG_H
 #define IOSTALL_WATCH_KMSG_H
@@ -17,16 +17,16 @@
 
 struct kmsg_line {
 	uint64_t sequence;
-	uint64_t ns; /* of the log's clock, since boot */
+	uint64_t ns;	    /* of the log's clock, since boot */
 	unsigned int level; /* 0 (emerg) to 7 (debug), as in syslog(3) */
-	bool by_kernel; /* else somebody wrote it there */
+	bool by_kernel;	    /* false: a process wrote it to /dev/kmsg */
 	char text[KMSG_TEXT_SIZE];
 };
 
 struct kmsg {
-	int fd; /* -1: it cannot be read */
+	int fd;		   /* -1: it cannot be read */
 	uint64_t expected; /* sequence number of the next record; 0: not known */
-	uint64_t lost; /* records that were overwritten before they were read */
+	uint64_t lost;	   /* records that were overwritten before they were read */
 	char buf[KMSG_BUFFER_SIZE];
 };
 
@@ -34,19 +34,17 @@ struct kmsg {
 int kmsg_open(struct kmsg *kmsg, const char *path);
 void kmsg_close(struct kmsg *kmsg);
 
-/* From now on: what was logged before is passed over. */
+/* Skips everything that has been logged so far. */
 void kmsg_begin(struct kmsg *kmsg);
 
 /*
- * The next line about storage among at most *budget records, which it takes from that. 1 with a line, 0
- * when there is none now.
+ * Returns 1 with the next line about storage, 0 when there is none now. Reads at most *budget
+ * records and subtracts those that it has read.
  */
 int kmsg_next(struct kmsg *kmsg, unsigned int *budget, struct kmsg_line *ret_line);
 
-/* One record as read(2) gives it, Documentation/ABI/testing/dev-kmsg; -EINVAL: it is none. Pure. */
+/* Parses one record of read(2), see Documentation/ABI/testing/dev-kmsg. 0 or -EINVAL. Pure. */
 int kmsg_parse(const char *buf, size_t len, struct kmsg_line *ret_line);
 bool kmsg_is_about_storage(const char *text);
-/* "err" for 3. */
-const char *kmsg_level_name(unsigned int level);
 
 #endif

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Hands out the complete lines and returns how many bytes they took. */
+/* Calls fn for the complete lines and returns how many bytes they took. */
 static size_t lines_hand_out(char *buf, size_t len, bool *skipping, lines_fn fn, void *arg)
 {
 	size_t at = 0;
@@ -27,7 +27,7 @@ static size_t lines_hand_out(char *buf, size_t len, bool *skipping, lines_fn fn,
 
 int lines_read_fd(int fd, char *buf, size_t size, lines_fn fn, void *arg)
 {
-	bool skipping = false; /* behind the cut beginning of a line that is too long */
+	bool skipping = false; /* the rest of a line that is too long for the buffer */
 	size_t len = 0;
 	off_t offset = 0;
 

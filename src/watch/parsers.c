@@ -16,7 +16,7 @@ static bool cursor_take(struct cursor *c, const char *prefix)
 	return true;
 }
 
-/* Up to max numbers; the count of those that were there. */
+/* Reads up to max numbers and returns how many there were. */
 static size_t cursor_numbers(struct cursor *c, uint64_t *values, size_t max)
 {
 	size_t n = 0;
@@ -60,7 +60,7 @@ int watch_parse_stat_line(struct cursor line, struct watch_stat *stat)
 	return 0;
 }
 
-/* Where each number behind the name goes, in the order of the file. */
+/* Copies the numbers that follow the name, which are in the order of the file. */
 static void diskstats_fill(struct watch_diskstats *row, const uint64_t *v)
 {
 	static const struct {
@@ -100,7 +100,7 @@ int watch_parse_diskstats_line(struct cursor line, struct watch_diskstats *ret_r
 	n = cursor_numbers(&line, v, FIELDS);
 	if (n < FIELDS_OLD)
 		return -EINVAL;
-	/* Half a group is no group. */
+	/* Fields of a group that is not complete are ignored. */
 	if (n < FIELDS_DISCARD)
 		memset(v + FIELDS_OLD, 0, (FIELDS - FIELDS_OLD) * sizeof(v[0]));
 	else if (n < FIELDS)
@@ -151,6 +151,49 @@ int watch_parse_pressure(const char *buf, size_t len, struct watch_pressure *ret
 	return 0;
 }
 
+/* The next word; empty behind the last. */
+static struct cursor take_word(struct cursor *c)
+{
+	const char *word = c->p;
+	size_t len = 0;
+
+	return cursor_word(c, &word, &len) < 0 ? (struct cursor){ c->p, c->p }
+					       : (struct cursor){ word, word + len };
+}
+
+static bool is_empty(struct cursor word)
+{
+	return word.p == word.end;
+}
+
+/* "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue" */
+int watch_parse_mountinfo_line(struct cursor line, struct watch_mountinfo *ret_mount)
+{
+	struct watch_mountinfo mount = { 0 };
+	uint64_t parent, major, minor;
+	struct cursor word;
+
+	if (cursor_u64(&line, &mount.id) < 0 || cursor_u64(&line, &parent) < 0 ||
+		cursor_u64(&line, &major) < 0 || line.p == line.end || *line.p++ != ':' ||
+		cursor_u64(&line, &minor) < 0)
+		return -EINVAL;
+	mount.major = (uint32_t)major;
+	mount.minor = (uint32_t)minor;
+	mount.root = take_word(&line);
+	mount.point = take_word(&line);
+	if (is_empty(mount.point))
+		return -EINVAL;
+	/* A single dash ends the optional fields, of which there may be any number. */
+	do
+		word = take_word(&line);
+	while (!is_empty(word) && !(word.end - word.p == 1 && *word.p == '-'));
+	mount.type = take_word(&line);
+	mount.source = take_word(&line);
+	mount.options = take_word(&line);
+	*ret_mount = mount;
+	return 0;
+}
+
 int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_stat *ret_stat)
 {
 	enum { FIELD_STATE = 3, FIELD_START = 22 };
@@ -160,8 +203,7 @@ int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_sta
 	size_t comm_len, word_len;
 	uint64_t id;
 
-	/* comm holds blanks, parentheses and newlines at will; what follows it holds no
-	 * parenthesis. */
+	/* comm may have blanks, parentheses and newlines; what follows it has no parenthesis. */
 	open = memchr(buf, '(', len);
 	close = memrchr(buf, ')', len);
 	if (!open || !close || close < open)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pure parsers of the /proc files that the watchdog reads, over buffers and lines.
- * Used by the watch room, its tests and fuzzers.
+ * Pure parsers of the /proc files that the watchdog reads; they take buffers or single lines.
+ * Used by the watch room, enrichment and snapshots, their tests and fuzzers.
  * Never opens a file, never allocates, never trusts what it reads.
  */
 #ifndef IOSTALL_WATCH_PARSERS_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "util/parse.h"
-#include "watch/sample.h"
+#include "record/structs.h"
 
 #define WATCH_COMM_SIZE 16
 
@@ -28,9 +28,9 @@ struct watch_stat {
 };
 
 /*
- * Takes one line into a zeroed structure; lines it does not know change nothing. A line at a time
- * because the file grows with CPUs and interrupts: the cpu lines stand at its start, procs_* at its
- * end. 0, or -EINVAL for a known line that makes no sense.
+ * Adds one line to a structure that was zeroed at first; unknown lines change nothing. It takes a
+ * line at a time because the file grows with CPUs and interrupts: the cpu lines are at its start,
+ * procs_* at its end. 0, or -EINVAL for a known line with values that cannot be.
  */
 int watch_parse_stat_line(struct cursor line, struct watch_stat *stat);
 
@@ -46,7 +46,7 @@ enum watch_diskstats_group {
 struct watch_diskstats {
 	uint32_t major;
 	uint32_t minor;
-	char name[WATCH_DISK_NAME_SIZE];
+	char name[RECORD_DISK_NAME_SIZE];
 	uint64_t ios[WATCH_DISKSTATS_GROUPS]; /* completed */
 	uint64_t sectors[WATCH_DISKSTATS_GROUPS];
 	uint64_t ticks_ms[WATCH_DISKSTATS_GROUPS]; /* printed as 32 bits: wraps after 49 days of I/O
@@ -69,6 +69,24 @@ struct watch_pressure {
 /* 0 or -EINVAL, then ret_pressure is untouched. */
 int watch_parse_pressure(const char *buf, size_t len, struct watch_pressure *ret_pressure);
 
+/*
+ * A line of /proc/PID/mountinfo, see proc_pid_mountinfo(5). The words point into the line and still
+ * have their escapes, see parse_unescape_octal(); what a short line lacks at its end is empty.
+ */
+struct watch_mountinfo {
+	uint64_t id;
+	uint32_t major;
+	uint32_t minor;
+	struct cursor root;
+	struct cursor point;
+	struct cursor type;
+	struct cursor source;
+	struct cursor options; /* of the file system, not of the mount */
+};
+
+/* 0, or -EINVAL when the line has no mount point; then ret_mount is untouched. */
+int watch_parse_mountinfo_line(struct cursor line, struct watch_mountinfo *ret_mount);
+
 /* /proc/PID/stat and /proc/PID/task/TID/stat. */
 struct watch_thread_stat {
 	int32_t id;		    /* of the process or the thread, whichever was read */
@@ -80,10 +98,16 @@ struct watch_thread_stat {
 /* 0 or -EINVAL, then ret_stat is untouched. */
 int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_stat *ret_stat);
 
-/* How often the thread was given a CPU, from /proc/TID/schedstat; always 0 without SCHED_INFO. */
+/*
+ * How often the thread was given a CPU, from /proc/TID/schedstat. It is always 0 in a kernel
+ * without CONFIG_SCHED_INFO.
+ */
 int watch_parse_schedstat(const char *buf, size_t len, uint64_t *ret_runs);
 
-/* Voluntary and involuntary context switches, from /proc/TID/status; twice as dear as schedstat. */
+/*
+ * Voluntary and involuntary context switches together, from /proc/TID/status. Reading that file
+ * takes twice as long as reading schedstat.
+ */
 int watch_parse_status_switches(const char *buf, size_t len, uint64_t *ret_switches);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which processes are watched: found by name, pid or unit, told apart from later users of a pid.
- * Used by the watch room only.
+ * Finds the processes to watch by name, pid or unit, and tells them from later users of a pid.
+ * Used by the watch room, and by the session for the filter trace.process.
  * Never opens a file of a process that takes its mmap_lock (cmdline, environ, maps, smaps).
  */
 #ifndef IOSTALL_WATCH_PROCESSES_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
+#include "config/config.h"
 #include "watch/clocks.h"
 #include "watch/dents.h"
 #include "watch/parsers.h"
@@ -20,13 +20,13 @@
 
 struct watch_process {
 	int32_t pid;
-	bool cgroup_known; /* was looked up once: by cgroups_learn() */
+	bool cgroup_known;	    /* cgroups_learn() has looked it up */
 	uint64_t start_ticks;	    /* field 22 of /proc/PID/stat */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 };
 
-/* A set of pids; three quarters of its slots are used at most, beyond that it takes no more. */
-#define PROCESSES_SEEN_SLOTS 16384
+/* A set of pids. At most three quarters of its slots are used; further pids are not added. */
+#define PROCESSES_SEEN_SLOTS 8192
 
 struct pid_set {
 	uint32_t count;
@@ -35,18 +35,22 @@ struct pid_set {
 
 struct processes {
 	int procfs_fd;
-	int dir_fd; /* of the walk over /proc */
-	bool walking;
-	bool walked_once;
-	uint64_t walk_started_ns;
+	int dir_fd; /* /proc, for the scan */
+	bool scanning;
+	bool scanned_once;
+	uint64_t scan_started_ns;
 	uint64_t seen_since_ns;
-	bool vanished; /* one of ours, since the last walk began */
+	bool changed; /* processes came or went of which a scan must find out more */
+	/* The newest id in the pid namespace at the last two calls of processes_scan(); 0: none. */
+	int32_t newest_id[2];
+	/* The newest id when this scan began, and the one before; 0: not known. */
+	int32_t scan_newest_id[2];
 	struct config_list patterns;
 	uint32_t count;
-	uint32_t left_out;	/* by the last whole walk */
-	uint32_t left_out_now;	/* by the walk under way */
-	unsigned int seen;	/* index of the set of the last whole walk */
-	struct pid_set sets[2]; /* and the one that the walk under way fills */
+	uint32_t left_out;	/* by the last complete scan */
+	uint32_t left_out_now;	/* by the current scan */
+	unsigned int seen;	/* index of the set of the last complete scan */
+	struct pid_set sets[2]; /* and the one that the current scan fills */
 	struct dents dents;
 	struct watch_process list[WATCH_PROCESSES_MAX];
 };
@@ -55,17 +59,18 @@ struct processes {
 int processes_init(struct processes *p, int procfs_fd, const struct config_list *patterns);
 void processes_done(struct processes *p);
 
-/* Watches what other patterns say from the next walk on, which begins at once. */
+/* Sets other patterns. The next scan, which begins at once, goes by them. */
 void processes_set_patterns(struct processes *p, const struct config_list *patterns);
 
 /*
- * Begins a walk over /proc when one is due and takes it forward until deadline_ns. With `armed`
- * nothing is asked that takes a lock of the cgroup tree.
+ * Looks at the processes that are new since the last calls, begins a scan of /proc when one is due,
+ * and continues it until deadline_ns. With `armed` it reads no file that takes a lock of the cgroup
+ * tree, so that new processes of a unit are not found then.
  */
-void processes_walk(
-	struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns, bool armed);
+void processes_scan(struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns,
+	bool armed);
 
-/* Forgets an entry that is gone; a walk for its successor begins soon. */
+/* Removes a process that has gone; a scan for its successor begins soon. */
 void processes_remove(struct processes *p, uint32_t index);
 
 #endif

@@ -9,15 +9,17 @@
 
 #include "util/cleanup.h"
 #include "util/text.h"
+#include "watch/disks.h"
+#include "watch/pressure_trigger.h"
 
 #define NSEC_PER_SEC_REAL 1e9
 
-/* What a value is of: the newest sample and, by the scope of the rule, one thing in it. */
+/* What a rule looks at: the newest sample and, by the scope of the rule, one thing in it. */
 struct subject {
-	const struct watch_sample *sample;
-	const struct watch_disk *disk;
-	const struct watch_filesystem *filesystem;
-	const struct watch_cgroup *cgroup;
+	const struct record_reading *sample;
+	const struct record_disk *disk;
+	const struct record_file_system *filesystem;
+	const struct record_cgroup *cgroup;
 	const char *service;
 	const struct watch_sql_targets *targets;
 };
@@ -26,8 +28,10 @@ struct subject {
 struct rule_state {
 	uint32_t serial; /* of the subject */
 	bool active;
-	bool cooling; /* fired, and the cooldown is not over */
-	bool settled; /* is in a record */
+	bool cooling;	   /* it has fired, and the cooldown is not over */
+	bool acknowledged; /* an incident has recorded it */
+	double value;	   /* the last one that was known */
+	double reported;   /* by the kernel, since the last evaluation; 0: nothing */
 	uint64_t over_samples;
 	uint64_t fired_ns;
 };
@@ -41,8 +45,8 @@ struct rules {
 static const struct scope_kind {
 	unsigned int slots;
 	bool fires_once;
-	bool holds; /* an incident is not over while it is active */
-	bool lapses; /* when its value is not known any more, it is not active */
+	bool holds;  /* it keeps an incident open while it is active */
+	bool lapses; /* it is not active any more when its value becomes unknown */
 } scope_kinds[] = {
 	[RULES_SCOPE_host] = { 1, false, true, false },
 	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true, false },
@@ -53,22 +57,22 @@ static const struct scope_kind {
 	[RULES_SCOPE_database] = { 1, true, true, false },
 };
 
-/* The value of a rule. False when it must not fire, whatever the value; NAN: not known. */
+/* The value of a rule; NAN: unknown. False when the rule must not fire, whatever the value. */
 typedef bool (*rule_value_fn)(const struct subject *s, double *ret_value);
 
 static bool value_iowait(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->iowait_pct;
+	*ret_value = s->sample->cpu.iowait_pct;
 	return true;
 }
 
 static bool value_iowait_cpus(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->iowait_cpus;
+	*ret_value = s->sample->cpu.iowait_cpus;
 	return true;
 }
 
-/* Without a request in flight the device has just caught up, however busy the interval was. */
+/* Without a request in flight the device has caught up, however busy it was in the interval. */
 static bool value_utilisation(const struct subject *s, double *ret_value)
 {
 	*ret_value = s->disk->util_pct;
@@ -90,14 +94,14 @@ static bool value_hung(const struct subject *s, double *ret_value)
 
 static bool value_psi_io_full(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->psi_io.full_pct;
-	return s->sample->psi_io.present;
+	*ret_value = s->sample->psi.io.full_pct;
+	return s->sample->psi.io.present;
 }
 
 static bool value_psi_io_some(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->psi_io.some_pct;
-	return s->sample->psi_io.present;
+	*ret_value = s->sample->psi.io.some_pct;
+	return s->sample->psi.io.present;
 }
 
 static bool value_blocked(const struct subject *s, double *ret_value)
@@ -114,7 +118,7 @@ static bool value_space(const struct subject *s, double *ret_value)
 
 static bool value_inodes(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->filesystem->inodes_pct;
+	*ret_value = s->filesystem->inodes_used_pct;
 	return true;
 }
 
@@ -126,7 +130,7 @@ static bool value_memory(const struct subject *s, double *ret_value)
 
 static bool value_memory_growth(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->cgroup->growth_pct;
+	*ret_value = s->cgroup->growth_pct_per_min;
 	return true;
 }
 
@@ -136,8 +140,8 @@ static bool value_health(const struct subject *s, double *ret_value)
 	return s->sample->health.present;
 }
 
-/* Between two answers nothing is known; without a database nothing is the matter with it. */
-static double value_of_answer(const struct watch_sql *sql, double value)
+/* Without a session the value is 0; in a sample without a new answer it is unknown. */
+static double value_of_answer(const struct record_sql_activity *sql, double value)
 {
 	if (!sql->present)
 		return 0;
@@ -152,7 +156,7 @@ static bool value_sql_longest(const struct subject *s, double *ret_value)
 
 static bool value_sql_active(const struct subject *s, double *ret_value)
 {
-	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.active);
+	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.lasting);
 	return true;
 }
 
@@ -244,20 +248,21 @@ void rules_reload(struct rules *rules, const struct config_rule config[static CO
 	memcpy(rules->config, config, sizeof(rules->config));
 }
 
-struct judgement {
+struct evaluation {
 	uint64_t now_ns;
-	const struct watch_sample *sample;
+	const struct record_reading *sample;
 	struct rules_firing *firings;
 	size_t max;
 	size_t count;
 };
 
 /*
- * What is in a slot now; false: nothing. The serial is another one when another thing took its place.
- * Where there is one subject only, it is always there.
+ * The subject in a slot; false: the slot is free. The serial changes when another subject takes the
+ * slot. Scopes with a single subject always have it.
  */
-static bool subject_get(const struct watch *watch, const struct watch_sample *sample,
-	enum rules_scope scope, unsigned int slot, struct subject *ret_subject, uint32_t *ret_serial)
+static bool subject_get(const struct watch *watch, const struct record_reading *sample,
+	enum rules_scope scope, unsigned int slot, struct subject *ret_subject,
+	uint32_t *ret_serial)
 {
 	*ret_subject = (struct subject){ .sample = sample };
 	*ret_serial = 0;
@@ -297,7 +302,7 @@ static const char *target_of(enum config_rule_name rule, const struct watch_sql_
 	}
 }
 
-static void firing_add(struct judgement *j, enum config_rule_name rule,
+static void firing_add(struct evaluation *j, enum config_rule_name rule,
 	const struct subject *subject, double value, double threshold)
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
@@ -312,7 +317,7 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 		.threshold = threshold,
 	};
 	if (subject->disk)
-		text_copy(firing->device, sizeof(firing->device), subject->disk->name);
+		text_copy(firing->device, sizeof(firing->device), subject->disk->dev_name);
 	if (subject->filesystem)
 		text_copy(firing->subject, sizeof(firing->subject), subject->filesystem->mount);
 	if (subject->cgroup)
@@ -320,69 +325,82 @@ static void firing_add(struct judgement *j, enum config_rule_name rule,
 	if (subject->service)
 		text_copy(firing->subject, sizeof(firing->subject), subject->service);
 	if (subject->targets)
-		text_copy(firing->subject, sizeof(firing->subject), target_of(rule, subject->targets));
+		text_copy(firing->subject, sizeof(firing->subject),
+			target_of(rule, subject->targets));
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;
 	}
 }
 
-/* Whether it may fire now: for the first time, or again because it has stayed over so long. */
-static bool state_is_ready(
-	const struct rule_state *state, const struct config_rule *config, bool fires_once)
+/* Whether the rule may fire now: for the first time, or again after its cooldown. */
+static bool state_is_ready(const struct rule_state *state, const struct config_rule *config,
+	bool fires_once)
 {
 	if (state->over_samples == 0 || state->over_samples < config->hold_samples)
 		return false;
-	/* Without a cooldown nothing repeats but what has ended in between. */
+	/* Without a cooldown a rule fires again only after it was clear. */
 	return !state->cooling && !(state->active && (fires_once || config->cooldown_ns == 0));
 }
 
-static void rule_judge(struct rules *rules, struct judgement *j, enum config_rule_name rule,
+static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
 	struct rule_state *state, const struct subject *subject)
 {
 	const struct config_rule *config = &rules->config[rule];
 	double value = 0;
 	bool may_fire = rule_kinds[rule].value(subject, &value);
 
+	if (state->cooling && j->now_ns - state->fired_ns >= config->cooldown_ns)
+		state->cooling = false;
+	if (isnan(value)) {
+		/* What has no new value is as it was: it neither counts nor ends what has. */
+		if (scope_of(rule)->lapses) {
+			state->over_samples = 0;
+			state->active = false;
+		}
+		return;
+	}
+	if (value < state->reported)
+		value = state->reported;
+	state->reported = 0;
+	state->value = value;
 	if (may_fire && value > config->set)
 		state->over_samples++;
 	else
 		state->over_samples = 0;
-	if (state->cooling && j->now_ns - state->fired_ns >= config->cooldown_ns)
-		state->cooling = false;
-	/* A clear threshold of 0 is reached, as nothing is under it. Nothing is true of NAN. */
-	if (value < config->clear || value <= 0 || (scope_of(rule)->lapses && isnan(value)))
+	/* No value is under a clear threshold of 0, so reaching 0 is enough. */
+	if (value < config->clear || value <= 0)
 		state->active = false;
 	if (!state_is_ready(state, config, scope_of(rule)->fires_once) || j->count == j->max)
 		return;
 	state->active = true;
-	state->settled = false;
+	state->acknowledged = false;
 	state->cooling = true;
 	state->fired_ns = j->now_ns;
 	firing_add(j, rule, subject, value, config->set);
 }
 
-static void rule_judge_all(
-	struct rules *rules, struct judgement *j, enum config_rule_name rule, const struct watch *watch)
+static void rule_evaluate_all(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
+	const struct watch *watch)
 {
 	for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 		struct rule_state *state = &rules->states[rule][slot];
 		struct subject subject;
 		uint32_t serial;
-		bool there = subject_get(
-			watch, j->sample, rule_kinds[rule].scope, slot, &subject, &serial);
+		bool there = subject_get(watch, j->sample, rule_kinds[rule].scope, slot, &subject,
+			&serial);
 
 		if (!there || state->serial != serial)
 			*state = (struct rule_state){ .serial = serial };
 		if (there)
-			rule_judge(rules, j, rule, state, &subject);
+			rule_evaluate(rules, j, rule, state, &subject);
 	}
 }
 
 size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t now_ns,
 	struct rules_firing *ret_firings, size_t max)
 {
-	struct judgement j = {
+	struct evaluation j = {
 		.now_ns = now_ns,
 		.sample = watch_last(watch),
 		.firings = ret_firings,
@@ -393,12 +411,22 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 		return 0;
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
 		if (rules->config[rule].enabled)
-			rule_judge_all(rules, &j, rule, watch);
+			rule_evaluate_all(rules, &j, rule, watch);
 		else
 			memset(rules->states[rule], 0,
 				scope_of(rule)->slots * sizeof(rules->states[rule][0]));
 	}
 	return j.count;
+}
+
+void rules_report_pressure(struct rules *rules)
+{
+	const struct config_rule *config = &rules->config[CONFIG_RULE_psi_io_full];
+	struct rule_state *state = &rules->states[CONFIG_RULE_psi_io_full][0];
+
+	state->reported = PRESSURE_TRIGGER_PCT;
+	if (state->over_samples + 1 < config->hold_samples)
+		state->over_samples = config->hold_samples - 1;
 }
 
 static unsigned int count_active(const struct rules *rules, bool only_holding)
@@ -434,31 +462,29 @@ bool rules_doubt_database(const struct rules *rules)
 bool rules_first_active(const struct rules *rules, const struct watch *watch,
 	struct rules_firing *ret_firing)
 {
-	struct judgement j = { .sample = watch_last(watch), .firings = ret_firing, .max = 1 };
+	struct evaluation j = { .sample = watch_last(watch), .firings = ret_firing, .max = 1 };
 
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT && j.sample; rule++) {
 		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 			const struct rule_state *state = &rules->states[rule][slot];
 			struct subject subject;
 			uint32_t serial;
-			double value;
 
-			if (!state->active || (scope_of(rule)->fires_once && state->settled))
+			if (!state->active || (scope_of(rule)->fires_once && state->acknowledged))
 				continue;
 			if (!subject_get(watch, j.sample, rule_kinds[rule].scope, slot, &subject,
 				    &serial))
 				continue;
-			rule_kinds[rule].value(&subject, &value);
-			firing_add(&j, rule, &subject, value, rules->config[rule].set);
+			firing_add(&j, rule, &subject, state->value, rules->config[rule].set);
 			return true;
 		}
 	}
 	return false;
 }
 
-void rules_settle(struct rules *rules)
+void rules_acknowledge(struct rules *rules)
 {
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
 		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++)
-			rules->states[rule][slot].settled = true;
+			rules->states[rule][slot].acknowledged = true;
 }

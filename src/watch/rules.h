@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The thresholds over the watchdog's samples: what fires, what is still going on.
- * Owned by whoever owns the watchdog; asked once after each sample.
- * Never reads a file, never decides what a firing leads to.
+ * Compares the watchdog's samples with thresholds: which rules fire, and which are still active.
+ * Owned by the daemon, which evaluates them after each sample; doctor reads the table.
+ * Never reads a file, never decides what happens when a rule fires.
  */
 #ifndef IOSTALL_WATCH_RULES_H
 #define IOSTALL_WATCH_RULES_H
@@ -11,19 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config.h"
-#include "watch/sample.h"
+#include "config/config.h"
+#include "record/structs.h"
 #include "watch/watch.h"
 
 /*
- * What a rule is about. Hosts, devices and processes: it fires again when what it saw outlasts the
- * incident. The others last for hours without harm: they fire once until they are clear.
+ * What a rule is about. Rules about hosts, devices and processes fire again when the trouble
+ * outlasts the incident. The others may last for hours without harm, so they fire once until they
+ * are clear.
  */
 enum rules_scope {
 	RULES_SCOPE_host,
 	RULES_SCOPE_device,
 	RULES_SCOPE_process,
-	/* These two do not keep an incident open either: no other one would end before its time. */
+	/* These two do not keep an incident open either: it would last until its maximum time. */
 	RULES_SCOPE_filesystem,
 	RULES_SCOPE_cgroup,
 	RULES_SCOPE_service,
@@ -37,18 +38,20 @@ struct rules_firing {
 	const char *name; /* static */
 	const char *unit; /* static: "%", "ms" ... */
 	enum rules_scope scope;
-	char device[WATCH_DISK_NAME_SIZE]; /* empty when the rule is not about a device */
-	/* What else the rule is about: a mount point, a cgroup, the worst of the databases; empty: nothing. */
-	char subject[WATCH_SUBJECT_SIZE];
+	char device[RECORD_DISK_NAME_SIZE]; /* empty when the rule is not about a device */
+	/*
+	 * A mount point, a cgroup, a service, or the worst of the databases; empty: none of them.
+	 */
+	char subject[RECORD_SUBJECT_SIZE];
 	int32_t pid; /* the longest blocked thread when the rule is about processes, else 0 */
 	int32_t tid;
 	double value;
-	double threshold; /* the set threshold it is over */
+	double threshold; /* the set threshold that the value is over */
 };
 
 const char *rules_name(enum config_rule_name rule);
 const char *rules_unit(enum config_rule_name rule);
-/* The file below /proc that it stands on; "": none. */
+/* The file below /proc that the rule needs; "": none. */
 const char *rules_source(enum config_rule_name rule);
 enum rules_scope rules_scope(enum config_rule_name rule);
 
@@ -56,36 +59,49 @@ enum rules_scope rules_scope(enum config_rule_name rule);
 int rules_new(const struct config_rule config[static CONFIG_RULE_COUNT], struct rules **ret_rules);
 struct rules *rules_free(struct rules *rules);
 
-/* Other thresholds; what is active stays so until it is under the new clear threshold. */
+/* Sets other thresholds. What is active stays active until it is under the new clear threshold. */
 void rules_reload(struct rules *rules, const struct config_rule config[static CONFIG_RULE_COUNT]);
 
 /*
- * Judges the newest sample; call it once for each. A rule fires when its value was over `set` in
- * `hold` samples in a row, for each subject on its own, and unless its scope fires once, again after
- * each cooldown while it stays over. A value that is not known (NAN) changes nothing, but for a
- * service: what cannot be asked is not active. Returns how many fired; those beyond max fire at the
+ * Evaluates the newest sample; call it once for each sample. A rule fires when its value was over
+ * `set` in `hold` samples in a row. Each subject (each disk, each file system) is evaluated by
+ * itself. While the value stays over the threshold, the rule fires again after each cooldown,
+ * unless its scope fires once. An unknown value (NAN) changes nothing, so that a rule about
+ * databases holds over answers, however far apart they are; only a rule about a service is not
+ * active any more then. Returns how many fired. Those that do not fit into max fire at the
  * next sample.
  */
 size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t now_ns,
 	struct rules_firing *ret_firings, size_t max);
 
-/* How many have fired and are not under their clear threshold yet, each subject on its own. */
+/*
+ * The kernel reported that all tasks waited for I/O in PRESSURE_TRIGGER_PCT of half a second. That
+ * is the value of psi_io_full in the next evaluation, which does not wait for `hold` samples. The
+ * sample may be over a longer time, in which the share is smaller.
+ */
+void rules_report_pressure(struct rules *rules);
+
+/* How many have fired and are not under their clear threshold yet; each subject counts. */
 unsigned int rules_active(const struct rules *rules);
 
-/* Of them those that keep an incident open; 0: it is over. */
+/* How many of those keep an incident open; 0: it is over. */
 unsigned int rules_holding(const struct rules *rules);
 
-/* Whether a rule over databases is over its threshold, be it not yet for long enough, or not clear yet. */
+/* Whether a rule about databases is active, or over its threshold but not yet for long enough. */
 bool rules_doubt_database(const struct rules *rules);
 
 /*
- * One of them as if it fired now, for what outlasts an incident and its cooldown, and for what fired
- * when none could be opened; false: none is. What fires once is passed over when it has been settled.
+ * Returns one active rule as if it fired now. It is for trouble that outlasts an incident and its
+ * cooldown, or that began when no incident could be opened. False: no rule is active. Rules that
+ * fire once are skipped when they have been acknowledged.
  */
 bool rules_first_active(const struct rules *rules, const struct watch *watch,
 	struct rules_firing *ret_firing);
 
-/* What is active now is in a record: rules that fire once are not told of again until they are clear. */
-void rules_settle(struct rules *rules);
+/*
+ * Call it when an incident has recorded what is active now: rules that fire once do not fire again
+ * until they are clear.
+ */
+void rules_acknowledge(struct rules *rules);
 
 #endif

@@ -16,18 +16,23 @@
 #include "watch/filesystems.h"
 #include "watch/lines.h"
 #include "watch/parsers.h"
+#include "watch/refaults.h"
 #include "watch/threads.h"
 
-/* /proc/stat of a small host and all of diskstats of a large one in one or two reads. */
+/* Holds /proc/stat of a small host and diskstats of a large one in one or two reads. */
 #define READ_BUFFER_SIZE 16384
 
 /*
- * Shares of the interval that idle scans may take. A thread costs 3 us (6.18, 200 threads), so one
- * second's share is 130 threads; both together stay under 0.1 % of a CPU.
+ * Which part of the interval the scans may take while no incident is open. A thread costs 3 us
+ * (6.18, 200 threads), so 130 threads are scanned in a second. Both together take less than 0.1 %
+ * of a CPU.
  */
 #define IDLE_THREADS_SHARE 2500	  /* 0.04 % */
 #define IDLE_PROCESSES_SHARE 5000 /* 0.02 % */
-/* 3000 threads. Longer would delay the arming that the same loop does. */
+/*
+ * This is enough for 3000 threads. A longer scan would delay arming, which is done by the same
+ * loop.
+ */
 #define FULL_SCAN_NS (10 * NSEC_PER_MSEC)
 #define FULL_SCAN_PSI_PCT 1.0
 
@@ -47,7 +52,7 @@ struct pressure_state {
 };
 
 struct history {
-	struct watch_sample *samples;
+	struct record_reading *samples;
 	unsigned int size;
 	unsigned int count;
 	unsigned int newest;
@@ -61,21 +66,24 @@ struct watch {
 	int sysfs_fd;
 	int stat_fd;
 	int diskstats_fd;
+	int vmstat_fd;
+	bool has_refaults_before;
+	struct refaults refaults_before;
 	uint64_t stat_before_ns;
 	struct watch_stat stat_before;
 	struct pressure_state pressures[PRESSURE_FILES];
 	struct history history;
-	struct watch_left_out said; /* in the log */
+	struct watch_left_out logged;
 	struct disks disks;
 	struct processes processes;
 	struct threads threads;
 	struct filesystems filesystems;
 	struct cgroups cgroups;
-	struct watch_limits limits;
-	struct watch_sql sql;
+	struct record_limits limits;
+	struct record_sql_activity sql;
 	struct watch_sql_targets sql_targets;
-	struct watch_health health;
-	char health_target[WATCH_SUBJECT_SIZE];
+	struct record_health health;
+	char health_target[RECORD_SUBJECT_SIZE];
 	char buf[READ_BUFFER_SIZE];
 };
 
@@ -85,10 +93,11 @@ static unsigned int history_size(const struct watch_options *options)
 
 	if (options->interval_ns == 0)
 		return 1;
-	/* The newest sample ends the history, so n intervals are n + 1 samples. */
+	/* n intervals lie between n + 1 samples. */
 	size = options->history_ns / options->interval_ns + 1;
 	if (size > WATCH_HISTORY_MAX) {
-		log_warning("watch: history is kept for %d samples only", WATCH_HISTORY_MAX);
+		log_warning("watch: watch.history is more than %d samples; keeping the last %d",
+			WATCH_HISTORY_MAX, WATCH_HISTORY_MAX);
 		size = WATCH_HISTORY_MAX;
 	}
 	return (unsigned int)size;
@@ -99,10 +108,10 @@ static unsigned int history_at(const struct history *h, unsigned int i)
 	return (h->newest + h->size - (h->count - 1) + i) % h->size;
 }
 
-/* The newest of the old samples, as many as fit. */
+/* Keeps the newest of the old samples, as many as fit. */
 static int history_resize(struct history *h, unsigned int size)
 {
-	struct watch_sample *samples;
+	struct record_reading *samples;
 	unsigned int kept = h->count < size ? h->count : size;
 
 	if (size == h->size)
@@ -145,7 +154,7 @@ static int watch_open_files(struct watch *w, const struct watch_options *options
 		open(options->procfs ? options->procfs : "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w->procfs_fd < 0)
 		return -errno;
-	/* Without it no row is known to be a partition: better two devices than none. */
+	/* Without sysfs partitions look like disks, and are judged beside them. */
 	w->sysfs_fd =
 		open(options->sysfs ? options->sysfs : "/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	w->stat_fd = open_read(w->procfs_fd, "stat");
@@ -153,13 +162,15 @@ static int watch_open_files(struct watch *w, const struct watch_options *options
 		return w->stat_fd;
 	w->diskstats_fd = open_read(w->procfs_fd, "diskstats");
 	if (w->diskstats_fd < 0)
-		log_warning("watch: no diskstats: %s, ignoring", strerror(-w->diskstats_fd));
+		log_warning("watch: cannot open %s/diskstats: %s; disks are not watched",
+			options->procfs ? options->procfs : "/proc", strerror(-w->diskstats_fd));
+	w->vmstat_fd = open_read(w->procfs_fd, "vmstat");
 	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
 		w->pressures[i].fd = open_read(w->procfs_fd, pressure_paths[i]);
 	return 0;
 }
 
-/* A host whose file systems nobody asks can be watched all the same. */
+/* When the thread cannot be started, everything else is watched all the same. */
 static void start_filesystems(struct watch *w, const struct watch_options *options)
 {
 	int r;
@@ -172,7 +183,10 @@ static void start_filesystems(struct watch *w, const struct watch_options *optio
 	r = filesystems_start(&w->filesystems, w->procfs_fd, options->filesystem,
 		watch_clock_ns(&w->clock));
 	if (r < 0)
-		log_warning("watch: file systems cannot be asked: %s, ignoring", strerror(-r));
+		log_warning(
+			"watch: cannot start the thread that asks file systems: %s; rules space and "
+			"inodes are not checked",
+			strerror(-r));
 }
 
 static void cleanup_watch(struct watch **w)
@@ -190,7 +204,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	w->clock = options->clock;
 	w->interval_ns = options->interval_ns;
 	w->ticks_per_sec = (double)sysconf(_SC_CLK_TCK);
-	w->procfs_fd = w->sysfs_fd = w->stat_fd = w->diskstats_fd = -1;
+	w->procfs_fd = w->sysfs_fd = w->stat_fd = w->diskstats_fd = w->vmstat_fd = -1;
 	w->processes.dir_fd = w->threads.task_fd = -1;
 	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
 		w->pressures[i].fd = -1;
@@ -208,7 +222,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
 	start_filesystems(w, options);
 	cgroups_init(&w->cgroups, w->procfs_fd, w->sysfs_fd);
-	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
+	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
 	*ret_watch = TAKE_PTR(w);
 	return 0;
 }
@@ -224,6 +238,7 @@ struct watch *watch_free(struct watch *w)
 	free(w->history.samples);
 	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
 		close_fd(w->pressures[i].fd);
+	close_fd(w->vmstat_fd);
 	close_fd(w->diskstats_fd);
 	close_fd(w->stat_fd);
 	close_fd(w->sysfs_fd);
@@ -244,7 +259,7 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 	processes_set_patterns(&w->processes, options->process);
 	threads_reset(&w->threads);
 	cgroups_reset(&w->cgroups);
-	processes_walk(&w->processes, &w->clock, UINT64_MAX, false);
+	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
 	return 0;
 }
 
@@ -253,7 +268,7 @@ static double clamp(double value, double max)
 	return value > max ? max : value;
 }
 
-/* iowait may decrease (proc(5)), and so may any of them when a CPU goes off-line. */
+/* iowait may decrease, see proc_stat(5), and so may any of them when a CPU goes off-line. */
 static double delta_sec(const struct watch *w, uint64_t now, uint64_t before)
 {
 	return now > before ? (double)(now - before) / w->ticks_per_sec : 0;
@@ -261,11 +276,11 @@ static double delta_sec(const struct watch *w, uint64_t now, uint64_t before)
 
 static void take_stat_line(void *arg, struct cursor line)
 {
-	/* A line that makes no sense is a line that says nothing. */
+	/* A line that cannot be parsed is ignored. */
 	(void)watch_parse_stat_line(line, arg);
 }
 
-static int take_stat(struct watch *w, struct watch_sample *s)
+static int take_stat(struct watch *w, struct record_reading *s)
 {
 	uint64_t now_ns = watch_clock_ns(&w->clock);
 	struct watch_stat stat = { 0 };
@@ -282,11 +297,11 @@ static int take_stat(struct watch *w, struct watch_sample *s)
 	if (w->stat_before.has_cpu && now_ns > w->stat_before_ns) {
 		passed_sec = (double)(now_ns - w->stat_before_ns) / (double)NSEC_PER_SEC;
 		cpus = stat.cpus ? stat.cpus : 1;
-		s->iowait_cpus = delta_sec(w, stat.iowait_ticks, w->stat_before.iowait_ticks);
-		s->iowait_cpus = clamp(s->iowait_cpus / passed_sec, cpus);
-		s->iowait_pct = 100 * s->iowait_cpus / cpus;
-		s->busy_pct = delta_sec(w, stat.busy_ticks, w->stat_before.busy_ticks);
-		s->busy_pct = clamp(100 * s->busy_pct / passed_sec / cpus, 100);
+		s->cpu.iowait_cpus = delta_sec(w, stat.iowait_ticks, w->stat_before.iowait_ticks);
+		s->cpu.iowait_cpus = clamp(s->cpu.iowait_cpus / passed_sec, cpus);
+		s->cpu.iowait_pct = 100 * s->cpu.iowait_cpus / cpus;
+		s->cpu.busy_pct = delta_sec(w, stat.busy_ticks, w->stat_before.busy_ticks);
+		s->cpu.busy_pct = clamp(100 * s->cpu.busy_pct / passed_sec / cpus, 100);
 	}
 	w->stat_before = stat;
 	w->stat_before_ns = now_ns;
@@ -298,13 +313,13 @@ static void take_disk_line(void *arg, struct cursor line)
 	disks_take_line(arg, line);
 }
 
-static void take_disks(struct watch *w, struct watch_sample *s)
+static void take_disks(struct watch *w, bool armed, struct record_reading *s)
 {
 	disks_begin_reading(&w->disks, watch_clock_ns(&w->clock));
 	if (w->diskstats_fd >= 0)
-		(void)lines_read_fd(
-			w->diskstats_fd, w->buf, sizeof(w->buf), take_disk_line, &w->disks);
-	disks_end_reading(&w->disks);
+		(void)lines_read_fd(w->diskstats_fd, w->buf, sizeof(w->buf), take_disk_line,
+			&w->disks);
+	disks_end_reading(&w->disks, armed);
 	disks_fill_sample(&w->disks, s);
 }
 
@@ -315,14 +330,17 @@ static double pressure_pct(uint64_t now_us, uint64_t before_us, uint64_t passed_
 	return clamp(100.0 * 1e3 * (double)(now_us - before_us) / (double)passed_ns, 100);
 }
 
-static void take_pressure(struct watch *w, struct pressure_state *state, struct watch_psi *psi)
+static void take_pressure(struct watch *w, struct pressure_state *state,
+	struct record_pressure *psi)
 {
 	uint64_t now_ns = watch_clock_ns(&w->clock);
 	struct watch_pressure pressure;
 	ssize_t n;
 
 	n = state->fd < 0 ? -ENOENT : file_read_fd(state->fd, w->buf, sizeof(w->buf));
-	/* With psi=0 on the command line the file is there, but reading it is EOPNOTSUPP. */
+	/*
+	 * With psi=0 on the kernel's command line the file exists, but reading it gives EOPNOTSUPP.
+	 */
 	if (n < 0 || watch_parse_pressure(w->buf, (size_t)n, &pressure) < 0) {
 		state->has_before = false;
 		return;
@@ -341,70 +359,110 @@ static void take_pressure(struct watch *w, struct pressure_state *state, struct 
 	state->before_ns = now_ns;
 }
 
-static void take_threads(struct watch *w, bool armed, struct watch_sample *s)
+static void take_refaults_line(void *arg, struct cursor line)
+{
+	refaults_take_line(line, arg);
+}
+
+static void take_memory(struct watch *w, struct record_memory *memory)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct refaults now = { 0 }, since;
+
+	if (w->vmstat_fd < 0 ||
+		lines_read_fd(w->vmstat_fd, w->buf, sizeof(w->buf), take_refaults_line, &now) < 0) {
+		w->has_refaults_before = false;
+		return;
+	}
+	memory->present = w->has_refaults_before;
+	since = refaults_since(&now, w->has_refaults_before ? &w->refaults_before : &now);
+	memory->reread_bytes = since.file * page;
+	memory->swapped_in_bytes = since.swapped_in * page;
+	memory->swapped_out_bytes = since.swapped_out * page;
+	memory->active_bytes = (since.file_active + since.anon_active) * page;
+	memory->reclaimed_bytes = (since.reclaimed_kswapd + since.reclaimed_direct) * page;
+	memory->major_faults = since.major_faults;
+	w->refaults_before = now;
+	w->has_refaults_before = true;
+}
+
+static void take_threads(struct watch *w, bool armed, struct record_reading *s)
 {
 	uint64_t now_ns = watch_clock_ns(&w->clock);
-	const struct watch_sample *last = watch_last(w);
+	const struct record_reading *last = watch_last(w);
 	struct threads_scan scan = {
 		.clock = &w->clock,
-		/* A timer is early now and then; that must not cost a whole interval more. */
+		/*
+		 * A timer may expire a little early; waiting a whole interval more would be too
+		 * long.
+		 */
 		.min_age_ns = w->interval_ns / 10 * 9,
 	};
 
-	scan.full = armed || s->procs_blocked > 0 || s->psi_io.some_pct > FULL_SCAN_PSI_PCT ||
-		    s->psi_memory.some_pct > FULL_SCAN_PSI_PCT ||
-		    (last && last->threads.blocked > 0);
+	scan.full = armed || s->procs_blocked > 0 || s->psi.io.some_pct > FULL_SCAN_PSI_PCT ||
+		s->psi.memory.some_pct > FULL_SCAN_PSI_PCT || (last && last->threads.blocked > 0);
 	scan.deadline_ns =
 		now_ns + (scan.full ? FULL_SCAN_NS : w->interval_ns / IDLE_THREADS_SHARE);
 	threads_take_scan(&w->threads, &w->processes, &scan, &s->threads);
 }
 
-/* Once for each table, when it first overflows. */
+/* Logs once for each table, when it overflows for the first time. */
 static void log_left_out(struct watch *w)
 {
 	struct watch_left_out now;
 
 	watch_get_left_out(w, &now);
-	if (now.processes && !w->said.processes)
-		log_warning("watch: %u watched processes beyond the first %d are left out",
+	if (now.processes && !w->logged.processes)
+		log_warning(
+			"watch: %u processes match watch.process beyond the maximum of %d; they are not "
+			"watched",
 			now.processes, WATCH_PROCESSES_MAX);
-	if (now.threads && !w->said.threads)
-		log_warning("watch: %u blocked threads beyond %d are left out", now.threads,
-			WATCH_THREADS_MAX);
-	if (now.disks && !w->said.disks)
-		log_warning("watch: %u disks beyond %d are not judged", now.disks, WATCH_DISKS_MAX);
-	if (now.filesystems && !w->said.filesystems)
-		log_warning("watch: %u file systems beyond %d are not judged", now.filesystems,
-			WATCH_FILESYSTEMS_MAX);
-	if (now.cgroups && !w->said.cgroups)
-		log_warning("watch: control groups beyond %d are not judged", WATCH_CGROUPS_MAX);
-	w->said.processes |= now.processes;
-	w->said.threads |= now.threads;
-	w->said.disks |= now.disks;
-	w->said.filesystems |= now.filesystems;
-	w->said.cgroups |= now.cgroups;
+	if (now.threads && !w->logged.threads)
+		log_warning(
+			"watch: %u threads are in D state beyond the maximum of %d; they are not counted",
+			now.threads, WATCH_THREADS_MAX);
+	if (now.disks && !w->logged.disks)
+		log_warning("watch: %u disks are beyond the maximum of %d; they are not watched",
+			now.disks, WATCH_DISKS_MAX);
+	if (now.filesystems && !w->logged.filesystems)
+		log_warning(
+			"watch: %u file systems are beyond the maximum of %d; they are not watched",
+			now.filesystems, WATCH_FILESYSTEMS_MAX);
+	if (now.cgroups && !w->logged.cgroups)
+		log_warning(
+			"watch: watched processes have more than %d control groups; the others are not "
+			"watched",
+			WATCH_CGROUPS_MAX);
+	w->logged.processes |= now.processes;
+	w->logged.threads |= now.threads;
+	w->logged.disks |= now.disks;
+	w->logged.filesystems |= now.filesystems;
+	w->logged.cgroups |= now.cgroups;
 }
 
 int watch_take_sample(struct watch *w, bool armed)
 {
-	const struct watch_sample *last = watch_last(w);
+	const struct record_reading *last = watch_last(w);
 	struct history *h = &w->history;
 	uint64_t now_ns = watch_clock_ns(&w->clock);
-	struct watch_sample s = { .mono_ns = now_ns, .real_ns = clock_real_ns() };
+	struct record_reading s = { .mono_ns = now_ns, .real_ns = clock_real_ns() };
 	int r;
 
 	s.interval_ns = last ? now_ns - last->mono_ns : 0;
 	r = take_stat(w, &s);
 	if (r < 0)
 		return r;
-	take_disks(w, &s);
-	take_pressure(w, &w->pressures[PRESSURE_IO], &s.psi_io);
-	take_pressure(w, &w->pressures[PRESSURE_MEMORY], &s.psi_memory);
-	take_pressure(w, &w->pressures[PRESSURE_CPU], &s.psi_cpu);
+	take_disks(w, armed, &s);
+	take_pressure(w, &w->pressures[PRESSURE_IO], &s.psi.io);
+	take_pressure(w, &w->pressures[PRESSURE_MEMORY], &s.psi.memory);
+	take_pressure(w, &w->pressures[PRESSURE_CPU], &s.psi.cpu);
+	take_memory(w, &s.memory);
 	take_threads(w, armed, &s);
-	processes_walk(&w->processes, &w->clock,
+	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns);
+	if (!armed)
+		filesystems_replace_hung(&w->filesystems, now_ns);
 	filesystems_fill_limits(&w->filesystems, &w->limits);
 	if (!armed)
 		cgroups_learn(&w->cgroups, &w->processes);
@@ -421,8 +479,8 @@ int watch_take_sample(struct watch *w, bool armed)
 	return 0;
 }
 
-void watch_set_sql(
-	struct watch *w, const struct watch_sql *sql, const struct watch_sql_targets *targets)
+void watch_set_sql(struct watch *w, const struct record_sql_activity *sql,
+	const struct watch_sql_targets *targets)
 {
 	w->sql = *sql;
 	w->sql_targets = *targets;
@@ -433,7 +491,7 @@ const struct watch_sql_targets *watch_sql_targets(const struct watch *w)
 	return &w->sql_targets;
 }
 
-void watch_set_health(struct watch *w, const struct watch_health *health, const char *target)
+void watch_set_health(struct watch *w, const struct record_health *health, const char *target)
 {
 	w->health = *health;
 	text_copy(w->health_target, sizeof(w->health_target), target);
@@ -444,12 +502,12 @@ const char *watch_health_target(const struct watch *w)
 	return w->health_target;
 }
 
-const struct watch_sample *watch_last(const struct watch *w)
+const struct record_reading *watch_last(const struct watch *w)
 {
 	return w->history.count ? &w->history.samples[w->history.newest] : NULL;
 }
 
-const struct watch_limits *watch_limits(const struct watch *w)
+const struct record_limits *watch_limits(const struct watch *w)
 {
 	return &w->limits;
 }
@@ -459,15 +517,15 @@ unsigned int watch_history_count(const struct watch *w)
 	return w->history.count;
 }
 
-const struct watch_sample *watch_history_get(const struct watch *w, unsigned int i)
+const struct record_reading *watch_history_get(const struct watch *w, unsigned int i)
 {
 	if (i >= w->history.count)
 		return NULL;
 	return &w->history.samples[history_at(&w->history, i)];
 }
 
-const struct watch_disk *watch_disk_in_slot(
-	const struct watch *w, unsigned int slot, uint32_t *ret_serial)
+const struct record_disk *watch_disk_in_slot(const struct watch *w, unsigned int slot,
+	uint32_t *ret_serial)
 {
 	if (slot >= w->disks.disks_count || !w->disks.disks[slot].used)
 		return NULL;
@@ -475,8 +533,8 @@ const struct watch_disk *watch_disk_in_slot(
 	return &w->disks.disks[slot].view;
 }
 
-const struct watch_filesystem *watch_filesystem_in_slot(
-	const struct watch *w, unsigned int slot, uint32_t *ret_serial)
+const struct record_file_system *watch_filesystem_in_slot(const struct watch *w, unsigned int slot,
+	uint32_t *ret_serial)
 {
 	if (slot >= WATCH_FILESYSTEMS_MAX || !w->filesystems.slots[slot].used)
 		return NULL;
@@ -484,8 +542,8 @@ const struct watch_filesystem *watch_filesystem_in_slot(
 	return &w->filesystems.slots[slot].view;
 }
 
-const struct watch_cgroup *watch_cgroup_in_slot(
-	const struct watch *w, unsigned int slot, uint32_t *ret_serial)
+const struct record_cgroup *watch_cgroup_in_slot(const struct watch *w, unsigned int slot,
+	uint32_t *ret_serial)
 {
 	if (slot >= WATCH_CGROUPS_MAX || !w->cgroups.slots[slot].used ||
 		!w->cgroups.slots[slot].limited)

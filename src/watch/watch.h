@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The watchdog: readings of the host, the last of them kept, and the processes it looks after.
- * Owned by the session (or a command); read by the rules, the record and enrichment.
- * Never allocates while sampling, never opens what a process's mmap_lock can block.
+ * The watchdog: takes samples of the host, keeps the last of them, and finds the watched processes.
+ * Owned by the daemon (or a command); read by the session, rules, databases and enrichment.
+ * Never allocates while sampling, never opens a file of a process that takes its mmap_lock.
  */
 #ifndef IOSTALL_WATCH_WATCH_H
 #define IOSTALL_WATCH_WATCH_H
@@ -10,19 +10,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "config.h"
+#include "config/config.h"
 #include "watch/cgroups.h"
 #include "watch/clocks.h"
 #include "watch/filesystems.h"
 #include "watch/processes.h"
-#include "watch/sample.h"
+#include "record/structs.h"
 
-/* 1.1 KB each, locked from the start: 2 min at 100 ms, 20 min at 1 s. */
+/* A sample has 1.1 KB, locked from the start. This is 2 min at 100 ms, 20 min at 1 s. */
 #define WATCH_HISTORY_MAX 1200
+
+#define WATCH_SQL_TARGET_SIZE 32
 
 struct watch;
 
-/* Everything is copied; lists may be NULL: no process, every device, none ignored. */
+/* Which target has the highest value of each; "": none has any. */
+struct watch_sql_targets {
+	char active[WATCH_SQL_TARGET_SIZE];
+	char longest[WATCH_SQL_TARGET_SIZE];
+	char in_state[WATCH_SQL_TARGET_SIZE];
+	char unanswered[WATCH_SQL_TARGET_SIZE];
+};
+
+/* Everything is copied. Lists may be NULL: no process, every device, no device ignored. */
 struct watch_options {
 	const char *procfs; /* NULL: /proc */
 	const char *sysfs;  /* NULL: /sys */
@@ -31,79 +41,82 @@ struct watch_options {
 	const struct config_list *process;
 	const struct config_list *device;
 	const struct config_list *device_ignore;
-	const struct config_list *filesystem; /* NULL: none is asked, and there is no thread for it */
-	struct watch_clock clock; /* zero but in tests */
+	const struct config_list
+		*filesystem; /* NULL: no file system is asked, and no thread is started for it */
+	struct watch_clock clock; /* zero except in tests */
 };
 
-/* What is beyond the fixed tables, as of the last sample. */
+/* What did not fit into the fixed tables in the last sample. */
 struct watch_left_out {
-	uint32_t processes; /* beyond WATCH_PROCESSES_MAX */
-	uint32_t threads;   /* in D, beyond WATCH_THREADS_MAX */
-	uint32_t disks;	    /* beyond WATCH_DISKS_MAX: not judged */
+	uint32_t processes;   /* beyond WATCH_PROCESSES_MAX */
+	uint32_t threads;     /* in D, beyond WATCH_THREADS_MAX */
+	uint32_t disks;	      /* beyond WATCH_DISKS_MAX: not judged */
 	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
-	uint32_t cgroups; /* beyond WATCH_CGROUPS_MAX */
+	uint32_t cgroups;     /* beyond WATCH_CGROUPS_MAX */
 };
 
-/* The parts of a configuration that the watchdog needs; roots and clock are left as they are. */
+/* Copies what the watchdog needs from a configuration; roots and clock stay as they are. */
 void watch_options_from_config(const struct config *config, struct watch_options *options);
 
 /*
- * Allocates all it will ever need, opens what it reads and looks for the watched processes.
- * 0, -ENOMEM, or what opening the procfs root or its `stat` gave. Files that a kernel may lack
+ * Allocates all memory that it will ever need, opens its files and finds the watched processes.
+ * 0, -ENOMEM, or the error of opening the procfs root or its `stat`. Files that a kernel may lack
  * (pressure, diskstats) are not an error.
  */
 int watch_new(const struct watch_options *options, struct watch **ret_watch);
 struct watch *watch_free(struct watch *watch);
 
 /*
- * Other patterns, interval and history; roots and clock stay. Samples and counters are kept,
- * watched processes are looked for anew. 0 or -ENOMEM, then nothing has changed. May allocate.
+ * Sets other patterns, interval and history; roots and clock stay. Samples and counters are kept,
+ * watched processes are searched anew. 0, or -ENOMEM when nothing has changed. May allocate.
  */
 int watch_reload(struct watch *watch, const struct watch_options *options);
 
 /*
- * One reading of everything. `armed`: an incident is open, all threads are scanned each time. 0, or
- * a negative errno when /proc/stat cannot be read; then there is no new sample.
+ * Takes one sample. `armed`: an incident is open, so all threads are scanned each time. 0, or a
+ * negative errno when /proc/stat cannot be read; then there is no new sample.
  */
 int watch_take_sample(struct watch *watch, bool armed);
 
-/* What the next samples say of the databases, until it is said anew; nothing before the first time. */
-void watch_set_sql(
-	struct watch *watch, const struct watch_sql *sql, const struct watch_sql_targets *targets);
+/*
+ * Sets what the next samples say of the databases, until it is set again. Before the first call,
+ * samples have no databases.
+ */
+void watch_set_sql(struct watch *watch, const struct record_sql_activity *sql,
+	const struct watch_sql_targets *targets);
 const struct watch_sql_targets *watch_sql_targets(const struct watch *watch);
 
-/* What the next sample says of the check of [health]. The target is copied. */
-void watch_set_health(
-	struct watch *watch, const struct watch_health *health, const char *target);
-/* "": there is none. */
+/* Sets what the next samples say of the health check. The target is copied. */
+void watch_set_health(struct watch *watch, const struct record_health *health, const char *target);
+/* "": there is no health check. */
 const char *watch_health_target(const struct watch *watch);
 
 /* The newest sample; NULL before the first. Valid until the next is taken. */
-const struct watch_sample *watch_last(const struct watch *watch);
+const struct record_reading *watch_last(const struct watch *watch);
 
-/* What was near its end when the newest sample was taken. Valid until the next is. */
-const struct watch_limits *watch_limits(const struct watch *watch);
+/* File systems and control groups near their limits in the newest sample, valid until the next. */
+const struct record_limits *watch_limits(const struct watch *watch);
 
 /* The samples kept, the newest included; index 0 is the oldest. NULL beyond the count. */
 unsigned int watch_history_count(const struct watch *watch);
-const struct watch_sample *watch_history_get(const struct watch *watch, unsigned int i);
+const struct record_reading *watch_history_get(const struct watch *watch, unsigned int i);
 
 /*
- * Every whole disk of the newest sample, for slots 0 to WATCH_DISKS_MAX - 1; NULL for a free slot.
- * The serial is another one when a device has gone and come back, or another took the slot.
+ * The whole disk in a slot, 0 to WATCH_DISKS_MAX - 1, in the newest sample; NULL: the slot is free.
+ * The serial changes when the device has gone and come back, or when another one took the slot.
  */
-const struct watch_disk *watch_disk_in_slot(
-	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
+const struct record_disk *watch_disk_in_slot(const struct watch *watch, unsigned int slot,
+	uint32_t *ret_serial);
 
-/* The same of file systems, for slots 0 to WATCH_FILESYSTEMS_MAX - 1. */
-const struct watch_filesystem *watch_filesystem_in_slot(
-	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
+/* The same for file systems, in slots 0 to WATCH_FILESYSTEMS_MAX - 1. */
+const struct record_file_system *watch_filesystem_in_slot(const struct watch *watch,
+	unsigned int slot, uint32_t *ret_serial);
 
-/* And of control groups with a memory limit, for slots 0 to WATCH_CGROUPS_MAX - 1. */
-const struct watch_cgroup *watch_cgroup_in_slot(
-	const struct watch *watch, unsigned int slot, uint32_t *ret_serial);
+/* The same for control groups that have a memory limit, in slots 0 to WATCH_CGROUPS_MAX - 1. */
+const struct record_cgroup *watch_cgroup_in_slot(const struct watch *watch, unsigned int slot,
+	uint32_t *ret_serial);
 
-/* From the newest /proc/diskstats, partitions and ignored devices too; NULL when unknown. */
+/* The name in the newest /proc/diskstats, also of partitions and ignored devices; NULL: unknown. */
 const char *watch_disk_name(const struct watch *watch, uint32_t major, uint32_t minor);
 
 /* Valid until the next sample or reload. */

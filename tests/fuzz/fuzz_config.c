@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config.h"
-#include "config_table.h"
+#include "config/config.h"
+#include "config/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

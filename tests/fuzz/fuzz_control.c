@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Any bytes as a request on the control socket, answered by the daemon with a session without probes: the
- * answer is one JSON object, and an incident that was opened can be closed again.
+ * Any bytes as a request on the control socket, answered by the daemon with a session without
+ * probes: the answer is one JSON object, and an incident that was opened can be closed again.
  */
 #include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* The request handler is the daemon's own business, so this is part of the daemon. */
-#include "daemon.c"
+#include "daemon/control.h"
+#include "daemon/internal.h"
+#include "enrich/enrich.h"
+#include "sinks/sink.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "watch/rules.h"
+#include "watch/watch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -82,12 +91,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(request, data + 1, size);
 	request[size] = '\0';
 	text_reset(&answer);
-	on_request(d, request, uid, &answer);
+	daemon_answer(d, request, uid, &answer);
 	check_answer(&answer);
-	if (uid != 0 && session_is_busy(d))
+	if (uid != 0 && session_is_open(d->session))
 		abort();
-	session_stop(d->session, "stopped");
-	if (session_is_busy(d))
+	session_stop(d->session, RECORD_REASON_stopped);
+	if (session_is_open(d->session))
 		abort();
 	return 0;
 }

@@ -9,9 +9,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_view(const struct watch_disk *view)
+static void check_view(const struct record_disk *view)
 {
-	if (!memchr(view->name, '\0', sizeof(view->name)) || view->name[0] == '\0')
+	if (!memchr(view->dev_name, '\0', sizeof(view->dev_name)) || view->dev_name[0] == '\0')
 		abort();
 	/* The negation, so that not-a-number is caught as well. */
 	if (!(view->util_pct >= 0 && view->util_pct <= 100) || !(view->queue >= 0) ||
@@ -34,17 +34,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (text.p < text.end) {
 		const char *end = memchr(text.p, '\0', (size_t)(text.end - text.p));
 		struct cursor reading = { text.p, end ? end : text.end }, line;
-		struct watch_sample sample = { 0 };
+		struct record_reading sample = { 0 };
 
 		disks_begin_reading(disks, now_ns);
 		while (cursor_line(&reading, &line))
 			disks_take_line(disks, line);
-		disks_end_reading(disks);
+		disks_end_reading(disks, true);
 		disks_fill_sample(disks, &sample);
-		if (sample.disks_count > WATCH_SAMPLE_DISKS_MAX)
+		if (sample.devices_count > RECORD_DEVICES_MAX)
 			abort();
-		for (uint32_t i = 0; i < sample.disks_count; i++)
-			check_view(&sample.disks[i]);
+		for (uint32_t i = 0; i < sample.devices_count; i++)
+			check_view(&sample.devices[i]);
 		text.p = end ? end + 1 : text.end;
 		now_ns += NSEC_PER_SEC;
 	}

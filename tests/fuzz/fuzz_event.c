@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/decode.h"
+#include "enrich/decode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -24,10 +24,11 @@ static void check_taken(const struct event_operation *e)
 	const struct record_operation *op = &record.operation;
 	struct text line = TEXT_ON(line_buf);
 
-	if (!memchr(op->path, '\0', sizeof(op->path)) || !memchr(op->comm, '\0', sizeof(op->comm)) ||
-		!memchr(op->op, '\0', sizeof(op->op)))
+	if (!memchr(op->path, '\0', sizeof(op->path)) ||
+		!memchr(op->comm, '\0', sizeof(op->comm)) || !op->op || op->op >= RECORD_OP_COUNT)
 		abort();
-	if (decoded.stack_len > EVENT_STACK_DEPTH || decoded.finished != !!(e->flags & EVENT_FINISHED))
+	if (decoded.stack_len > EVENT_STACK_DEPTH ||
+		decoded.finished != !!(e->flags & EVENT_FINISHED))
 		abort();
 	if (!(e->flags & EVENT_PATH_COMPLETE) && !op->path_truncated)
 		abort();

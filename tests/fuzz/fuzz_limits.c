@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of mountinfo, /proc/PID/cgroup and memory.stat: each input is taken as all three. */
+/* Lines of mountinfo, /proc/PID/cgroup, memory.stat and memory.events: each input as all. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "watch/cgroups.h"
-#include "watch/filesystems.h"
+#include "watch/fs_usage.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_mounts(struct cursor text)
 {
-	struct filesystems_mount mount;
+	struct fs_usage_mount mount;
 	struct cursor line;
 
 	while (cursor_line(&text, &line)) {
 		memset(&mount, 0x7f, sizeof(mount));
-		if (filesystems_parse_mount(line, &mount) == 0 &&
+		if (fs_usage_parse_mount(line, &mount) == 0 &&
 			!memchr(mount.point, '\0', sizeof(mount.point)))
 			abort();
 	}
@@ -35,6 +35,16 @@ static void check_path(const char *buf, size_t size)
 		abort();
 }
 
+static void check_counts(const char *buf, size_t size)
+{
+	struct cursor text = { buf, buf + size }, line;
+	struct cgroups_counts counts = { 0 };
+
+	while (cursor_line(&text, &line))
+		refaults_take_line(line, &counts.refaults);
+	cgroups_parse_events(buf, size, &counts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const char *buf = (const char *)data;
@@ -42,5 +52,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_mounts((struct cursor){ buf, buf + size });
 	check_path(buf, size);
 	(void)cgroups_parse_reclaimable(buf, size);
+	check_counts(buf, size);
 	return 0;
 }

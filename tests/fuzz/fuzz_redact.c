@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/redact.h"
+#include "sql/helper/redact.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,12 +19,12 @@ static void check(bool holds)
 static bool is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '$' || (unsigned char)c >= 0x80;
+		c == '_' || c == '$' || (unsigned char)c >= 0x80;
 }
 
 /*
- * Nothing begins a string, and outside quoted names no digit begins a word. Where a text can be read in
- * several ways, what is a literal in one may have taken one end of a name of all others.
+ * Nothing begins a string, and outside quoted names no digit begins a word. Where a text can be
+ * read in several ways, what is a literal in one may have taken one end of a name of all others.
  */
 static void check_text(enum sql_dialect dialect, bool is_ambiguous, const struct text *out)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sql/frames.h"
+#include "sql/locks.h"
 #include "sql/snapshot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,12 +28,20 @@ static void check_text(const char *text, size_t size)
 static void check_snapshot(void)
 {
 	struct sql_session_view view, found;
+	struct sql_queue queue;
 	bool is_found;
 
 	if (snapshot.count > SQL_SESSIONS_MAX)
 		abort();
 	for (uint32_t i = 0; i < snapshot.count; i++) {
 		sql_snapshot_view(&snapshot, i, &view);
+		if (view.tid < 0 || view.tid > SQL_PID_MAX || view.leader_pid < 0 ||
+			view.leader_pid > SQL_PID_MAX || view.elapsed_ns > SQL_ELAPSED_MAX_NS)
+			abort();
+		if (view.lock >= RECORD_LOCK_COUNT || view.waited_ns > SQL_ELAPSED_MAX_NS ||
+			view.transaction_ns > SQL_ELAPSED_MAX_NS)
+			abort();
+		check_text(view.object, SQL_NAME_SIZE);
 		check_text(view.user, SQL_NAME_SIZE);
 		check_text(view.database, SQL_NAME_SIZE);
 		check_text(view.command, SQL_NAME_SIZE);
@@ -44,6 +53,10 @@ static void check_snapshot(void)
 		if (view.tid > 0 ? !is_found && !snapshot.rows[i].idle : is_found)
 			abort();
 	}
+	if (sql_find_queue(&snapshot, &queue) &&
+		(queue.waiters > snapshot.count || queue.behind_first >= queue.waiters ||
+			(queue.has_holder && queue.holder.lock != RECORD_LOCK_NONE)))
+		abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -63,8 +76,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memset(&frame, 0xff, sizeof(frame));
 		memcpy(&frame, data, len < sizeof(frame) ? len : sizeof(frame));
 		type = sql_frame_check(&frame, len);
+		if (type > 0)
+			sql_frame_correct(&frame);
 		if (type == SQL_FRAME_SESSION)
 			(void)sql_snapshot_add(&snapshot, &frame.session);
+		else if (type == SQL_FRAME_LOCK)
+			(void)sql_snapshot_add_lock(&snapshot, &frame.lock);
 		else if (type == SQL_FRAME_END)
 			sql_snapshot_end(&snapshot, &frame.end, 2);
 		data += len;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Owns the counters of one test script and its TAP-like output on standard output.
+# The counters of one test script, and its TAP-like output on standard output.
 # Sourced by test scripts; nothing else sources it.
 # Never ends the script: the status of assert_finish, called last, is the status of the script.
 
@@ -59,7 +59,7 @@ assert_between()
 	fi
 }
 
-# assert_cmd NAME COMMAND...: the command must succeed; what it prints is shown when it does not.
+# assert_cmd NAME COMMAND...: the command must succeed. Its output is shown when it fails.
 assert_cmd()
 {
 	local name=$1 output status=0
@@ -101,9 +101,9 @@ _assert_jq()
 	fi
 }
 
-# assert_jq FILE FILTER NAME [JQ-OPTION...]: the last thing the filter yields over all lines must be
-# there and neither false nor null: 'select(...)' asks for at least one line. jq 1.6 -e by itself
-# looks at what the last line yields.
+# assert_jq FILE FILTER NAME [JQ-OPTION...]: runs the filter on every line of FILE. It must have at least one
+# output, and the last output must be neither false nor null. So 'select(...)' asks for at least one line. The
+# option -e of jq 1.6 is not enough, because it looks at the outputs of the last line only.
 assert_jq()
 {
 	local file=$1 filter=$2 name=$3
@@ -118,7 +118,7 @@ assert_jq_slurp()
 	_assert_jq "$@" -s
 }
 
-# assert_finish: the last line, and 0 only when something passed or was skipped and nothing failed.
+# assert_finish: prints the summary. Returns 0 when at least one test passed or was skipped and none failed.
 assert_finish()
 {
 	printf '1..%s\n' "$(_assert_number)"

@@ -1,14 +1,35 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Owns what the layers have in common: building, and taking over what a test program counted.
-# Sourced by tests/layer/*, in the root of the tree; brings assert.sh with it.
-# Never believes a program that counted nothing, or whose exit status says otherwise.
+# What all layers of tests share: they choose tests, build them, and add up their counts.
+# Sourced by tests/layer/* and tests/replay/run, in the root of the tree; it sources assert.sh.
+# A program that counted no test, or whose exit status contradicts its counts, has failed.
 
 # shellcheck disable=SC1091 source=tests/lib/assert.sh
 . tests/lib/assert.sh
 
-# layer_make NAME ARGUMENT...: one test of its own; the layer is over when it fails.
+# layer_choose PREFIX [NAME...]: sets LAYER_CHOSEN to the names of the C files PREFIX*.c, or to the given ones.
+# Ends the layer when there is no such file.
+layer_choose()
+{
+	local prefix=$1 file all=() name
+	shift
+
+	for file in "$prefix"*.c; do
+		all+=("$(basename "$file" .c)")
+	done
+	(($# > 0)) || set -- "${all[@]}"
+	LAYER_CHOSEN=("$@")
+	for name in "${LAYER_CHOSEN[@]}"; do
+		if [[ " ${all[*]} " != *" $name "* ]]; then
+			not_ok "$name" "there is no such test; expected one of: ${all[*]#"${prefix##*/}"}"
+			assert_finish
+			exit 1
+		fi
+	done
+}
+
+# layer_make NAME ARGUMENT...: runs make, which counts as one test. The layer ends when make fails.
 layer_make()
 {
 	local name=$1 output
@@ -23,7 +44,7 @@ layer_make()
 	exit 1
 }
 
-# layer_take_summary PROGRAM STATUS LAST-LINE: the counts of a script that ends as assert_finish does.
+# layer_take_summary PROGRAM STATUS LAST-LINE: adds the counts of a script that ended with assert_finish.
 layer_take_summary()
 {
 	local program=$1 status=$2 last=$3
@@ -44,21 +65,21 @@ layer_take_summary()
 	fi
 }
 
-# layer_run PROGRAM ARGUMENT...: a script with such an end, its output shown as it comes.
+# layer_run PROGRAM ARGUMENT...: runs such a script and shows its output at once.
 layer_run()
 {
 	local log status=0
 
 	log=$(mktemp) || exit 1
-	# The closing line of a part must not be taken for that of the layer.
+	# The summary of one script must not be mistaken for the summary of the layer.
 	"$@" </dev/null 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' ||
 		status=$?
 	layer_take_summary "$1" "$status" "$(tail -n 1 "$log")"
 	rm -f "$log"
 }
 
-# layer_run_all COMMAND...: programs with their arguments, all at the same time; the output of each follows when
-# it has ended.
+# layer_run_all COMMAND...: runs programs with their arguments at the same time. The output of each is printed
+# after it has ended.
 layer_run_all()
 {
 	local command words logs pids=() i status
@@ -66,7 +87,7 @@ layer_run_all()
 	logs=$(mktemp -d) || exit 1
 	for command; do
 		read -ra words <<<"$command"
-		# They end when we are gone.
+		# The kernel ends them when this script ends.
 		setpriv --pdeathsig TERM "${words[@]}" </dev/null >"$logs/${#pids[@]}" 2>&1 &
 		pids+=($!)
 	done

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Owns slow and suspended disks made of device-mapper and scsi_debug, as virtual machines have them.
+# Slow and suspended disks, made with device-mapper and scsi_debug. Virtual machines have both.
 # Sourced by stall.sh.
 # Never touches a dm device or a scsi_debug that somebody else made.
 
-# stall_have_dm: whether the kernel has device-mapper; prints the reason when it does not.
+# stall_have_dm: returns 0 when the kernel has device-mapper; otherwise it prints the reason.
 stall_have_dm()
 {
 	modprobe -q dm-mod 2>/dev/null || :
@@ -19,7 +19,7 @@ stall_have_dm()
 	return 1
 }
 
-# Without udev the tool makes the nodes itself, and must not wait for anyone.
+# Without udev, dmsetup must create the device nodes itself and must not wait for udev.
 _stall_dmsetup()
 {
 	if [[ -e /run/udev/control ]]; then
@@ -29,7 +29,7 @@ _stall_dmsetup()
 	fi
 }
 
-# stall_dm_setup: ext4 on a linear dm target on a loop device; sets DM_NAME DM_DEV DM_MNT.
+# stall_dm_setup: makes an ext4 file system on a linear dm target on a loop device. Sets DM_NAME DM_DEV DM_MNT.
 stall_dm_setup()
 {
 	local image=$STALL_DIR/dm.img
@@ -58,7 +58,7 @@ _stall_dm_remove()
 	wait_until 10 _stall_dmsetup remove "$1"
 }
 
-# stall_dm_suspend: every request waits from now on, until stall_dm_resume.
+# stall_dm_suspend: every request waits until stall_dm_resume is called.
 stall_dm_suspend()
 {
 	_stall_heal_later
@@ -71,7 +71,7 @@ stall_dm_resume()
 	_stall_dmsetup resume "$DM_NAME"
 }
 
-# stall_dm_delay MS: every request takes at least so long; 0 takes the delay away.
+# stall_dm_delay MS: every request takes at least MS milliseconds; 0 removes the delay.
 stall_dm_delay()
 {
 	local table="0 $DM_SECTORS linear $DM_BASE 0"
@@ -87,7 +87,7 @@ stall_dm_delay()
 
 _STALL_SCSI=/sys/bus/pseudo/drivers/scsi_debug
 
-# stall_have_scsi: whether scsi_debug can be had, prints the reason when not. Not one in use.
+# stall_have_scsi: returns 0 when scsi_debug is available and not in use; otherwise it prints the reason.
 stall_have_scsi()
 {
 	if [[ -d $_STALL_SCSI ]]; then
@@ -105,23 +105,30 @@ _stall_scsi_disk()
 	compgen -G "$_STALL_SCSI/adapter*/host*/target*/*:*/block/*"
 }
 
-# stall_scsi_setup: ext4 on a RAM disk of scsi_debug; sets SCSI_DEV SCSI_MNT. Unlike dm it shows
-# true utilisation while it is slow.
-stall_scsi_setup()
+# stall_scsi_disk MIB [OPTION...]: makes a RAM disk of scsi_debug. Sets SCSI_DEV. Unlike a dm device, this disk has a
+# correct utilisation while it is slow.
+stall_scsi_disk()
 {
 	stall_have_scsi >/dev/null || return 1
 	modprobe -q sd_mod 2>/dev/null || :
-	modprobe scsi_debug delay=0 dev_size_mb=64 || return 1
+	modprobe scsi_debug delay=0 "dev_size_mb=$1" "${@:2}" || return 1
 	stall_undo wait_until 10 modprobe -r scsi_debug
 	_stall_undo_first _stall_write 0 "$_STALL_SCSI/delay"
 	wait_until 10 _stall_scsi_disk || return 1
-	SCSI_DEV=/dev/$(basename "$(_stall_scsi_disk)") SCSI_MNT=$STALL_DIR/scsi
-	wait_until 10 test -b "$SCSI_DEV" || return 1
+	SCSI_DEV=/dev/$(basename "$(_stall_scsi_disk)")
+	wait_until 10 test -b "$SCSI_DEV"
+}
+
+# stall_scsi_setup: an ext4 file system on such a disk. Sets SCSI_DEV SCSI_MNT.
+stall_scsi_setup()
+{
+	stall_scsi_disk 64 || return 1
+	SCSI_MNT=$STALL_DIR/scsi
 	_stall_mkfs_mount "$SCSI_DEV" "$SCSI_MNT"
 }
 
-# stall_scsi_delay TICKS: each request takes so many kernel ticks (250 a second on Debian); 0: none.
-# The driver refuses a change while a request is under way, so it is tried for a while.
+# stall_scsi_delay TICKS: each request takes TICKS kernel ticks (Debian has 250 a second); 0 removes the delay.
+# The driver refuses the change while a request is in flight, so the function retries.
 stall_scsi_delay()
 {
 	wait_until 10 _stall_write "$1" "$_STALL_SCSI/delay"

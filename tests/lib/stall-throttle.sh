@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Owns limits on block devices through cgroup v1 blkio.throttle or cgroup v2 io.max.
+# Limits on block devices, set through blkio.throttle of cgroup v1 or io.max of cgroup v2.
 # Sourced by stall.sh.
-# Never limits a device unless told to, and leaves no limit and no cgroup behind.
+# Limits only the given devices, and leaves neither a limit nor a cgroup behind.
 
-# Limits set, each "major:minor what". The cgroups they apply to, found at the first limit.
+# STALL_LIMITS has the limits that are set, as "major:minor what". The first limit finds the cgroups.
 STALL_THROTTLED=()
 STALL_CGROUP_DIRS=()
 STALL_CGROUP_VERSION=
@@ -17,7 +17,7 @@ _stall_cgroup_mount()
 	findmnt -rn -t "$type" ${option:+-O "$option"} -o TARGET | head -n 1
 }
 
-# Version 1 is not hierarchical, and kworkers and jbd2 live in the root: the limit goes to both.
+# Version 1 is not hierarchical, and kworkers and jbd2 are in the root, so both groups get the limit.
 _stall_cgroup_v1()
 {
 	local root own
@@ -32,7 +32,7 @@ _stall_cgroup_v1()
 	fi
 }
 
-# Version 2 has no limits in its root: the script moves into a group of its own below it.
+# In version 2 the root cannot have limits, so the script moves into a new group below the root.
 _stall_cgroup_v2()
 {
 	local root group old
@@ -65,7 +65,7 @@ _stall_cgroup_leave()
 	wait_until 5 rmdir "$1"
 }
 
-# stall_can_throttle: whether the kernel offers a limit; prints the reason when it does not.
+# stall_can_throttle: returns 0 when the kernel can limit devices; otherwise it prints the reason.
 stall_can_throttle()
 {
 	((${#STALL_CGROUP_DIRS[@]} > 0)) && return 0
@@ -74,7 +74,7 @@ stall_can_throttle()
 	return 1
 }
 
-# _stall_throttle_set VERSION DIR MAJOR:MINOR WHAT VALUE: 0 lifts the limit.
+# _stall_throttle_set VERSION DIR MAJOR:MINOR WHAT VALUE: VALUE 0 removes the limit.
 _stall_throttle_set()
 {
 	local version=$1 dir=$2 devno=$3 what=$4 value=$5
@@ -96,8 +96,8 @@ _stall_throttle_all_dirs()
 	done
 }
 
-# stall_throttle DEV read_bps|write_bps|read_iops|write_iops VALUE: bytes or requests per second,
-# for this script, for what it starts from now on, and (version 1) for the kernel's own threads.
+# stall_throttle DEV read_bps|write_bps|read_iops|write_iops VALUE: limits DEV to VALUE bytes or requests per
+# second, for this script, for every process it starts from now on, and in version 1 for kernel threads.
 stall_throttle()
 {
 	local devno dir reason what=$2 value=$3
@@ -121,7 +121,7 @@ stall_throttle()
 	return 1
 }
 
-# stall_unthrottle [DEV]: lifts the limits of one device, or of all.
+# stall_unthrottle [DEV]: removes the limits of one device, or of all.
 stall_unthrottle()
 {
 	local devno='' limit rest=() status=0

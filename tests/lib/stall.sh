@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash disable=SC2034
 #
-# Owns real stalls on private devices: loop pairs and freezes, and the undoing of everything.
-# Sourced by tests and by the demo, as root; run as a program only by itself (the guard, below).
+# Real stalls on private devices: pairs of loop devices and frozen file systems, and how all is undone.
+# Sourced by tests and by the demo, as root. It runs itself as a program only for the guard (see below).
 # Never touches a file system or device that it did not make, and never calls sync(2).
 #
-# What is undone stands in a file, $STALL_DIR/undo, one command a line. The script's own traps run
-# it; when the script is killed outright a guard process does. The guard also thaws what has been
-# frozen for longer than $STALL_FREEZE_MAX_S, because bash runs a trap only after the command in the
-# foreground, and that one may be waiting for the thaw: start it with stall_bg or stall_run.
+# The file $STALL_DIR/undo has one command in each line, which undoes one thing. The traps of the script run
+# these commands. If the script is killed, a guard process runs them. The guard also thaws a file system that
+# has been frozen for longer than $STALL_FREEZE_MAX_S. Bash runs a trap only after the command in the
+# foreground has ended, and that command may wait for the thaw, so start it with stall_bg or stall_run.
 #
 # 	. tests/lib/stall.sh
 # 	stall_init && stall_loop_pair && stall_need_stallio
@@ -31,15 +31,15 @@ STALL_U_MIB=${STALL_U_MIB:-128}
 # shellcheck disable=SC1091 source=tests/lib/stall-dm.sh
 . "${STALL_LIB%/*}/stall-dm.sh"
 
-# --- what is undone -------------------------------------------------------------------------------
+# --- undo -----------------------------------------------------------------------------------------
 
-# Commands that end a stall; all of them run before anything that could block on it.
+# Commands that end a stall. They run before every command that the stall could block.
 _stall_undo_first()
 {
 	printf 'first %s\n' "${*@Q}" >>"$STALL_DIR/undo"
 }
 
-# stall_undo COMMAND...: run at the end, last one first. It must do no harm when its work is done.
+# stall_undo COMMAND...: runs at the end, the last command first. It must do no harm when it runs twice.
 stall_undo()
 {
 	printf 'later %s\n' "${*@Q}" >>"$STALL_DIR/undo"
@@ -74,7 +74,7 @@ _stall_make_dir()
 	local dir
 
 	dir=$(mktemp -d "${TMPDIR:-/tmp}/iostall-test.$$.XXXXXX") || return 1
-	# A database under test runs as a user of its own and must get through to its files.
+	# A database under test runs as another user, who must be able to reach its files.
 	chmod 0711 "$dir"
 	STALL_DIR=$(readlink -f "$dir")
 	: >"$STALL_DIR/undo"
@@ -83,12 +83,12 @@ _stall_make_dir()
 _stall_start_guard()
 {
 	_stall_starttime $$
-	# Not a child of the script: a bare "wait" there must not wait for it.
+	# It is not a child of the script, because "wait" without arguments must not wait for it.
 	(cd / && setsid bash "$STALL_LIB" guard "$STALL_DIR" $$ "$STALL_STARTTIME" \
 		</dev/null >/dev/null 2>&1 &)
 }
 
-# stall_init: private directory, guard, traps, tracefs. Call it once, in the script's own shell.
+# stall_init: makes the private directory, guard, traps and tracefs. Call it once, not in a subshell.
 stall_init()
 {
 	if ((EUID != 0)); then
@@ -106,7 +106,7 @@ stall_init()
 	_stall_tracefs_take $$
 }
 
-# stall_cleanup: everything back as it was. The traps call it; a second call does nothing.
+# stall_cleanup: restores everything. The traps call it; a second call does nothing.
 stall_cleanup()
 {
 	local status=$?
@@ -123,7 +123,7 @@ stall_cleanup()
 	return "$status"
 }
 
-# stall_bg COMMAND...: in the background, pid in STALL_PID, ended at clean-up. Redirect the call.
+# stall_bg COMMAND...: runs it in the background, sets STALL_PID, and ends it at clean-up. Redirect the call.
 stall_bg()
 {
 	"$@" {STALL_NAP_FD}>&- &
@@ -133,7 +133,7 @@ stall_bg()
 	fi
 }
 
-# stall_run COMMAND...: as in the foreground, but a signal to the script is acted on at once.
+# stall_run COMMAND...: waits for the command, but a signal to the script takes effect at once.
 stall_run()
 {
 	stall_bg "$@"
@@ -162,10 +162,10 @@ _stall_write()
 
 # --- tracefs --------------------------------------------------------------------------------------
 
-# The mount is shared by the test scripts that run side by side: one file for each user.
+# Test scripts that run at the same time share the mount. Each script that uses it has a file.
 _STALL_TRACEFS_USERS=/run/iostall-tests.tracefs
 
-# The first script that misses tracefs mounts it, the last one unmounts it.
+# The first script that needs tracefs mounts it, and the last one unmounts it.
 _stall_tracefs_take()
 {
 	(
@@ -205,22 +205,22 @@ _stall_umount()
 	wait_until 10 umount "$1" || umount -l "$1"
 }
 
-# A loop device is only ours while it shows our file.
+# A loop device is ours only while its backing file is ours.
 _stall_loop_detach()
 {
 	[[ $(losetup -n -O BACK-FILE "$1" 2>/dev/null) == "$2"* ]] || return 0
 	losetup -d "$1"
 }
 
-# _stall_loop IMAGE [LOSETUP-OPTION...]: attaches, device into STALL_LOOP.
+# _stall_loop IMAGE [LOSETUP-OPTION...]: attaches the image and sets STALL_LOOP to the device.
 _stall_loop()
 {
 	STALL_LOOP=$(losetup --find --show "${@:2}" "$1") || return 1
 	stall_undo _stall_loop_detach "$STALL_LOOP" "$1"
 }
 
-# Never let mkfs discard or put work off: a discard would punch the image that was preallocated, a
-# lazy initialisation would be load of its own during the test.
+# mkfs must neither discard nor postpone work. A discard would punch holes into the preallocated image, and a
+# lazy initialisation would load the disk during the test.
 _stall_mkfs_mount()
 {
 	local dev=$1 mnt=$2
@@ -232,8 +232,8 @@ _stall_mkfs_mount()
 	stall_undo _stall_umount "$mnt"
 }
 
-# stall_loop_pair: ext4 on loop U over ext4 on loop L; sets U_DEV L_DEV U_MNT L_MNT U_IMAGE L_IMAGE,
-# and U_DIRECT=1 when U bypasses the page cache of L, as it does wherever the kernel allows it.
+# stall_loop_pair: makes ext4 on loop device U, whose image is on ext4 on loop device L. Sets U_DEV L_DEV U_MNT
+# L_MNT U_IMAGE L_IMAGE, and U_DIRECT=1 when U bypasses the page cache of L, if the kernel allows that.
 stall_loop_pair()
 {
 	modprobe -q loop 2>/dev/null || :
@@ -259,7 +259,7 @@ _stall_drop_cache()
 	dd if="$1" iflag=nocache count=0 status=none
 }
 
-# drop_file_cache FILE: writes back and forgets its pages, the lower copy too when U is buffered.
+# drop_file_cache FILE: writes its pages back and drops them, also those of the image when U is buffered.
 drop_file_cache()
 {
 	_stall_drop_cache "$1" || return 1
@@ -268,7 +268,7 @@ drop_file_cache()
 	fi
 }
 
-# stall_make_file PATH MIB: a written file without a page in the cache.
+# stall_make_file PATH MIB: writes a file and drops its pages from the cache.
 stall_make_file()
 {
 	dd if=/dev/zero of="$1" bs=1M count="$2" conv=fsync status=none || return 1
@@ -287,15 +287,15 @@ _stall_thaw()
 	mountpoint -q "$1" && fsfreeze -u "$1" 2>/dev/null
 }
 
-# Tells the guard when to heal everything, if nobody has done it by then.
+# Tells the guard when to undo everything, unless it has been undone by then.
 _stall_heal_later()
 {
 	_stall_now
 	echo $((STALL_NOW_CS + STALL_FREEZE_MAX_S * 100)) >"$STALL_DIR/thaw_at"
 }
 
-# Older kernels let a loop device with direct I/O write past a freeze of the file system below it:
-# on 6.1 a direct write returned at once. A buffered loop device is held on all of them.
+# On older kernels a loop device with direct I/O can write although the file system below it is frozen: on 6.1
+# a direct write returned at once. A buffered loop device waits on all kernels.
 _stall_upper_direct()
 {
 	if [[ $1 == "${L_MNT-}" && $U_DIRECT == 1 ]]; then
@@ -303,7 +303,7 @@ _stall_upper_direct()
 	fi
 }
 
-# stall_freeze MNT: one of our own mounts only. Thawed at the latest after STALL_FREEZE_MAX_S.
+# stall_freeze MNT: freezes one of our own mounts. It is thawed after STALL_FREEZE_MAX_S at the latest.
 stall_freeze()
 {
 	if ! _stall_is_ours "$1"; then
@@ -326,7 +326,7 @@ stall_thaw()
 
 # --- the workload program -------------------------------------------------------------------------
 
-# stall_need_stallio: sets STALLIO; builds the program privately when nobody has named one.
+# stall_need_stallio: sets STALLIO. It builds the program in $STALL_DIR when STALLIO is not set.
 stall_need_stallio()
 {
 	local tools

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# Owns waiting for a state: clock, process identity, blocked threads.
+# Waits for a state: clock, identity of processes, blocked threads.
 # Sourced by stall.sh; tests use wait_until and wait_blocked.
-# Never sleeps for a fixed time where a state can be asked for, and starts no process to sleep.
+# It never sleeps for a fixed time when it can check a state, and it starts no process to sleep.
 
 stall_error()
 {
 	printf 'stall: %s\n' "$*" >&2
 }
 
-# Hundredths of a second since boot, into STALL_NOW_CS. The wall clock may jump; date is a process.
+# Sets STALL_NOW_CS to hundredths of a second since boot. The wall clock may jump, and date(1) is a process.
 _stall_now()
 {
 	local up rest
@@ -20,7 +20,7 @@ _stall_now()
 	STALL_NOW_CS=$((10#${up/./}))
 }
 
-# A read that times out is a sleep without a process. The pipe never has a byte in it.
+# A read with a timeout sleeps without a process. The pipe never contains a byte.
 exec {STALL_NAP_FD}<> <(:)
 
 _stall_nap()
@@ -31,7 +31,7 @@ _stall_nap()
 	: "${byte-}"
 }
 
-# Start time of a process in clock ticks: with the pid it names one process and no later one.
+# Start time of a process in clock ticks. Pid and start time together identify a process.
 _stall_starttime()
 {
 	local stat fields
@@ -46,7 +46,8 @@ _stall_alive()
 	_stall_starttime "$1" && [[ $STALL_STARTTIME == "$2" ]]
 }
 
-# wait_until SECONDS COMMAND...: polls every 50 ms; only its last output is shown, when it gives up.
+# wait_until SECONDS COMMAND...: runs the command every 50 ms until it succeeds. After SECONDS it fails and
+# shows the last output.
 wait_until()
 {
 	local deadline_cs seconds=$1 output
@@ -71,7 +72,7 @@ x86_64) _STALL_IO_SYSCALLS=' 0 1 17 18 74 75 ' ;;
 *) _STALL_IO_SYSCALLS=' 63 64 67 68 82 83 ' ;;
 esac
 
-# stall_count_blocked PID: threads in D state, or asleep inside a read, write or fsync.
+# stall_count_blocked PID: counts the threads that are in D state or sleep in a read, write or fsync.
 stall_count_blocked()
 {
 	local task stat call count=0
@@ -107,8 +108,8 @@ _stall_blocked_or_gone()
 	_stall_blocked_now "$@" || ! _stall_starttime "$1"
 }
 
-# wait_blocked PID N [SECONDS]: until at least N threads of the process are blocked (10 s). Fails at
-# once when the process ends before.
+# wait_blocked PID N [SECONDS]: waits until at least N threads of the process are blocked, 10 s by default.
+# Fails at once when the process ends.
 wait_blocked()
 {
 	wait_until "${3:-10}" _stall_blocked_or_gone "$1" "$2" || return 1

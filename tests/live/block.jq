@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Holds the `device` and `io_by` lines of a record against /proc/diskstats and against those who did
-# the I/O. Output as in stalls.jq.
+# Compares the `device` and `io_by` lines of a record with /proc/diskstats and with the programs that did the I/O.
+# The output is as in stalls.jq.
 #   $record  lines of the record       $ran  lines of stallio, which read one file with O_DIRECT
 #   $upper, $lower  the disk and the one below it, "7:1"    $image  the file on the lower one
 #   $mnt  where "table", "buffered" and "direct" are         $before, $after  sectors read, written
@@ -48,15 +48,15 @@ def about($expected; $percent): (. - $expected | fabs) <= $expected * $percent /
 	$table.read_bytes == $read and $table.share_pct > 80 and $table.inode == $ran[0].inode and
 	$table.fs_dev == $upper and ($table.path_truncated | not) and ($table.inferred | not)),
   must("the file that was written back: \($buffered_file)";
-	$buffered_file.write_bytes >= $buffered and $buffered_file.inferred),
-  must("who wrote it back: \($by | map(select(.by == "thread")))";
-	[$by[] | select(.by == "thread" and .inferred and (.comm | startswith("kworker")) and
-		.write_bytes >= $buffered)] | length == 1),
+	$buffered_file.write_bytes >= $buffered and ($buffered_file.inferred | not)),
+  # A kworker did it for the program that dirtied the pages.
+  must("who wrote it: \($by | map(select(.by == "thread")))";
+	any($by[]; .by == "thread" and (.inferred | not) and .comm == "dd" and .write_bytes >= $buffered)),
   must("the file that was written directly: \($direct_file)";
 	$direct_file.write_bytes == $direct and ($direct_file.inferred | not)),
   must("the disk below: \([$record[] | select(.type == "io_by" and .dev == $lower and .by == "file")])";
 	[$record[] | select(.type == "io_by" and .dev == $lower and .by == "file" and
 		.path == $image and .inferred and .share_pct > 80)] | length == 1),
   must("shares of more than the whole";
-	# Each is rounded to two decimals.
+	# Each share is rounded to two decimals.
 	$by | group_by(.by) | all((map(.share_pct) | add) < 100 + 0.01 * length))

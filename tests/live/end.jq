@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What every whole record must say, whatever the incident was. Output as in stalls.jq.
-#   $record  lines of the record        $backend  the one asked for, or "auto"
+# Checks what every complete record must have. The output is as in stalls.jq.
+#   $record  lines of the record        $backend  the requested backend, or "auto"
 #
-# Runs that the kernel skipped, as lazily preempted kernels do, may cost returns; nothing else may be
-# lost.
+# A kernel with lazy preemption skips runs of BPF programs, which may lose returns. Nothing else may be lost.
 
 def must($what; condition): if condition then empty else $what end;
 
 $record[0] as $open | $record[-1] as $close
 | ($close.lost // {}) as $lost
-| "# attach \($close.cost.attach_ms) ms, armed after \($close.cost.armed_ms) ms, detach " +
-	"\($close.cost.detach_ms) ms, longest turn \($close.cost.turn_ms) ms, cpu \($close.cost.cpu_ms) ms, rss " +
+| "# attach \($close.cost.attach_ms) ms, armed after \($close.cost.armed_ms) ms, disarm " +
+	"\($close.cost.disarm_ms) ms, longest turn \($close.cost.turn_ms) ms, cpu \($close.cost.cpu_ms) ms, rss " +
 	"\($close.cost.rss_bytes / 1048576 * 10 | round / 10) MiB, lost \($lost
 		| with_entries(select(.value > 0)) | tojson)",
   must("it does not begin with its one open line and end with its one close line";
@@ -29,6 +28,6 @@ $record[0] as $open | $record[-1] as $close
 	$backend == "auto" or ($open.coverage | map(select(.probe == "vfs")) | map(.backend)
 		| unique - [null] == [$backend])),
   must("close counts other lines than there are";
-	$close.stalls == ($record | map(select(.type == "stall")) | length) and
+	$close.stalls == ($record | map(select(.type == "stall") | 1 + (.alike.count // 0)) | add // 0) and
 	$close.stuck_lines == ($record | map(select(.type == "stuck")) | length) and
 	$close.samples == ($record | map(select(.type == "sample")) | length))

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Holds one run of fio against the record. Output as in stalls.jq.
+# Compares one run of fio with the record. The output is as in stalls.jq.
 #   $record  lines of the record
 #   $rows    a line for each run: row, pid, path (what comes before a dot and a number), covered_by (of
 #            `coverage`, that of fsync after a "+"), ops (the record's names of what is in lat_ns), lat_ns
 #            (each operation), sync_ns (each fsync)
-#   --arg row NAME   the one to look at
+#   --arg row NAME   the run to check
 #
-# A fault or an msync names its file only where a probe sees it and not only the sleep in it.
-# Within 2 %, rounded up: one of fifty. What took within 5 % of the threshold may be counted as either.
+# A fault or an msync has a path only where a probe sees the operation itself and not only the sleep in it.
+# Counts may differ by 2 %, rounded up. An operation within 5 % of the threshold may be above or below it.
 
 def count_over($limit): map(select(. > $limit)) | length;
 
 def not_seen: .probe == null and (.reason // "" | length) > 0;
 
-# A kind of operation: how many fio and the record have, and whether the record says that it is blind.
+# One kind of operation: how many fio and the record have, and whether the coverage says that it is not seen.
 def compare($open; $row; $covered_by; $ops; $lat_ns):
 	$open.min_stall_ns as $min_ns
 	| ($lat_ns | count_over($min_ns * 1.05)) as $least
@@ -23,7 +23,7 @@ def compare($open; $row; $covered_by; $ops; $lat_ns):
 		(.path // "" | startswith($row.path + ".") or
 			(. == "" and ($ops[0] | IN("fault", "fsync")))))] as $stalls
 	| [$stalls[] | select(.op | IN($ops[]))]
-	# Where no probe sees the request of a buffered one, the thread is seen that sleeps in io_submit.
+	# Where no probe sees a buffered request, the record has the thread that sleeps in io_submit.
 	| if length == 0 and $covered_by == "libaio" then [$stalls[] | select(.op == "submit")] else . end
 	| {op: $ops[0], least: $least, found: length,
 	   missing: ([($least * 0.98 | floor) - length, 0] | max),

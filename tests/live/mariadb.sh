@@ -130,5 +130,5 @@ mariadb_target()
 # mariadb_is_told: the record has the opening lines of the databases, so both sides know the statements.
 mariadb_is_told()
 {
-	grep -q '"type":"sql".*"moment":"open"' "$LIVE_SPOOL"/*.jsonl
+	grep -q '"type":"sql".*"phase":"open"' "$LIVE_SPOOL"/*.jsonl
 }

@@ -141,5 +141,5 @@ postgres_target()
 # postgres_is_told: the record has its opening lines, so both sides know the statements.
 postgres_is_told()
 {
-	grep -q '"type":"sql".*"target":"pg".*"moment":"open"' "$LIVE_SPOOL"/*.jsonl
+	grep -q '"type":"sql".*"target":"pg".*"phase":"open"' "$LIVE_SPOOL"/*.jsonl
 }

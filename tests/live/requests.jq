@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Holds the lines of asynchronous requests against what requestio measured itself. Output as in stalls.jq.
+# Compares the lines of asynchronous requests with what requestio measured. The output is as in stalls.jq.
 #   $record  lines of the record        $ran  lines of requestio (one process or more)
-#   $probe   whose lines                $type  stall, or stuck: lines read while the requests hung
-#   $skipped   program runs that the kernel skipped: then what is missing has its reason in the record
+#   $probe   probe of the lines         $type  stall, or stuck for lines read while the requests hung
+#   $skipped   how many runs of BPF programs the kernel skipped; they explain missing lines
 #   --argjson lines N   stuck lines that each request must have
 #
-# Requests are told apart by thread, file and offset. Those of one fsync() look alike: the longest is held
-# against the longest.
+# Thread, file and offset identify a request. The requests of one fsync() have the same, so the longest ones are
+# compared.
 
 def key: "\(.tid) \(.path) \(.offset)";
-def slack: [. * 0.05, if $slack > 1 then 200000000 else 2000000 end] | max;
+def slack: ([. * 0.05, 2000000] | max) + $gone_ns;
 
 def compare($what; $r; $got):
 	({pid: $r.pid, tid: $r.tid, comm: $r.comm, fd: $r.fd, path: $r.path, dev: $r.dev,
@@ -19,7 +19,7 @@ def compare($what; $r; $got):
 	  ret: (if $type == "stall" then $r.ret else null end)} | to_entries[]
 		| select($got[.key] != .value)
 		| "\($what): \(.key) is \($got[.key] | tojson), not \(.value | tojson)"),
-	(if ($got.exe // "" | endswith("/requestio")) or ($got.exe == null and $slack > 1)
+	(if ($got.exe // "" | endswith("/requestio"))
 	 then empty else "\($what): exe is \($got.exe)" end),
 	(if $got.cgroup > 0 then empty else "\($what): no cgroup" end);
 
@@ -30,7 +30,7 @@ def compare_stall($what; $r; $got):
 
 def compare_stuck($what; $r; $got):
 	compare($what; $r; $got),
-	(if $got.age_ns > $r.dur_ns + (2000000 * $slack) then "\($what): older than it ever got" else empty end);
+	(if $got.age_ns > $r.dur_ns + 2000000 then "\($what): older than it ever got" else empty end);
 
 ($record | map(select(.type == $type and .probe == $probe)) | group_by(key)
 	| map({key: (.[0] | key), value: .}) | from_entries) as $lines

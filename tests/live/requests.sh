@@ -67,7 +67,7 @@ requests_need_probe()
 
 requests_check()
 {
-	live_compare "$1" requests.jq --slurpfile ran "$STALL_DIR/ran" --argjson slack "$SLACK" \
+	live_compare "$1" requests.jq --slurpfile ran "$STALL_DIR/ran" \
 		--argjson skipped "$LIVE_SKIPPED" --arg probe "$REQUESTS_PROBE" "${@:2}"
 }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Who loaded a device, when it is known who did. Output as in stalls.jq.
+# Checks who loaded a device, when the test knows who did. The output is as in stalls.jq.
 #   $record         lines of the record
 #   --argjson tid N       --arg path REGEX (of the file that was read, "" when there are many)
-#   --arg dev NAME        the device's name       --argjson bytes N   what was read, at least
+#   --arg dev NAME        the device's name       --argjson bytes N   at least so many bytes were read
 
 def shares($by): [$record[] | select(.type == "io_by" and .by == $by and .dev_name == $dev)];
 

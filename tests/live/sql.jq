@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What a record says of one database at one moment. Output as in stalls.jq.
+# Checks the `sql` lines of one database and one phase. The output is as in stalls.jq.
 #   $record        lines of the record
-#   --arg moment open|worst|longest|end
+#   --arg phase open|worst|slow|end
 #   --argjson tid N     --argjson pid N   the thread of a statement and the server, or 0
-#   --arg user NAME     whose it is      --arg text TEXT   the statement, without literals
-#   --arg secret TEXT   a literal: nowhere in the record's statements; none: it has none
-#   --arg error REGEX   why there is no answer; "": there is one
+#   --arg user NAME     its user         --arg text TEXT   the statement, without literals
+#   --arg secret TEXT   a literal, which no statement of the record may contain; optional
+#   --arg error REGEX   why there is no answer; "" when there is one
 
 def must($what; condition): if condition then empty else $what end;
 
 [$record[] | select(.type == "sql")] as $all
-| [$all[] | select(.moment == $moment)] as $lines
+| [$all[] | select(.phase == $phase)] as $lines
 | [$lines[] | select(.connection_id == null)] as $answers
 | [$lines[] | select(.connection_id and .tid == $tid)] as $mine
-| "# \($moment): \($answers | map("\(.active) active, \(.idle) idle, error \(.error | tojson), " +
+| "# \($phase): \($answers | map("\(.active) active, \(.idle) idle, error \(.error | tojson), " +
 	"unanswered \(.unanswered_ns)") | join("; ")); tid \($tid): \($mine | map([.user, .command,
 	.state, .elapsed_ns, .text]) | tojson)",
   must("not one line about the answer as a whole: \($lines | tojson)"; $answers | length == 1),
   must("a literal: \($all | map(.text) | tojson)";
 	$ARGS.named.secret as $secret | $secret == null or
 		($all | all(.text // "" | contains($secret) | not))),
-  must("its moments are \($all | map(.moment) | unique | tojson)";
-	$all | all(.moment | IN("open", "worst", "longest", "end"))),
+  must("its phases are \($all | map(.phase) | unique | tojson)";
+	$all | all(.phase | IN("open", "worst", "slow", "end"))),
   (if $error == "" then
 	must("not one session with the thread: \($lines | map([.tid, .tid_reason, .text]) | tojson)";
 		$mine | length == 1),

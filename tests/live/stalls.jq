@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Holds the stall lines of a record against what stallio measured itself. One "#" line with the
-# figures when all is well; else a line for each difference comes after it.
+# Compares the `stall` lines of a record with what stallio measured. It prints one "#" line with figures, and then
+# one line for each difference.
 #   $record  lines of the record        $ran  lines of stallio (one process or more)
-#   --arg path P   the path as the record must name it, when stallio could not know it
-#   --arg none 1   no stall is right, too
-#   --argjson tolerance T   of lengths (0.05)
-#   $slack  over 1 on an emulated CPU
+#   --arg path P   the path that the record must have, when stallio does not know it
+#   --arg none 1   a record without stalls is correct, too
 #
-# What the threads that measure themselves do on their files is all there must be; that they print it
-# is not a part of it, nor what else makes them sleep on a busy machine.
+# Only the operations of stallio's threads on their files are compared. Their output, and what else makes them
+# sleep on a busy machine, is ignored.
 #
-# A return that was lost is none of these differences when `lost` says so: it counts the returns of
-# short operations, too, and those of other processes.
+# A lost return is not a difference when `lost` counts it. `lost` also counts returns of short operations and of
+# other processes.
 
-# A return to user space takes its time: 5 %, or 2 ms where that is more; an emulated CPU may lose the
-# CPU itself meanwhile.
-def slack: [. * ($ARGS.named.tolerance // 0.05), if $slack > 1 then 100000000 else 2000000 end] | max;
+# The return to user space takes time, so lengths may differ by 5 %, or by 2 ms if that is more,
+# and by the time that a CPU was taken away.
+def slack: ([. * 0.05, 2000000] | max) + $gone_ns;
 def kernel_op: {read: "read", pread: "read", preadv: "read", write: "write", pwrite: "write",
 	pwritev: "write", fsync: "fsync"}[.];
 
@@ -28,13 +26,13 @@ def compare($what; $op; $got; $lost):
 	  bytes: (if $op.op == "fsync" then null else $op.bytes end),
 	  probe: (if $op.op == "fsync" then "sync" else "vfs" end), user: "root", path_truncated: false} | to_entries[]
 		| select($got[.key] != .value)
-		# Whose return the kernel skipped is known by its sleep, which has no result.
+		# If the kernel skipped the return, only the sleep is known, which has no result.
 		| select($got.probe != "wait" or $lost == 0 or
 			(.key | IN("ret", "probe", "offset", "bytes") | not))
 		| "\($what): \(.key) is \($got[.key] | tojson), not \(.value | tojson)"),
 	(if $got.exe // "" | test("/(stallio|wanted-23)$")
 	 then empty else "\($what): exe is \($got.exe)" end),
-	(if $got.cgroup > 0 and (($got.kstack | length) > 0 or ($slack > 1 and $op.dur_ns < 2000000000))
+	(if $got.cgroup > 0 and (($got.kstack | length) > 0)
 	 then empty else "\($what): no kernel stack, or no cgroup" end),
 	(($got.dur_ns - $op.dur_ns) | fabs
 		| select(. > ($op.dur_ns | slack))

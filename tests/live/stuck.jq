@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Holds the stuck lines of a record against what stallio measured once it was let go. Output and
-# arguments as in stalls.jq.
+# Compares the `stuck` lines of a record with what stallio measured after its operations returned. Output and
+# arguments are as in stalls.jq.
 #   $record  lines of the record, read while the operations hung
 #   --argjson lines N     stuck lines that each operation must have (1)
-#   --argjson skipped N   program runs that the kernel skipped: at most so many may have fewer (0)
+#   --argjson skipped N   runs of BPF programs that the kernel skipped; so many operations may have fewer lines (0)
 
 def kernel_op: {read: "read", pread: "read", write: "write", pwrite: "write"}[.];
 
@@ -12,15 +12,19 @@ def compare($what; $op; $got):
 	({pid: $op.pid, tid: $op.tid, comm: $op.comm, fd: $op.fd,
 	  path: ($ARGS.named.path // $op.path), dev: $op.dev, inode: $op.inode,
 	  op: ($op.op | kernel_op), offset: $op.offset, bytes: $op.bytes, since: "after_arm",
-	  state: "D", probe: "vfs", ret: null, dur_ns: null} | to_entries[]
+	  state: "D", probe: "wait", ret: null, dur_ns: null} | to_entries[]
 		| select($got[.key] != .value)
 		| "\($what): \(.key) is \($got[.key] | tojson), not \(.value | tojson)"),
-	# 5.10 has no wchan.
-	(if $got.wchan == null and ($ARGS.named.wchan == null) then "\($what): no wchan" else empty end),
+	(if $got.wchan == null then "\($what): no wchan" else empty end),
 	(if ($got.kstack | length) == 0 then "\($what): no kernel stack" else empty end),
 	(if $got.age_ns > $op.dur_ns then "\($what): older than it ever got" else empty end),
-	# The kernel took the age just before the line got its time.
-	(($got.mono_ns - $got.start_mono_ns - $got.age_ns) | fabs | select(. > if $slack > 1 then 5000000000 else 500000000 end)
+	# Nearly all of the time it sleeps, the sleep that still lasts included.
+	(if $got.slept_ns != null and ($got.slept_ns > $got.age_ns or $got.slept_ns < $got.age_ns * 0.9)
+		then "\($what): slept \($got.slept_ns) of \($got.age_ns) ns" else empty end),
+	(if $got.slept_ns == null and ($record[0].coverage | any(.probe == "wait"))
+		then "\($what): it is not known how long it slept" else empty end),
+	# The kernel measures the age just before the line gets its time.
+	(($got.mono_ns - $got.start_mono_ns - $got.age_ns) | fabs | select(. > 500000000)
 		| "\($what): the age is off by \(. / 1000000) ms");
 
 ($ARGS.named.lines // 1) as $lines

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What a record says of one thread whose work is known. Output as in stalls.jq.
+# Checks the lines of one thread whose work the test knows. The output is as in stalls.jq.
 #   $record        lines of the record
 #   --argjson tid N       --arg comm NAME
 #   --arg type stall|stuck
 #   --arg path REGEX      of the files it stalled on       --argjson ops [OP, ...]
-#   --argjson least N     so many lines at least
-#   --arg probe NAME      "any", or the probe that must have seen them
-#   --argjson over NS     the longest of them is at least so long
+#   --argjson least N     it has at least N lines
+#   --arg probe NAME      the probe that must have seen them, or "any"
+#   --argjson over NS     the longest takes at least NS
 
 [$record[] | select(.type == $type and .tid == $tid)] as $all
 | [$all[] | select((.path // "" | test($path)) and (.op | IN($ops[])) and

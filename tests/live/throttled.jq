@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Where the time of a run of fio went whose device was held back above its queue. Output as in
-# stalls.jq.
+# Checks where a run of fio spent its time when its I/O was delayed before it reached the queue of the device. The
+# output is as in stalls.jq.
 #   $record  lines of the record          $lat_ns  each request, as fio measured it
-#   --argjson pid N   --arg path P   --arg probe NAME   the process, its file, who sees its requests
+#   --argjson pid N   --arg path P   --arg probe NAME   the process, its file, the probe that sees its requests
 #   --arg dev NAME   the device
 
 def percentile($p): sort | .[(length * $p / 100 | floor)];

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What a record's verdict must be. Output as in stalls.jq.
+# Checks the verdict of a record. The output is as in stalls.jq.
 #   $record          lines of the record
-#   --arg class NAME      --arg dev NAME (of the device that is judged, "" when none is)
-#   --argjson tid N       who is to blame; none: nobody may be
-#   --arg path REGEX      of the file with most of the culprit's bytes
-#   --arg statement REGEX the culprit's, as the verdict has it; none: there may be none
+#   --arg class NAME      --arg dev NAME (the judged device, "" when there is none)
+#   --argjson tid N       the culprit; without it there may be no culprit
+#   --arg path REGEX      the file with most of the culprit's bytes
+#   --arg statement REGEX the culprit's statement in the verdict; without it there may be none
 
 def must($what; condition): if condition then empty else $what end;
 
@@ -32,17 +32,17 @@ def must($what; condition): if condition then empty else $what end;
 	must("a statement is named: \($part.statement | tojson)"; $part.statement == null)
   else
 	($part.statement.text // "") as $said
-	| ($said | capture("\"(?<text>.*)\" running ") | .text) // "" | . as $text
+	| ($said | capture("^a statement that .*?had been running for [^:]*: \"(?<text>.*?)\"?$"; "s") | .text) // "" | . as $text
 	| must("the statement is \($said), not \($statement)"; $text | test($statement)),
 	must("the record has no session of \($part.culprit.tid) with it: \($record | map(select(.type == "sql")
-		| [.moment, .tid, .text]) | tojson)";
+		| [.phase, .tid, .text]) | tojson)";
 		any($record[]; .type == "sql" and .tid == $part.culprit.tid and
 			(.text // "" | gsub("\\s+"; " ") | startswith($text)))),
 	must("it is not in the sentence"; $v.sentence | contains($said)),
-	# Of a length in whole seconds nobody knows whether it began after the trigger.
-	must("passed off as the reason, or not: \($part.statement.basis), \($v.sentence)";
-		if $v.sentence | contains(", meanwhile ") then $part.statement.basis == "inferred"
-		else $part.statement.basis == "measured" or ($said | test(" running [0-9]+\\.00 s$")) end),
-	must("it is in the logs of others, or not even mentioned: \($v.message)";
-		$v.message | contains(", a statement running ") and (contains($text) | not))
+	# If the length is known only in whole seconds, it is not known whether the statement began before the trigger.
+	must("the basis does not fit the sentence: \($part.statement.basis), \($v.sentence)";
+		if $v.sentence | contains(" perhaps for a statement ") then $part.statement.basis == "inferred"
+		else $part.statement.basis == "measured" or ($said | test("running for [0-9]+\\.00 s: ")) end),
+	must("the message for logs has the statement's text, or does not mention it: \($v.message)";
+		$v.message | contains(" for a statement that ") and (contains($text) | not))
   end)

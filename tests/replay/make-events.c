@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Events that no test machine sends on demand, in the form of `iostall watch --capture`, on standard
- * output: each flag, each end of each range, and everything that must be refused.
+ * Events that no test machine sends on demand, in the form of `iostall watch --capture`, on
+ * standard output: each flag, each end of each range, and everything that must be refused.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,18 +10,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "iostall/event.h"
+#include "../lib/event_pack.h"
 #include "util/cleanup.h"
 
 #define SECOND 1000000000ull
-#define FIXED_SIZE offsetof(struct event_operation, path)
+#define FIXED_SIZE EVENT_FIXED_SIZE
 #define DEV(major, minor) ((major) << 20 | (minor))
 
 /* `components` is from the file to the root, each ended by NUL, as the kernel side sends it. */
 static struct event_operation make(const char *components, uint32_t path_len)
 {
 	struct event_operation e = {
-		.header = { .type = EVENT_OPERATION, .version = EVENT_VERSION, .ts_ns = 77 * SECOND },
+		.header = { .type = EVENT_OPERATION,
+			.version = EVENT_VERSION,
+			.ts_ns = 77 * SECOND },
 		.start_ns = 70 * SECOND,
 		.dur_ns = 1234567890,
 		.offset = 12345,
@@ -58,7 +60,7 @@ static void put_sized(struct event_operation *e, uint32_t header_size, uint32_t 
 
 static void put(struct event_operation e)
 {
-	uint32_t size = (uint32_t)FIXED_SIZE + e.path_len;
+	uint32_t size = event_pack(&e);
 
 	put_sized(&e, size, size);
 }
@@ -73,18 +75,19 @@ static void put_finished(void)
 	e.fd = INT32_MAX;
 	put(e);
 	e.stack_len = 3;
-	e.stack[0] = 0xffffffff81000110;
-	e.stack[1] = 0xffffffff81000205;
-	e.stack[2] = 0xffffffffc0000042;
+	e.stack_base = 0xffffffff81000110;
+	e.stack[1] = 0xf5;
+	e.stack[2] = 0x3effff32;
 	put(e);
 	/* Not in the fixture: before the first symbol, and nothing at all behind a 0. */
-	e.stack[0] = 0x1000;
-	e.stack[1] = 0;
+	e.stack_base = 0x1000;
+	e.stack[1] = -0x1000;
 	put(e);
 	memset(e.stack, 0, sizeof(e.stack));
 	e.stack_len = EVENT_STACK_DEPTH;
 	for (unsigned int i = 0; i < EVENT_STACK_DEPTH; i++)
-		e.stack[i] = 0xffffffff81000100 + i;
+		e.stack[i] = (int32_t)i;
+	e.stack_base = 0xffffffff81000100;
 	put(e);
 }
 
@@ -185,7 +188,9 @@ static void put_extremes(void)
 	put(e);
 }
 
-/* In flight: the fixture's thread 2217 is in D, 99999 has ended; the return brings the stack along. */
+/*
+ * In flight: the fixture's thread 2217 is in D, 99999 has ended; the return brings the stack along.
+ */
 static void put_stuck(void)
 {
 	struct event_operation e = MAKE("redo.log\0log\0");
@@ -200,7 +205,7 @@ static void put_stuck(void)
 	e.flags |= EVENT_FINISHED;
 	e.dur_ns = 3500 * (SECOND / 1000);
 	e.stack_len = 1;
-	e.stack[0] = 0xffffffff81000110;
+	e.stack_base = 0xffffffff81000110;
 	put(e);
 	e.flags = EVENT_PATH_COMPLETE;
 	e.tid = 99999;

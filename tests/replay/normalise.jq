@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# A record without what differs from run to run and from host to host. Keys stay, so a missing one shows. Which
-# probes there are is no matter of a replay.
-.ts = "TS" | .mono_ns = 0 | .incident = "ID"
+# Replaces all values that differ between runs and hosts. The keys stay, so that a missing key is noticed. The
+# coverage is removed, since a replay has no probes.
+.ts = "2026-11-20T03:12:07.000000Z" | .mono_ns = 0 | .incident = "20261120T031207Z-3f9c"
 | if .type == "open" then
 	.host = "HOST" | .kernel = "KERNEL" | .version = "VERSION" | .armed_ns = 0 |
 	.coverage = []

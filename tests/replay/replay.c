@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Feeds captured kernel events to a session without probes and prints where their record is:
- *   replay EVENTS PROCFS SYSFS DIR
- * EVENTS is what `iostall watch --capture` writes, PROCFS and SYSFS are fixtures, DIR takes the spool
- * and the record. Everything between the ring buffer and the record file is what the daemon uses.
+ *   replay EVENTS PROCFS SYSFS DIR EVENTS is what `iostall watch --capture` writes, PROCFS and
+ * SYSFS are fixtures, DIR takes the spool and the record. Everything between the ring buffer and
+ * the record file is what the daemon uses, but for the clock: the incident begins when the first
+ * event was sent.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "enrich/enrich.h"
-#include "loop.h"
+#include "util/loop.h"
 #include "session/session.h"
 #include "sinks/sink.h"
 #include "util/cleanup.h"
@@ -25,7 +26,16 @@
 #define EVENT_SIZE_MAX 65536
 #define FLUSH_TIMEOUT_NS (10 * NSEC_PER_SEC)
 /* The watchdog's clock stands still but for one second before each sample. */
-#define SAMPLE_START_NS (1000 * NSEC_PER_SEC)
+#define SAMPLES_LEAD_NS (10 * NSEC_PER_SEC)
+/* When a capture without events begins. */
+#define EMPTY_START_NS (1000 * NSEC_PER_SEC)
+
+/* The linker lets all calls of clock_mono_ns() go to the second one. */
+uint64_t __real_clock_mono_ns(void);
+uint64_t __wrap_clock_mono_ns(void);
+
+/* Unsigned numbers wrap around, so it may be behind the host's clock, too. */
+static uint64_t clock_ahead_ns;
 
 struct replay {
 	FILE *events;
@@ -42,6 +52,26 @@ struct replay {
 	int error;
 	char incident[RECORD_ID_SIZE];
 };
+
+uint64_t __wrap_clock_mono_ns(void)
+{
+	return __real_clock_mono_ns() + clock_ahead_ns;
+}
+
+static int set_clock(struct replay *r)
+{
+	struct {
+		uint32_t size;
+		struct event_header header;
+	} __attribute__((packed)) first;
+	uint64_t start_ns = EMPTY_START_NS;
+
+	if (fread(&first, sizeof(first), 1, r->events) == 1)
+		start_ns = first.header.ts_ns;
+	clock_ahead_ns = start_ns - __real_clock_mono_ns();
+	r->watch_now_ns = start_ns - SAMPLES_LEAD_NS;
+	return fseek(r->events, 0, SEEK_SET) < 0 ? -errno : 0;
+}
 
 static uint64_t watch_now(void *arg)
 {
@@ -82,7 +112,7 @@ static void finish(struct replay *r, int error)
 	r->error = error;
 	if (error == 0 && take_sample(r) == 0)
 		session_handle_sample(r->session);
-	session_stop(r->session, "stopped");
+	session_stop(r->session, RECORD_REASON_stopped);
 }
 
 static void on_turn(void *userdata, uint64_t expirations)
@@ -136,18 +166,19 @@ static int make_session(struct replay *r, const char *procfs, const char *sysfs)
 	int e = session_new(&options, &r->session);
 
 	if (e == 0)
-		session_set_closed_callback(r->session, on_closed, r);
+		session_set_callbacks(r->session, NULL, on_closed, r);
 	return e;
 }
 
 static int build(struct replay *r, const char *procfs, const char *sysfs, const char *dir)
 {
 	const struct sinks_options sinks = { .config = &r->config, .wanted = SINK_BIT(spool) };
-	struct watch_options watch = { .procfs = procfs, .sysfs = sysfs, .clock = { watch_now, r } };
+	struct watch_options watch = { .procfs = procfs,
+		.sysfs = sysfs,
+		.clock = { watch_now, r } };
 	int e = make_directories(r, dir);
 
 	watch_options_from_config(&r->config, &watch);
-	r->watch_now_ns = SAMPLE_START_NS;
 	if (e == 0)
 		e = loop_new(&r->loop);
 	if (e == 0)
@@ -192,7 +223,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	r.events = fopen(argv[1], "re");
-	e = r.events ? build(&r, argv[2], argv[3], argv[4]) : -errno;
+	e = r.events ? set_clock(&r) : -errno;
+	if (e == 0)
+		e = build(&r, argv[2], argv[3], argv[4]);
 	if (e == 0)
 		e = run(&r);
 	if (e < 0)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A workload that submits asynchronous requests, by io_uring or by libaio's system calls, and measures each
- * from its submission to its completion: one JSON line per request, in the form of stallio.
+ * A workload that submits asynchronous requests, by io_uring or by libaio's system calls, and
+ * measures each from its submission to its completion: one JSON line per request, in the form of
+ * stallio.
  * Build: cc requestio.c
  */
 #define _GNU_SOURCE 1
@@ -34,10 +35,10 @@ enum op { OP_READ, OP_WRITE, OP_FSYNC };
 static const char *const op_names[] = { "read", "write", "fsync" };
 
 struct options {
-	bool aio;	/* else io_uring */
+	bool aio; /* else io_uring */
 	bool direct;
-	bool vectored;	/* two parts a request */
-	bool worker;	/* IOSQE_ASYNC: a kernel thread carries it out */
+	bool vectored;	 /* two parts a request */
+	bool worker;	 /* IOSQE_ASYNC: a kernel thread carries it out */
 	bool registered; /* the file has no descriptor in the request */
 	enum op op;
 	const char *path;
@@ -91,7 +92,10 @@ static int fail(const char *what)
 	return -1;
 }
 
-/* --- io_uring ------------------------------------------------------------------------------------- */
+/*
+ * --- io_uring
+ * -------------------------------------------------------------------------------------
+ */
 
 static int ring_open(struct run *run)
 {
@@ -104,8 +108,8 @@ static int ring_open(struct run *run)
 		return fail("io_uring_setup");
 	/* A low number could be the one that a request shall have. */
 	ring->fd = fcntl(ring->fd, F_DUPFD_CLOEXEC, 900);
-	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(unsigned int), PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQ_RING);
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(unsigned int),
+		PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQ_RING);
 	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe),
 		PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_CQ_RING);
 	ring->sqes = mmap(NULL, p.sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE,
@@ -119,8 +123,8 @@ static int ring_open(struct run *run)
 	ring->cq_tail = (unsigned int *)(cq + p.cq_off.tail);
 	ring->cq_mask = (unsigned int *)(cq + p.cq_off.ring_mask);
 	ring->cqes = (struct io_uring_cqe *)(cq + p.cq_off.cqes);
-	if (run->opt.registered && syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_FILES,
-					   &run->fd, 1) < 0)
+	if (run->opt.registered &&
+		syscall(SYS_io_uring_register, ring->fd, IORING_REGISTER_FILES, &run->fd, 1) < 0)
 		return fail("io_uring_register");
 	return 0;
 }
@@ -143,12 +147,12 @@ static void ring_fill(struct run *run, uint64_t index)
 		.fd = opt->registered ? 0 : run->fd,
 		.user_data = (uint64_t)(uintptr_t)r,
 		.flags = (unsigned char)((opt->worker ? IOSQE_ASYNC : 0) |
-					 (opt->registered ? IOSQE_FIXED_FILE : 0)),
+			(opt->registered ? IOSQE_FIXED_FILE : 0)),
 	};
 	if (opt->op != OP_FSYNC) {
 		sqe->off = r->offset;
-		sqe->addr = (uint64_t)(uintptr_t)(opt->vectored ? (void *)r->parts :
-								  r->parts[0].iov_base);
+		sqe->addr = (uint64_t)(uintptr_t)(opt->vectored ? (void *)r->parts
+								: r->parts[0].iov_base);
 		sqe->len = opt->vectored ? 2 : (unsigned int)opt->length;
 	}
 	ring->sq_array[slot] = slot;
@@ -160,7 +164,7 @@ static int ring_submit(struct run *run)
 	for (uint64_t i = 0; i < run->opt.count; i++)
 		ring_fill(run, i);
 	if (syscall(SYS_io_uring_enter, run->ring.fd, run->opt.count, 0, 0, NULL, 0) !=
-	    (long)run->opt.count)
+		(long)run->opt.count)
 		return fail("io_uring_enter");
 	return 0;
 }
@@ -172,8 +176,9 @@ static int ring_reap(struct run *run, struct request **ret_request, int64_t *ret
 	const struct io_uring_cqe *cqe;
 
 	while (head == __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE))
-		if (syscall(SYS_io_uring_enter, ring->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) < 0 &&
-		    errno != EINTR)
+		if (syscall(SYS_io_uring_enter, ring->fd, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0) <
+				0 &&
+			errno != EINTR)
 			return fail("io_uring_enter");
 	cqe = &ring->cqes[head & *ring->cq_mask];
 	*ret_request = (struct request *)(uintptr_t)cqe->user_data;
@@ -182,7 +187,10 @@ static int ring_reap(struct run *run, struct request **ret_request, int64_t *ret
 	return 0;
 }
 
-/* --- libaio --------------------------------------------------------------------------------------- */
+/*
+ * --- libaio
+ * ---------------------------------------------------------------------------------------
+ */
 
 static int aio_submit(struct run *run)
 {
@@ -201,8 +209,8 @@ static int aio_submit(struct run *run)
 			.aio_data = (uint64_t)(uintptr_t)r,
 			.aio_lio_opcode = opcodes[opt->op][opt->vectored],
 			.aio_fildes = (uint32_t)run->fd,
-			.aio_buf = (uint64_t)(uintptr_t)(opt->vectored ? (void *)r->parts :
-									 r->parts[0].iov_base),
+			.aio_buf = (uint64_t)(uintptr_t)(opt->vectored ? (void *)r->parts
+								       : r->parts[0].iov_base),
 			.aio_nbytes = opt->vectored ? 2 : opt->length,
 			.aio_offset = (int64_t)r->offset,
 		};
@@ -225,7 +233,10 @@ static int aio_reap(struct run *run, struct request **ret_request, int64_t *ret_
 	return 0;
 }
 
-/* --- either --------------------------------------------------------------------------------------- */
+/*
+ * --- either
+ * ---------------------------------------------------------------------------------------
+ */
 
 static int open_file(struct run *run)
 {
@@ -274,7 +285,8 @@ static int prepare(struct run *run)
 		r->parts[0] = (struct iovec){ run->buffer + i * stride, opt->length };
 		if (opt->vectored) {
 			r->parts[0].iov_len = 512;
-			r->parts[1] = (struct iovec){ run->buffer + i * stride + 512, opt->length - 512 };
+			r->parts[1] =
+				(struct iovec){ run->buffer + i * stride + 512, opt->length - 512 };
 		}
 	}
 	if (open_file(run) < 0)
@@ -295,14 +307,14 @@ static void print_request(struct run *run, const struct request *r, int64_t resu
 	prctl(PR_GET_NAME, comm);
 	printf("{\"pid\":%d,\"tid\":%d,\"comm\":\"%s\",\"fd\":%d,\"path\":\"%s\",\"dev\":\"%u:%u\","
 	       "\"inode\":%ju,\"op\":\"%s\",\"offset\":",
-	       getpid(), gettid(), comm, run->fd, run->path, major(run->st.st_dev),
-	       minor(run->st.st_dev), (uintmax_t)run->st.st_ino, op_names[opt->op]);
+		getpid(), gettid(), comm, run->fd, run->path, major(run->st.st_dev),
+		minor(run->st.st_dev), (uintmax_t)run->st.st_ino, op_names[opt->op]);
 	if (opt->op == OP_FSYNC)
 		printf("null,\"bytes\":null");
 	else
 		printf("%" PRIu64 ",\"bytes\":%" PRIu64, r->offset, opt->length);
-	printf(",\"ret\":%" PRId64 ",\"start_mono_ns\":%" PRIu64 ",\"dur_ns\":%" PRIu64 "}\n", result,
-	       r->start_ns, end_ns - r->start_ns);
+	printf(",\"ret\":%" PRId64 ",\"start_mono_ns\":%" PRIu64 ",\"dur_ns\":%" PRIu64 "}\n",
+		result, r->start_ns, end_ns - r->start_ns);
 	if (result != (opt->op == OP_FSYNC ? 0 : (int64_t)opt->length))
 		run->failures++;
 }
@@ -345,39 +357,76 @@ static int work(struct run *run)
 static int parse(int argc, char **argv, struct options *opt)
 {
 	static const struct option longs[] = {
-		{ "engine", required_argument, NULL, 'e' }, { "op", required_argument, NULL, 'p' },
-		{ "file", required_argument, NULL, 'f' }, { "count", required_argument, NULL, 'n' },
-		{ "offset", required_argument, NULL, 'o' }, { "length", required_argument, NULL, 'l' },
-		{ "hold-fd", required_argument, NULL, 'h' }, { "comm", required_argument, NULL, 'c' },
-		{ "ready", required_argument, NULL, 'r' }, { "go", required_argument, NULL, 'g' },
-		{ "direct", no_argument, NULL, 'D' }, { "vectored", no_argument, NULL, 'V' },
-		{ "worker", no_argument, NULL, 'W' }, { "registered", no_argument, NULL, 'R' }, {},
+		{ "engine", required_argument, NULL, 'e' },
+		{ "op", required_argument, NULL, 'p' },
+		{ "file", required_argument, NULL, 'f' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "offset", required_argument, NULL, 'o' },
+		{ "length", required_argument, NULL, 'l' },
+		{ "hold-fd", required_argument, NULL, 'h' },
+		{ "comm", required_argument, NULL, 'c' },
+		{ "ready", required_argument, NULL, 'r' },
+		{ "go", required_argument, NULL, 'g' },
+		{ "direct", no_argument, NULL, 'D' },
+		{ "vectored", no_argument, NULL, 'V' },
+		{ "worker", no_argument, NULL, 'W' },
+		{ "registered", no_argument, NULL, 'R' },
+		{},
 	};
 	int c;
 
 	*opt = (struct options){ .count = 1, .length = PAGE_BYTES };
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) >= 0) {
 		switch (c) {
-		case 'e': opt->aio = strcmp(optarg, "aio") == 0; break;
+		case 'e':
+			opt->aio = strcmp(optarg, "aio") == 0;
+			break;
 		case 'p':
 			opt->op = *optarg == 'r' ? OP_READ : *optarg == 'w' ? OP_WRITE : OP_FSYNC;
 			break;
-		case 'f': opt->path = optarg; break;
-		case 'n': opt->count = strtoull(optarg, NULL, 10); break;
-		case 'o': opt->offset = strtoull(optarg, NULL, 10); break;
-		case 'l': opt->length = strtoull(optarg, NULL, 10); break;
-		case 'h': opt->hold_fd = atoi(optarg); break;
-		case 'c': opt->comm = optarg; break;
-		case 'r': opt->ready_path = optarg; break;
-		case 'g': opt->go_path = optarg; break;
-		case 'D': opt->direct = true; break;
-		case 'V': opt->vectored = true; break;
-		case 'W': opt->worker = true; break;
-		case 'R': opt->registered = true; break;
-		default: return -1;
+		case 'f':
+			opt->path = optarg;
+			break;
+		case 'n':
+			opt->count = strtoull(optarg, NULL, 10);
+			break;
+		case 'o':
+			opt->offset = strtoull(optarg, NULL, 10);
+			break;
+		case 'l':
+			opt->length = strtoull(optarg, NULL, 10);
+			break;
+		case 'h':
+			opt->hold_fd = atoi(optarg);
+			break;
+		case 'c':
+			opt->comm = optarg;
+			break;
+		case 'r':
+			opt->ready_path = optarg;
+			break;
+		case 'g':
+			opt->go_path = optarg;
+			break;
+		case 'D':
+			opt->direct = true;
+			break;
+		case 'V':
+			opt->vectored = true;
+			break;
+		case 'W':
+			opt->worker = true;
+			break;
+		case 'R':
+			opt->registered = true;
+			break;
+		default:
+			return -1;
 		}
 	}
-	return opt->path && opt->count <= REQUESTS_MAX && (!opt->vectored || opt->length > 512) ? 0 : -1;
+	return opt->path && opt->count <= REQUESTS_MAX && (!opt->vectored || opt->length > 512)
+		? 0
+		: -1;
 }
 
 int main(int argc, char **argv)
@@ -385,9 +434,10 @@ int main(int argc, char **argv)
 	static struct run run;
 
 	if (parse(argc, argv, &run.opt) < 0) {
-		fprintf(stderr, "requestio --engine uring|aio --op read|write|fsync --file FILE [--count N] "
-				"[--offset B] [--length B]\n  [--direct] [--vectored] [--worker] [--registered] "
-				"[--hold-fd FD] [--comm NAME] [--ready FILE] [--go FILE]\n");
+		fprintf(stderr,
+			"requestio --engine uring|aio --op read|write|fsync --file FILE [--count N] "
+			"[--offset B] [--length B]\n  [--direct] [--vectored] [--worker] [--registered] "
+			"[--hold-fd FD] [--comm NAME] [--ready FILE] [--go FILE]\n");
 		return 2;
 	}
 	return prepare(&run) < 0 || wait_for_go(&run.opt) < 0 || work(&run) < 0;

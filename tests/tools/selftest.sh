@@ -3,8 +3,7 @@
 # shellcheck disable=SC2016,SC2034,SC2153
 #
 # Shows that the stalls the other tests build on are real, as long as computed, and always undone.
-# Needs root. STALLIO names a built workload program; without it one is built. SLACK multiplies the
-# time limits of set-up steps on slow machines.
+# Needs root. STALLIO names a built workload program; without it one is built.
 set -uo pipefail
 
 HERE=$(dirname "$(readlink -f "$0")")
@@ -13,7 +12,6 @@ HERE=$(dirname "$(readlink -f "$0")")
 # shellcheck disable=SC1091 source=tests/lib/stall.sh
 . "$HERE/../lib/stall.sh"
 
-SLACK=${SLACK:-1}
 KIB=1024
 MIB=$((1024 * 1024))
 
@@ -49,7 +47,7 @@ setup()
 		not_ok "loop pair"
 		exit 1
 	fi
-	assert_between "$(elapsed_ms_since "$start_cs")" 0 $((3000 * SLACK)) \
+	assert_between "$(elapsed_ms_since "$start_cs")" 0 3000 \
 		"loop pair is set up within 3 s"
 	assert_eq "$(findmnt -no FSTYPE -M "$L_MNT")" ext4 "lower file system is mounted"
 	assert_eq "$(findmnt -no FSTYPE -M "$U_MNT")" ext4 "upper file system is mounted"
@@ -150,7 +148,7 @@ test_throttled_read()
 	assert_eq $? 0 "throttled readers finish"
 	after=$(disk_read_bytes "$L_DEV")
 	printf '# %s ms for %s bytes\n' "$(span_ms "$out")" "$bytes"
-	assert_between "$(span_ms "$out")" 1700 $((2000 + 600 * SLACK)) \
+	assert_between "$(span_ms "$out")" 1700 2600 \
 		"$((bytes / KIB)) KiB at 1 MiB/s take 2 s"
 	assert_between $((after - before)) "$bytes" $((bytes + 64 * KIB)) \
 		"the lower disk read these bytes and hardly more"
@@ -162,7 +160,7 @@ test_unthrottled()
 {
 	drop_file_cache "$1"
 	"$STALLIO" --op pread --file "$1" --threads 8 --length 256K >"$2"
-	assert_between "$(span_ms "$2")" 0 $((500 * SLACK)) "the same read is fast without it"
+	assert_between "$(span_ms "$2")" 0 500 "the same read is fast without it"
 }
 
 span_ms()
@@ -184,7 +182,7 @@ test_unthrottle_frees_the_stuck()
 	start_cs=$(now_cs)
 	stall_unthrottle "$L_DEV"
 	wait "$pid"
-	assert_between "$(elapsed_ms_since "$start_cs")" 0 $((2000 * SLACK)) \
+	assert_between "$(elapsed_ms_since "$start_cs")" 0 2000 \
 		"lifting the limit frees a reader that would have taken 256 s"
 }
 
@@ -370,7 +368,7 @@ test_killed()
 	stall_bg env --default-signal=INT "$BASH" "$HERE/selftest.sh" victim "$dir" "$3" "$4" \
 		2>"$dir/err"
 	pid=$STALL_PID
-	if ! wait_until $((20 * SLACK)) test -e "$dir/state"; then
+	if ! wait_until 20 test -e "$dir/state"; then
 		not_ok "$1: the victim stands frozen" "$(<"$dir/err")"
 		return
 	fi
@@ -380,7 +378,7 @@ test_killed()
 	kill "-$signal" "$pid"
 	wait "$pid" 2>/dev/null
 	assert_eq $? "$status" "$1: the status tells the signal"
-	assert_cmd "$1: nothing is left behind" wait_until $((15 * SLACK)) \
+	assert_cmd "$1: nothing is left behind" wait_until 15 \
 		nothing_left "$STALL_DIR" "$WRITER" "$U_DEV" "$L_DEV" "$pid"
 	printf '# %s: clean after %s ms\n' "$1" "$(elapsed_ms_since "$start_cs")"
 }

@@ -4,10 +4,10 @@
  *
  * usage: sqlask IOSTALL KEY=VALUE...
  *
- * Keys: type text text_bytes port socket host user database password_file option_file run_as. Each
- * line of standard input is a command: ask MS    one question, and all frames until its end or
- * until MS have passed without one wait MS   the same without a question The first line printed has
- * the pid of the helper, the last one its exit status.
+ * Keys: type text text_bytes tls server_user tls_ca port socket host user database password_file
+ * option_file run_as. Each line of standard input is a command: ask MS    one question, and all
+ * frames until its end or until MS have passed without one wait MS   the same without a question
+ * The first line printed has the pid of the helper, the last one its exit status.
  */
 #include <errno.h>
 #include <poll.h>
@@ -53,6 +53,8 @@ static void set_number(struct sql_frame_setup *s, const char *key, const char *v
 		s->text_mode = number_of(value, texts, 3);
 	else if (strcmp(key, "text_bytes") == 0)
 		s->text_bytes = (uint32_t)atoi(value);
+	else if (strcmp(key, "tls") == 0)
+		s->tls = strcmp(value, "off") != 0;
 	else if (strcmp(key, "port") == 0)
 		s->port = (uint32_t)atoi(value);
 	else
@@ -74,6 +76,8 @@ static void set(struct sql_frame_setup *s, char *setting)
 		{ "password_file", s->password_file, sizeof(s->password_file) },
 		{ "option_file", s->option_file, sizeof(s->option_file) },
 		{ "run_as", s->run_as, sizeof(s->run_as) },
+		{ "server_user", s->server_user, sizeof(s->server_user) },
+		{ "tls_ca", s->tls_ca, sizeof(s->tls_ca) },
 	};
 
 	if (!value)
@@ -203,6 +207,8 @@ int main(int argc, char **argv)
 		usage("arguments are missing");
 	setlinebuf(stdout);
 	setup.frame = (struct sql_frame){ .type = SQL_FRAME_SETUP, .size = sizeof(setup) };
+	setup.tls = 1;
+	text_copy(setup.tls_ca, sizeof(setup.tls_ca), "/etc/ssl/certs/ca-certificates.crt");
 	text_copy(setup.name, sizeof(setup.name), "test");
 	text_copy(setup.user, sizeof(setup.user), "iostall");
 	text_copy(setup.run_as, sizeof(setup.run_as), "iostall");

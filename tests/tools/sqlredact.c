@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sql/redact.h"
+#include "sql/helper/redact.h"
 #include "util/cleanup.h"
 
 /* A setting of the session holds for so many statements. */
@@ -54,11 +54,11 @@ static size_t make_statement(const char *const *pieces, size_t count, char ret_t
 
 	for (int i = 0; i < n; i++) {
 		if (rand() % 3 == 0)
-			len += (size_t)sprintf(
-				ret_text + len, MARKER "%c%02d", 'a' + rand() % 26, i);
+			len += (size_t)sprintf(ret_text + len, MARKER "%c%02d", 'a' + rand() % 26,
+				i);
 		else
-			len += (size_t)sprintf(
-				ret_text + len, "%s", pieces[(size_t)rand() % count]);
+			len += (size_t)sprintf(ret_text + len, "%s",
+				pieces[(size_t)rand() % count]);
 	}
 	return len;
 }
@@ -117,8 +117,9 @@ static bool run_mariadb(const char *socket, unsigned long count, struct counts *
 	}
 	for (unsigned long i = 0; i < count; i++) {
 		if (i % STATEMENTS_PER_SETTING == 0)
-			mysql_query(mysql, mysql_settings[i / STATEMENTS_PER_SETTING %
-							  ARRAY_SIZE(mysql_settings)]);
+			mysql_query(mysql,
+				mysql_settings[i / STATEMENTS_PER_SETTING %
+					ARRAY_SIZE(mysql_settings)]);
 		try_mariadb(mysql, counts);
 	}
 	mysql_close(mysql);
@@ -142,8 +143,8 @@ static void try_postgres(PGconn *pg, struct counts *counts)
 	counts->with_values += has_value;
 }
 
-static bool run_postgres(
-	const char *socket, const char *port, unsigned long count, struct counts *counts)
+static bool run_postgres(const char *socket, const char *port, unsigned long count,
+	struct counts *counts)
 {
 	PGconn *pg = PQsetdbLogin(socket, port, NULL, NULL, "postgres", "postgres", NULL);
 
@@ -154,8 +155,9 @@ static bool run_postgres(
 	PQclear(PQexec(pg, "SET client_min_messages = error; SET escape_string_warning = off"));
 	for (unsigned long i = 0; i < count; i++) {
 		if (i % STATEMENTS_PER_SETTING == 0)
-			PQclear(PQexec(pg, postgres_settings[i / STATEMENTS_PER_SETTING %
-							     ARRAY_SIZE(postgres_settings)]));
+			PQclear(PQexec(pg,
+				postgres_settings[i / STATEMENTS_PER_SETTING %
+					ARRAY_SIZE(postgres_settings)]));
 		try_postgres(pg, counts);
 	}
 	PQfinish(pg);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <termios.h>
@@ -30,6 +32,8 @@
 /* A test that never gives the signal must not leave threads behind. */
 #define GO_TIMEOUT_NS (120 * NSEC_PER_SEC)
 #define GO_POLL_NS 2000000
+/* Below the 0.95 s in a second after which a thread of real-time priority must pause. */
+#define AGAIN_NS (600 * 1000000ull)
 #define STAY_TIMEOUT_NS (600 * NSEC_PER_SEC)
 
 struct run {
@@ -84,6 +88,22 @@ static void sleep_ns(uint64_t ns)
 		;
 }
 
+static void spin_ns(uint64_t ns)
+{
+	uint64_t until_ns = now_ns() + ns;
+
+	while (now_ns() < until_ns)
+		;
+}
+
+/* A tracer would see a context switch between two calls: nothing of normal priority preempts it. */
+static void raise_priority(void)
+{
+	const struct sched_param first = { .sched_priority = 1 };
+
+	pthread_setschedparam(pthread_self(), SCHED_FIFO, &first);
+}
+
 static void worker_fail(struct worker *w, const char *what, int err)
 {
 	fprintf(stderr, "stallio: thread %" PRIu64 ": %s: %s\n", w->index, what, strerror(err));
@@ -115,9 +135,9 @@ static void print_timing(const struct worker *w, const struct timing *t)
 	printf(",\"fd\":%d,\"path\":", w->fd);
 	print_json_string(w->path);
 	printf(",\"dev\":\"%u:%u\",\"inode\":%ju,\"op\":\"%s\"", major(w->dev), minor(w->dev),
-	       (uintmax_t)w->inode, t->op);
+		(uintmax_t)w->inode, t->op);
 	printf(",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"ret\":%" PRId64, t->offset_bytes,
-	       t->bytes, t->ret);
+		t->bytes, t->ret);
 	printf(",\"start_mono_ns\":%" PRIu64 ",\"dur_ns\":%" PRIu64 "}\n", t->start_ns, t->dur_ns);
 	fflush(stdout);
 	funlockfile(stdout);
@@ -159,7 +179,7 @@ static int open_tty(int *ret_fd, int *ret_peer_fd)
 	if (master < 0)
 		return -errno;
 	if (grantpt(master) < 0 || unlockpt(master) < 0 || ptsname_r(master, name, sizeof(name)) ||
-	    (fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
+		(fd = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
 		err = -errno;
 		close(master);
 		return err;
@@ -322,38 +342,71 @@ static ssize_t do_operation(struct worker *w, uint64_t offset_bytes)
 	return op->writes ? write(w->fd, w->buffer, length) : read(w->fd, w->buffer, length);
 }
 
-static void run_round(struct worker *w, uint64_t round)
+static struct timing time_operation(struct worker *w, uint64_t offset_bytes)
 {
 	const struct options *opt = &w->run->opt;
-	struct timing t = { .op = opt->op->name, .bytes = opt->length_bytes };
+	struct timing t = { .op = opt->op->name,
+		.offset_bytes = offset_bytes,
+		.bytes = opt->length_bytes };
 
-	if (opt->op->source == SOURCE_FILE) {
-		t.offset_bytes = worker_offset(w, round);
-		if (!opt->op->positional && lseek(w->fd, (off_t)t.offset_bytes, SEEK_SET) < 0)
-			return worker_fail(w, "lseek", errno);
-	}
 	t.start_ns = now_ns();
-	t.ret = do_operation(w, t.offset_bytes);
+	t.ret = do_operation(w, offset_bytes);
 	t.dur_ns = now_ns() - t.start_ns;
 	if (t.ret < 0)
 		t.ret = -errno;
-	print_timing(w, &t);
-	if (t.ret != (int64_t)t.bytes)
-		worker_fail(w, t.ret < 0 ? t.op : "short transfer", t.ret < 0 ? (int)-t.ret : EIO);
+	return t;
 }
 
-static void run_fsync(struct worker *w)
+static struct timing time_fsync(struct worker *w, uint64_t offset_bytes)
 {
 	struct timing t = { .op = "fsync" };
 
+	(void)offset_bytes;
 	t.start_ns = now_ns();
-	t.ret = fsync(w->fd);
+	/* Through syscall(), so that all registers have the same values each time. */
+	t.ret = syscall(SYS_fsync, w->fd, 0, 0, 0, 0, 0);
 	t.dur_ns = now_ns() - t.start_ns;
 	if (t.ret < 0)
 		t.ret = -errno;
-	print_timing(w, &t);
-	if (t.ret)
-		worker_fail(w, "fsync", (int)-t.ret);
+	return t;
+}
+
+static void report(struct worker *w, const struct timing *t)
+{
+	print_timing(w, t);
+	if (t->ret != (int64_t)t->bytes)
+		worker_fail(w, t->ret < 0 ? t->op : "short transfer",
+			t->ret < 0 ? (int)-t->ret : EIO);
+}
+
+/* Both are printed afterwards, since a write would tell the second call from the first. */
+static void run_timed(struct worker *w, uint64_t offset_bytes, bool again,
+	struct timing (*run)(struct worker *, uint64_t))
+{
+	struct timing first = run(w, offset_bytes), second;
+
+	if (again) {
+		spin_ns(AGAIN_NS);
+		second = run(w, offset_bytes);
+	}
+	report(w, &first);
+	if (again)
+		report(w, &second);
+}
+
+static void run_round(struct worker *w, uint64_t round)
+{
+	const struct options *opt = &w->run->opt;
+	uint64_t offset_bytes = 0;
+
+	if (opt->op->source == SOURCE_FILE) {
+		offset_bytes = worker_offset(w, round);
+		if (!opt->op->positional && lseek(w->fd, (off_t)offset_bytes, SEEK_SET) < 0)
+			return worker_fail(w, "lseek", errno);
+	}
+	run_timed(w, offset_bytes, opt->again && !opt->fsync, time_operation);
+	if (opt->fsync)
+		run_timed(w, 0, opt->again, time_fsync);
 }
 
 static void run_spin(struct worker *w)
@@ -373,11 +426,8 @@ static void run_operations(struct worker *w)
 
 	if (opt->op->spins && !atomic_load(&w->run->stop))
 		return run_spin(w);
-	for (uint64_t i = 0; i < opt->count && !atomic_load(&w->run->stop); i++) {
+	for (uint64_t i = 0; i < opt->count && !atomic_load(&w->run->stop); i++)
 		run_round(w, i);
-		if (opt->fsync)
-			run_fsync(w);
-	}
 }
 
 static void *worker_main(void *arg)
@@ -385,6 +435,8 @@ static void *worker_main(void *arg)
 	struct worker *w = arg;
 
 	worker_prepare(w);
+	if (w->run->opt.again)
+		raise_priority();
 	pthread_barrier_wait(&w->run->opened);
 	pthread_barrier_wait(&w->run->start);
 	run_operations(w);
@@ -443,8 +495,8 @@ static void hold_start(struct run *run)
 }
 
 /*
- * Whoever looks at a thread after its operation has returned, as a tracer does, finds it there, with
- * its process. At the barriers even when something failed: the threads are.
+ * Whoever looks at a thread after its operation has returned, as a tracer does, finds it there,
+ * with its process. At the barriers even when something failed: the threads are.
  */
 static void hold_end(struct run *run)
 {
@@ -484,7 +536,8 @@ static void print_spins(const struct run *run, const struct worker *workers, uin
 	for (uint64_t i = 0; i < run->opt.threads; i++)
 		count += workers[i].spins;
 	printf("{\"pid\":%d,\"op\":\"spin-read\",\"threads\":%" PRIu64 ",\"count\":%" PRIu64
-	       ",\"dur_ns\":%" PRIu64 "}\n", getpid(), run->opt.threads, count, dur_ns);
+	       ",\"dur_ns\":%" PRIu64 "}\n",
+		getpid(), run->opt.threads, count, dur_ns);
 }
 
 static int run_workers(struct run *run, struct worker *workers)

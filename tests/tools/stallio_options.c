@@ -26,38 +26,55 @@ static const struct operation operations[] = {
 };
 
 static const char usage_text[] =
-"usage: stallio --op read|write|pread|pwrite|preadv|pwritev --file PATH [OPTION]...\n"
-"       stallio --op spin-read --file PATH [--threads N] [--seconds N]\n"
-"       stallio --op pipe-read|socket-read|tty-read [--threads N] [--seconds N]\n"
-"\n"
-"Each thread opens the file itself, does its operations at offsets of its own, and prints one\n"
-"JSON line for each: pid, tid, comm, fd, path, dev, inode, op, offset, bytes, ret, start_mono_ns,\n"
-"dur_ns.\n"
-"\n"
-"  --op OP        what each thread does; the pipe, socket and tty reads block for --seconds and\n"
-"                 return, spin-read reads one cached byte as often as it can and prints how often\n"
-"  --file PATH    file or block device; created if it is to be written\n"
-"  --direct       O_DIRECT; offset and length must be multiples of 512\n"
-"  --offset N     where the first thread starts (0); N may end in K, M or G\n"
-"  --length N     bytes per operation (4096); each operation has pages of its own\n"
-"  --threads N    threads (1)\n"
-"  --count N      operations per thread (1)\n"
-"  --fsync        fsync after each write, with a line of its own\n"
-"  --hold-fd N    thread i holds its file as descriptor N+i (10 or more); --fd is the same\n"
-"  --comm NAME    name of each thread\n"
-"  --seconds N    length of the waiting and spinning operations (1)\n"
-"  --ready FILE   created when all threads have opened their file\n"
-"  --go FILE      start when this file exists, at most 120 s later\n"
-"  --stay FILE    all threads stay until this file exists, at most 600 s\n"
-"  --done FILE    created when all operations have returned; needs --stay\n"
-"  --json         one JSON line per operation; the only format\n"
-"\n"
-"Exit status: 0 every operation moved all its bytes, 1 one did not or could not begin,\n"
-"2 usage error.\n";
+	"usage: stallio --op read|write|pread|pwrite|preadv|pwritev --file PATH [OPTION]...\n"
+	"       stallio --op spin-read --file PATH [--threads N] [--seconds N]\n"
+	"       stallio --op pipe-read|socket-read|tty-read [--threads N] [--seconds N]\n"
+	"\n"
+	"Each thread opens the file itself, does its operations at offsets of its own, and prints one\n"
+	"JSON line for each: pid, tid, comm, fd, path, dev, inode, op, offset, bytes, ret, start_mono_ns,\n"
+	"dur_ns.\n"
+	"\n"
+	"  --op OP        what each thread does; the pipe, socket and tty reads block for --seconds and\n"
+	"                 return, spin-read reads one cached byte as often as it can and prints how often\n"
+	"  --file PATH    file or block device; created if it is to be written\n"
+	"  --direct       O_DIRECT; offset and length must be multiples of 512\n"
+	"  --offset N     where the first thread starts (0); N may end in K, M or G\n"
+	"  --length N     bytes per operation (4096); each operation has pages of its own\n"
+	"  --threads N    threads (1)\n"
+	"  --count N      operations per thread (1)\n"
+	"  --fsync        fsync after each write, with a line of its own\n"
+	"  --again        do what comes last, fsync or operation, once more, the same call\n"
+	"                 and without leaving the CPU between them\n"
+	"  --hold-fd N    thread i holds its file as descriptor N+i (10 or more); --fd is the same\n"
+	"  --comm NAME    name of each thread\n"
+	"  --seconds N    length of the waiting and spinning operations (1)\n"
+	"  --ready FILE   created when all threads have opened their file\n"
+	"  --go FILE      start when this file exists, at most 120 s later\n"
+	"  --stay FILE    all threads stay until this file exists, at most 600 s\n"
+	"  --done FILE    created when all operations have returned; needs --stay\n"
+	"  --json         one JSON line per operation; the only format\n"
+	"\n"
+	"Exit status: 0 every operation moved all its bytes, 1 one did not or could not begin,\n"
+	"2 usage error.\n";
 
 enum option_id {
-	OPT_OP = 1, OPT_FILE, OPT_DIRECT, OPT_OFFSET, OPT_LENGTH, OPT_THREADS, OPT_COUNT, OPT_FSYNC,
-	OPT_HOLD_FD, OPT_COMM, OPT_SECONDS, OPT_READY, OPT_GO, OPT_STAY, OPT_DONE, OPT_JSON,
+	OPT_OP = 1,
+	OPT_FILE,
+	OPT_DIRECT,
+	OPT_OFFSET,
+	OPT_LENGTH,
+	OPT_THREADS,
+	OPT_COUNT,
+	OPT_FSYNC,
+	OPT_AGAIN,
+	OPT_HOLD_FD,
+	OPT_COMM,
+	OPT_SECONDS,
+	OPT_READY,
+	OPT_GO,
+	OPT_STAY,
+	OPT_DONE,
+	OPT_JSON,
 	OPT_HELP,
 };
 
@@ -70,6 +87,7 @@ static const struct option long_options[] = {
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "count", required_argument, NULL, OPT_COUNT },
 	{ "fsync", no_argument, NULL, OPT_FSYNC },
+	{ "again", no_argument, NULL, OPT_AGAIN },
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
 	{ "fd", required_argument, NULL, OPT_HOLD_FD },
 	{ "comm", required_argument, NULL, OPT_COMM },
@@ -80,7 +98,7 @@ static const struct option long_options[] = {
 	{ "done", required_argument, NULL, OPT_DONE },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, OPT_HELP },
-	{ },
+	{},
 };
 
 static int usage_error(const char *what, const char *detail)
@@ -90,7 +108,7 @@ static int usage_error(const char *what, const char *detail)
 }
 
 static int parse_number(const char *name, const char *text, uint64_t min, uint64_t max,
-			uint64_t *ret_value)
+	uint64_t *ret_value)
 {
 	static const char suffixes[] = "KMG";
 	char detail[128], *end;
@@ -108,7 +126,7 @@ static int parse_number(const char *name, const char *text, uint64_t min, uint64
 	}
 	if (errno || *text < '0' || *text > '9' || *end || value < min || value > max) {
 		snprintf(detail, sizeof(detail),
-			 "'%.40s' is not a number from %" PRIu64 " to %" PRIu64, text, min, max);
+			"'%.40s' is not a number from %" PRIu64 " to %" PRIu64, text, min, max);
 		return usage_error(name, detail);
 	}
 	*ret_value = value;
@@ -147,6 +165,9 @@ static int parse_option(int id, const char *arg, struct options *ret_opt)
 		return parse_number("--count", arg, 1, 1000000, &ret_opt->count);
 	case OPT_FSYNC:
 		ret_opt->fsync = true;
+		return 0;
+	case OPT_AGAIN:
+		ret_opt->again = true;
 		return 0;
 	case OPT_HOLD_FD:
 		return parse_number("--hold-fd", arg, HOLD_FD_MIN, 1u << 20, &ret_opt->hold_fd);
@@ -190,6 +211,8 @@ static int check_options(struct options *opt)
 		return usage_error(opt->op->name, "is about cached reads: --direct contradicts");
 	if (opt->fsync && !opt->op->writes)
 		return usage_error("--fsync", "needs an operation that writes");
+	if (opt->again && (timed || !opt->op->positional))
+		return usage_error("--again", "needs an operation with an offset of its own");
 	if (opt->direct && (opt->offset_bytes % 512 || opt->length_bytes % 512))
 		return usage_error("--direct", "offset and length must be multiples of 512");
 	if (opt->done_path && !opt->stay_path)

@@ -39,6 +39,7 @@ struct options {
 	uint64_t seconds;
 	bool direct;
 	bool fsync;
+	bool again;
 };
 
 /* 0, or -EINVAL once standard error says what is wrong; --help prints and exits with 0. */

@@ -8,6 +8,7 @@
 #define IOSTALL_TEST_ALLOC_H
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -17,7 +18,8 @@
 #endif
 
 /*
- * Of this thread: others may allocate. volatile: a compiler knows that malloc() changes no variable of ours.
+ * Of this thread: others may allocate. volatile: a compiler knows that malloc() changes no variable
+ * of ours.
  */
 static __thread volatile unsigned long allocations;
 

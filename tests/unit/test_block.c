@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the tables of probe `block` come to: percentiles, sums over threads, the order, the shares. */
+/*
+ * What the tables of probe `block` come to: percentiles, sums over threads, the order, the shares.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,6 +15,7 @@
 
 #define DEV_A (7U << 20 | 1)
 #define DEV_B (8U << 20 | 16)
+#define MIB (1ULL << 20)
 
 static void test_percentile_without_requests(void **state)
 {
@@ -46,27 +49,43 @@ static void test_percentile_over_buckets(void **state)
 	assert_in_range(block_percentile(buckets, 0.99, 2 * NSEC_PER_SEC), 1048576000, 2000000000);
 	/* The last bucket has no end of its own. */
 	assert_int_equal(block_percentile((uint64_t[EVENT_BLOCK_BUCKETS]){ [31] = 7 }, 1,
-				 4000 * NSEC_PER_SEC), (1ULL << 31) * NSEC_PER_USEC);
+				 4000 * NSEC_PER_SEC),
+		(1ULL << 31) * NSEC_PER_USEC);
 }
 
 static void test_device(void **state)
 {
 	struct event_block_device d = {
-		.load = { .read_requests = 5, .write_requests = 3, .other_requests = 2,
-			.read_bytes = 4096, .write_bytes = 512 },
-		.queue_max_ns = 900, .device_max_ns = 3 * NSEC_PER_SEC,
-		.queue = { [0] = 8 }, .device = { [1] = 7, [22] = 1 },
+		.load.kinds = { [EVENT_BLOCK_READ] = { 5, 4096, 40 },
+			[EVENT_BLOCK_WRITE] = { 3, 512, 30 },
+			[EVENT_BLOCK_DISCARD] = { 1, MIB, 20 },
+			[EVENT_BLOCK_FLUSH] = { 1, 0, 10 } },
+		.before = { 2, 512, 25 },
+		.queue_max_ns = 900,
+		.device_max_ns = 3 * NSEC_PER_SEC,
+		.queue = { [0] = 8 },
+		.device = { [1] = 7, [22] = 1 },
 	};
 	_cleanup_free_ struct record_device *r = calloc(1, sizeof(*r));
 
 	(void)state;
 	block_fill_device(DEV_B, &d, r);
-	assert_int_equal(r->dev_major, 8);
-	assert_int_equal(r->dev_minor, 16);
+	assert_int_equal(r->dev.major, 8);
+	assert_int_equal(r->dev.minor, 16);
 	assert_int_equal(r->requests, 10);
 	assert_int_equal(r->read_requests, 5);
 	assert_int_equal(r->read_bytes, 4096);
 	assert_int_equal(r->write_bytes, 512);
+	assert_int_equal(r->discard_requests, 1);
+	assert_int_equal(r->discard_bytes, MIB);
+	assert_int_equal(r->flush_requests, 1);
+	assert_int_equal(r->read_busy_ns, 40);
+	assert_int_equal(r->write_busy_ns, 30);
+	assert_int_equal(r->discard_busy_ns, 20);
+	assert_int_equal(r->flush_busy_ns, 10);
+	assert_int_equal(r->before_requests, 2);
+	assert_int_equal(r->before_bytes, 512);
+	assert_int_equal(r->before_busy_ns, 25);
 	assert_int_equal(r->queue.max_ns, 900);
 	assert_int_equal(r->queue.p50_ns, 500);
 	assert_in_range(r->device.p50_ns, 1000, 2000);
@@ -78,9 +97,13 @@ static struct block_item make_item(uint32_t dev, uint32_t pid, uint32_t tid, uin
 	uint64_t bytes)
 {
 	return (struct block_item){
-		.dev = dev, .pid = pid, .tid = tid, .cgroup_id = cgroup,
-		.load = { .read_requests = 1, .read_bytes = bytes, .device_ns = 10 },
-		.comm = "worker", .process_comm = "mariadbd",
+		.dev = dev,
+		.pid = pid,
+		.tid = tid,
+		.cgroup_id = cgroup,
+		.load = { .kinds = { [EVENT_BLOCK_READ] = { 1, bytes, bytes } }, .device_ns = 10 },
+		.comm = "worker",
+		.process_comm = "mariadbd",
 	};
 }
 
@@ -110,7 +133,7 @@ static void test_processes(void **state)
 	struct block_item items[6];
 
 	(void)state;
-	assert_int_equal(block_sum_items(BLOCK_BY_PROCESS, items, make_items(items)), 4);
+	assert_int_equal(block_sum_items(RECORD_BY_process, items, make_items(items)), 4);
 	assert_item(&items[0], DEV_A, 30, 6, 1);
 	assert_item(&items[1], DEV_A, 10, 5, 1);
 	assert_item(&items[2], DEV_B, 10, 171, 3);
@@ -123,7 +146,7 @@ static void test_cgroups(void **state)
 	struct block_item items[6];
 
 	(void)state;
-	assert_int_equal(block_sum_items(BLOCK_BY_CGROUP, items, make_items(items)), 3);
+	assert_int_equal(block_sum_items(RECORD_BY_cgroup, items, make_items(items)), 3);
 	assert_int_equal(items[0].cgroup_id, 2);
 	assert_int_equal(block_load_bytes(&items[0].load), 11);
 	assert_int_equal(items[1].cgroup_id, 1);
@@ -137,19 +160,24 @@ static void test_threads_are_ordered_only(void **state)
 	struct block_item items[6];
 
 	(void)state;
-	assert_int_equal(block_sum_items(BLOCK_BY_THREAD, items, make_items(items)), 6);
+	assert_int_equal(block_sum_items(RECORD_BY_thread, items, make_items(items)), 6);
 	assert_item(&items[2], DEV_B, 20, 150, 1);
 	assert_item(&items[3], DEV_B, 10, 100, 1);
 	assert_int_equal(items[3].tid, 11);
-	assert_int_equal(block_sum_items(BLOCK_BY_FILE, items, 0), 0);
+	assert_int_equal(block_sum_items(RECORD_BY_file, items, 0), 0);
 }
 
-static struct record_io_by fill(enum block_by by, const struct block_item *item, uint64_t device_bytes)
+/* The device read so many bytes and was busy for as many nanoseconds. */
+static struct record_io_by fill(enum record_by by, const struct block_item *item,
+	uint64_t device_bytes)
 {
+	const struct event_block_device device = {
+		.load.kinds = { [EVENT_BLOCK_READ] = { 9, device_bytes, device_bytes } },
+	};
 	static struct record_io_by r;
 
 	memset(&r, 0, sizeof(r));
-	block_fill_io_by(by, item, device_bytes, &r);
+	block_fill_io_by(by, item, &device, &r);
 	return r;
 }
 
@@ -159,38 +187,93 @@ static void test_lines(void **state)
 	struct record_io_by r;
 
 	(void)state;
-	item.load.write_bytes = 200;
-	item.load.inferred_bytes = 400;
+	item.load.kinds[EVENT_BLOCK_WRITE] = (struct event_block_work){ 1, 200, 200 };
+	item.load.inferred_ns = 400;
 	item.file = (struct event_block_file_key){ 131, 8U << 20 | 17, DEV_B };
-	r = fill(BLOCK_BY_THREAD, &item, 1000);
-	assert_string_equal(r.by, "thread");
-	assert_int_equal(r.dev_minor, 16);
+	item.size = 4096;
+	r = fill(RECORD_BY_thread, &item, 1000);
+	assert_int_equal(r.file_bytes, 0);
+	assert_int_equal(r.by, RECORD_BY_thread);
+	assert_int_equal(r.dev.minor, 16);
 	assert_int_equal(r.pid, 10);
 	assert_int_equal(r.tid, 11);
 	assert_string_equal(r.comm, "worker");
-	assert_int_equal(r.cgroup_id, 4711);
+	assert_int_equal(r.cgroup, 4711);
 	assert_int_equal(r.inode, 0);
 	assert_int_equal(r.bytes, 800);
 	assert_true(r.share_pct == 80);
 	assert_false(r.inferred);
-	item.load.inferred_bytes = 401;
-	r = fill(BLOCK_BY_PROCESS, &item, 800);
+	item.load.inferred_ns = 401;
+	r = fill(RECORD_BY_process, &item, 800);
 	assert_string_equal(r.comm, "mariadbd");
 	assert_int_equal(r.tid, 0);
 	assert_true(r.share_pct == 100);
 	assert_true(r.inferred);
-	r = fill(BLOCK_BY_FILE, &item, 0);
+	r = fill(RECORD_BY_file, &item, 0);
 	assert_int_equal(r.inode, 131);
-	assert_int_equal(r.fs_minor, 17);
+	assert_int_equal(r.file_bytes, 4096);
+	assert_int_equal(r.fs_dev.minor, 17);
 	assert_int_equal(r.pid, 0);
 	assert_string_equal(r.comm, "");
-	assert_int_equal(r.cgroup_id, 0);
+	assert_int_equal(r.cgroup, 0);
 	assert_true(r.share_pct == 0);
-	r = fill(BLOCK_BY_CGROUP, &item, 1600);
-	assert_string_equal(r.by, "cgroup");
-	assert_int_equal(r.cgroup_id, 4711);
+	r = fill(RECORD_BY_cgroup, &item, 1600);
+	assert_int_equal(r.by, RECORD_BY_cgroup);
+	assert_int_equal(r.cgroup, 4711);
 	assert_int_equal(r.pid, 0);
 	assert_true(r.share_pct == 50);
+}
+
+/* Small random reads keep the disk busy, and large sequential ones move the bytes. */
+static void test_the_order_is_that_of_device_time(void **state)
+{
+	struct block_item items[2] = {
+		make_item(DEV_B, 10, 10, 1, 80),
+		make_item(DEV_B, 20, 20, 1, 20),
+	};
+	const struct event_block_device device = {
+		.load.kinds = { [EVENT_BLOCK_READ] = { 100, 100, 1500 } },
+		.before = { 10, 10, 500 },
+	};
+	struct record_io_by r;
+
+	(void)state;
+	items[0].load.kinds[EVENT_BLOCK_READ] = (struct event_block_work){ 5, 80, 50 };
+	items[1].load.kinds[EVENT_BLOCK_READ] = (struct event_block_work){ 95, 20, 950 };
+	block_sum_items(RECORD_BY_thread, items, 2);
+	assert_int_equal(items[0].pid, 20);
+	memset(&r, 0, sizeof(r));
+	block_fill_io_by(RECORD_BY_thread, &items[0], &device, &r);
+	assert_true(r.share_pct == 20);
+	/* What had begun before the attach is nobody's: it makes nobody's share smaller. */
+	assert_true(r.busy_share_pct == 95);
+	assert_int_equal(r.busy_ns, 950);
+	assert_int_equal(r.read_busy_ns, 950);
+	assert_int_equal(r.read_requests, 95);
+}
+
+/* fstrim moves no bytes, and a flush has none. */
+static void test_discards_and_flushes_are_work(void **state)
+{
+	struct block_item item = make_item(DEV_B, 10, 10, 1, 0);
+	const struct event_block_device device = {
+		.load.kinds = { [EVENT_BLOCK_DISCARD] = { 9, 9 * MIB, 900 },
+			[EVENT_BLOCK_FLUSH] = { 3, 0, 100 } },
+	};
+	struct record_io_by r;
+
+	(void)state;
+	memset(&item.load, 0, sizeof(item.load));
+	item.load.kinds[EVENT_BLOCK_DISCARD] = (struct event_block_work){ 9, 9 * MIB, 900 };
+	item.load.kinds[EVENT_BLOCK_FLUSH] = (struct event_block_work){ 1, 0, 30 };
+	memset(&r, 0, sizeof(r));
+	block_fill_io_by(RECORD_BY_thread, &item, &device, &r);
+	assert_int_equal(r.bytes, 0);
+	assert_int_equal(r.requests, 10);
+	assert_int_equal(r.discard_requests, 9);
+	assert_int_equal(r.discard_bytes, 9 * MIB);
+	assert_int_equal(r.flush_requests, 1);
+	assert_true(r.busy_share_pct == 93);
 }
 
 int main(void)
@@ -204,6 +287,8 @@ int main(void)
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_threads_are_ordered_only),
 		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_the_order_is_that_of_device_time),
+		cmocka_unit_test(test_discards_and_flushes_are_work),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,6 +53,67 @@ static void test_reclaimable(void **state)
 	assert_int_equal(cgroups_parse_reclaimable("", 0), 0);
 }
 
+static void test_events(void **state)
+{
+	static const char v2[] = "low 7\nhigh 30\nmax 4\noom 9\noom_kill 2\noom_group_kill 1\n";
+	struct cgroups_counts counts = { 0 };
+
+	(void)state;
+	cgroups_parse_events(v2, sizeof(v2) - 1, &counts);
+	assert_int_equal(counts.limit_hits, 34);
+	assert_int_equal(counts.oom_kills, 2);
+	/* memory.failcnt of version 1 */
+	cgroups_parse_events("126\n", 4, &counts);
+	assert_int_equal(counts.limit_hits, 126);
+	assert_int_equal(counts.oom_kills, 0);
+	cgroups_parse_events("max\nhigh x\n", 11, &counts);
+	assert_int_equal(counts.limit_hits, 0);
+}
+
+static void take_refaults(const char *text, struct refaults *refaults)
+{
+	struct cursor c = { text, text + strlen(text) }, line;
+
+	*refaults = (struct refaults){ 0 };
+	while (cursor_line(&c, &line))
+		refaults_take_line(line, refaults);
+}
+
+static void test_refaults(void **state)
+{
+	struct refaults r, before, since;
+
+	(void)state;
+	take_refaults(
+		"nr_free_pages 9\nworkingset_nodes 3\nworkingset_refault_anon 1\n"
+		"workingset_refault_file 20\nworkingset_restore_anon 3\n"
+		"workingset_restore_file 4\nworkingset_activate_file 99\npswpin 5\npswpout 6\n"
+		"pgmajfault 7\npgsteal_kswapd 8\npgsteal_direct 9\npgsteal_khugepaged 99\n",
+		&r);
+	assert_int_equal(r.anon, 1);
+	assert_int_equal(r.file, 20);
+	assert_int_equal(r.anon_active, 3);
+	assert_int_equal(r.file_active, 4);
+	assert_int_equal(r.swapped_in, 5);
+	assert_int_equal(r.swapped_out, 6);
+	assert_int_equal(r.major_faults, 7);
+	assert_int_equal(r.reclaimed_kswapd, 8);
+	assert_int_equal(r.reclaimed_direct, 9);
+	/* Version 1: with the children. */
+	take_refaults("workingset_refault_file 1\npgmajfault 2\ntotal_workingset_refault_file 30\n"
+		      "total_pgmajfault 40\n",
+		&before);
+	assert_int_equal(before.file, 30);
+	assert_int_equal(before.major_faults, 40);
+	since = refaults_since(&r, &before);
+	assert_int_equal(since.file, 0);
+	assert_int_equal(since.swapped_in, 5);
+	take_refaults(
+		"workingset_refault_file\nworkingset_refault_file x\nworkingset_refault_files 9\n",
+		&r);
+	assert_int_equal(r.file, 0);
+}
+
 static void put_limit(struct tree *t, const char *path, const char *limit)
 {
 	char name[256];
@@ -71,7 +132,20 @@ static void put_usage(struct tree *t, const char *path, uint64_t current, uint64
 	tree_put(t, name, "anon 1\nactive_file %llu\ninactive_file 0\n", (unsigned long long)file);
 }
 
-static const struct watch_limits *sample_limits(struct tree *t, struct watch *w)
+static void put_counts(struct tree *t, const char *path, unsigned int pages, unsigned int hits)
+{
+	char name[256];
+
+	snprintf(name, sizeof(name), "sys/fs/cgroup%s/memory.stat", path);
+	tree_put(t, name,
+		"anon 1\nactive_file 0\nworkingset_refault_anon %u\nworkingset_refault_file %u\n"
+		"workingset_restore_file %u\npgmajfault %u\n",
+		pages / 10, pages, pages / 2, pages / 5);
+	snprintf(name, sizeof(name), "sys/fs/cgroup%s/memory.events.local", path);
+	tree_put(t, name, "low 0\nhigh 0\nmax %u\noom 0\noom_kill %u\n", hits, hits / 100);
+}
+
+static const struct record_limits *sample_limits(struct tree *t, struct watch *w)
 {
 	tree_sample(t, w, 1000);
 	return watch_limits(w);
@@ -93,7 +167,7 @@ static void test_sample(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w = watch_unit(t);
-	const struct watch_limits *s = sample_limits(t, w);
+	const struct record_limits *s = sample_limits(t, w);
 
 	/* The slice above it has no limit. */
 	assert_int_equal(s->cgroups_count, 1);
@@ -102,7 +176,7 @@ static void test_sample(void **state)
 	assert_int_equal(s->cgroups[0].current_bytes, 1000 * MIB);
 	assert_int_equal(s->cgroups[0].held_bytes, 500 * MIB);
 	assert_float_equal((float)s->cgroups[0].used_pct, 48.828f, 1e-2f);
-	assert_true(isnan(s->cgroups[0].growth_pct));
+	assert_true(isnan(s->cgroups[0].growth_pct_per_min));
 	/* Counted a moment later than the sum. */
 	put_usage(t, UNIT, 10, 11);
 	assert_int_equal(sample_limits(t, w)->cgroups[0].held_bytes, 0);
@@ -122,7 +196,7 @@ static void test_v1(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w;
-	const struct watch_limits *s;
+	const struct record_limits *s;
 
 	tree_list_add(&t->process, "mariadbd");
 	tree_put_thread(t, 10, 10, "mariadbd", 'S', 500, 9);
@@ -133,17 +207,105 @@ static void test_v1(void **state)
 	w = tree_watch(t);
 	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.limit_in_bytes", "1000\n");
+	tree_put(t, "sys/fs/cgroup/memory/db/memory.failcnt", "7\n");
+	/* Without events it is not known whether it is at its limit. */
 	s = sample_limits(t, w);
 	assert_int_equal(s->cgroups_count, 1);
 	assert_float_equal((float)s->cgroups[0].used_pct, 50, 1e-3f);
+	assert_int_equal(s->cgroups[0].limit_hits, 0);
+	watch_free(w);
+	w = tree_watch(t);
+	sample_limits(t, w);
+	tree_put(t, "sys/fs/cgroup/memory/db/memory.failcnt", "20\n");
+	tree_put(t, "sys/fs/cgroup/memory/db/memory.stat",
+		"workingset_refault_file 1\ntotal_active_file 300\ntotal_workingset_refault_file 30\n");
+	s = sample_limits(t, w);
+	assert_int_equal(s->cgroups[0].limit_hits, 13);
+	assert_int_equal(s->cgroups[0].reread_bytes, 30 * sysconf(_SC_PAGESIZE));
+	tree_put(t, "sys/fs/cgroup/memory/db/memory.failcnt", "0\n");
+	assert_int_equal(sample_limits(t, w)->cgroups[0].limit_hits, 0);
+	watch_free(w);
+}
+
+static void test_limit_is_the_lower_one(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_put(t, "sys/fs/cgroup" UNIT "/memory.high", "536870912\n");
+	w = watch_unit(t);
+	assert_int_equal(sample_limits(t, w)->cgroups[0].limit_bytes, 512 * MIB);
+	put_limit(t, UNIT, "max");
+	assert_int_equal(sample_limits(t, w)->cgroups[0].limit_bytes, 512 * MIB);
+	tree_put(t, "sys/fs/cgroup" UNIT "/memory.high", "max\n");
+	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
+	put_limit(t, UNIT, "268435456");
+	assert_int_equal(sample_limits(t, w)->cgroups[0].limit_bytes, 256 * MIB);
+	watch_free(w);
+}
+
+static void test_read_again(void **state)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct tree *t = *state;
+	const struct record_cgroup *c;
+	struct watch *w;
+
+	put_counts(t, UNIT, 5000, 300);
+	w = watch_unit(t);
+	put_counts(t, UNIT, 5000, 300);
+	/* What happened before it was known is not of this interval. */
+	c = &sample_limits(t, w)->cgroups[0];
+	assert_int_equal(c->reread_bytes + c->swapped_in_bytes + c->active_bytes, 0);
+	assert_int_equal(c->limit_hits + c->oom_kills + c->major_faults, 0);
+	put_counts(t, UNIT, 6000, 400);
+	c = &sample_limits(t, w)->cgroups[0];
+	assert_int_equal(c->reread_bytes, 1000 * page);
+	assert_int_equal(c->swapped_in_bytes, 100 * page);
+	assert_int_equal(c->active_bytes, 500 * page);
+	assert_int_equal(c->major_faults, 200);
+	assert_int_equal(c->limit_hits, 100);
+	assert_int_equal(c->oom_kills, 1);
+	assert_int_equal(sample_limits(t, w)->cgroups[0].reread_bytes, 0);
+	watch_free(w);
+}
+
+/* Of all groups those come first that read again at their limit; then the ones nearest to it. */
+static void test_order(void **state)
+{
+	static const char *const names[] = { "/a", "/b", "/c" };
+	struct tree *t = *state;
+	const struct record_limits *s;
+	struct watch *w;
+	char name[64];
+
+	tree_list_add(&t->process, "postgres");
+	for (int i = 0; i < 3; i++) {
+		tree_put_thread(t, 10 + i, 10 + i, "postgres", 'S', 500, 9);
+		snprintf(name, sizeof(name), "proc/%d/cgroup", 10 + i);
+		tree_put(t, name, "0::%s\n", names[i]);
+		put_limit(t, names[i], "1000");
+		put_usage(t, names[i], 900 - 100 * (uint64_t)i, 0);
+		put_counts(t, names[i], 0, 0);
+	}
+	w = tree_watch(t);
+	s = sample_limits(t, w);
+	assert_string_equal(s->cgroups[0].path, "/a");
+	assert_string_equal(s->cgroups[1].path, "/b");
+	/* What is evicted without a limit being reached is another matter. */
+	put_counts(t, "/b", 900, 0);
+	put_counts(t, "/c", 100, 1);
+	s = sample_limits(t, w);
+	assert_string_equal(s->cgroups[0].path, "/c");
+	assert_string_equal(s->cgroups[1].path, "/a");
 	watch_free(w);
 }
 
 /* Without files of memory, outside the namespace, at the root: nothing to judge. */
 static void test_no_cgroup(void **state)
 {
-	static const char *const texts[] = { "0::/elsewhere\n", "0::/../other\n", "0::/..\n", "0::/\n",
-		"", "\n" };
+	static const char *const texts[] = { "0::/elsewhere\n", "0::/../other\n", "0::/..\n",
+		"0::/\n", "", "\n" };
 	struct tree *t = *state;
 	struct watch *w;
 	char name[64];
@@ -189,10 +351,12 @@ static void test_learning(void **state)
 		watch_get_left_out(w, &left_out);
 		assert_int_equal(left_out.cgroups, i < 4 ? 0 : 4);
 	}
-	assert_int_equal(watch_limits(w)->cgroups_count, WATCH_LIMITS_CGROUPS_MAX);
+	assert_int_equal(watch_limits(w)->cgroups_count, RECORD_CGROUPS_MAX);
 	/* Another configuration begins anew. */
-	assert_int_equal(watch_reload(w, &(struct watch_options){ .interval_ns = NSEC_PER_SEC,
-					     .history_ns = 60 * NSEC_PER_SEC }), 0);
+	assert_int_equal(watch_reload(w,
+				 &(struct watch_options){ .interval_ns = NSEC_PER_SEC,
+					 .history_ns = 60 * NSEC_PER_SEC }),
+		0);
 	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
 	watch_free(w);
 }
@@ -212,9 +376,9 @@ static void test_long_path(void **state)
 	w = tree_watch(t);
 	tree_sample(t, w, 1000);
 	assert_int_equal(watch_limits(w)->cgroups_count, 1);
-	assert_int_equal(strlen(watch_limits(w)->cgroups[0].path), WATCH_SUBJECT_SIZE - 1);
+	assert_int_equal(strlen(watch_limits(w)->cgroups[0].path), RECORD_SUBJECT_SIZE - 1);
 	assert_memory_equal(watch_limits(w)->cgroups[0].path, "...000", 6);
-	assert_string_equal(watch_limits(w)->cgroups[0].path + WATCH_SUBJECT_SIZE - 8, "7.scope");
+	assert_string_equal(watch_limits(w)->cgroups[0].path + RECORD_SUBJECT_SIZE - 8, "7.scope");
 	watch_free(w);
 }
 
@@ -222,20 +386,20 @@ static void test_growth(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w = watch_unit(t);
-	const struct watch_limits *s;
+	const struct record_limits *s;
 
 	/* 5.12 MiB a second are 307.2 MiB a minute: 30 % of the limit. */
 	for (uint64_t i = 0; i < 150; i++) {
 		put_usage(t, UNIT, i * MIB * 512 / 100, 0);
 		s = sample_limits(t, w);
 		if (i < 50)
-			assert_true(isnan(s->cgroups[0].growth_pct));
+			assert_true(isnan(s->cgroups[0].growth_pct_per_min));
 		else
-			assert_float_equal((float)s->cgroups[0].growth_pct, 30, 1e-2f);
+			assert_float_equal((float)s->cgroups[0].growth_pct_per_min, 30, 1e-2f);
 	}
 	for (unsigned int i = 0; i < 80; i++)
 		s = sample_limits(t, w);
-	assert_float_equal((float)s->cgroups[0].growth_pct, 0, 1e-2f);
+	assert_float_equal((float)s->cgroups[0].growth_pct_per_min, 0, 1e-2f);
 	watch_free(w);
 }
 
@@ -280,6 +444,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_path),
 		cmocka_unit_test(test_reclaimable),
+		cmocka_unit_test(test_events),
+		cmocka_unit_test(test_refaults),
+		tree_test(test_limit_is_the_lower_one),
+		tree_test(test_read_again),
+		tree_test(test_order),
 		tree_test(test_sample),
 		tree_test(test_v1),
 		tree_test(test_no_cgroup),

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config_table.h"
+#include "config/table.h"
+#include "iostall/event.h"
 #include "util/cleanup.h"
 
 #define RANDOM_ROUNDS 20000
@@ -111,7 +112,7 @@ static void test_every_field_is_its_own(void **state)
 static bool is_whole(const struct config_setting *s)
 {
 	return s->type == CONFIG_TYPE_DURATION || s->type == CONFIG_TYPE_SIZE ||
-	       s->type == CONFIG_TYPE_RING_SIZE || s->type == CONFIG_TYPE_COUNT;
+		s->type == CONFIG_TYPE_RING_SIZE || s->type == CONFIG_TYPE_COUNT;
 }
 
 static void check_whole(const struct config_setting *s, uint64_t number, bool right)
@@ -128,7 +129,7 @@ static void check_whole(const struct config_setting *s, uint64_t number, bool ri
 		return;
 	}
 	text_reset(&limits);
-	text_add(&limits, "is out of range; right would be ");
+	text_add(&limits, "is out of range; expected ");
 	config_value_describe(s, &limits);
 	assert_string_equal(reason, expected);
 	format_value(s, after, sizeof(after));
@@ -208,39 +209,47 @@ static void test_limits_of_texts(void **state)
 		assert_true(s->size > 0 && s->size < sizeof(path));
 		path[s->size - 1] = '\0';
 		assert_int_equal(parse_value(s, path, reason),
-			s->type == CONFIG_TYPE_TEXT && s->check_item && s->check_item(path) ?
-				-EINVAL : 0);
+			s->type == CONFIG_TYPE_TEXT && s->check_item && s->check_item(path)
+				? -EINVAL
+				: 0);
 		path[s->size - 1] = 'a';
 		path[s->size] = '\0';
 		assert_int_equal(parse_value(s, path, reason), -EINVAL);
-		assert_non_null(strstr(reason, "right would be at most "));
+		assert_non_null(strstr(reason, "expected at most "));
 		path[s->size] = 'a';
 	}
 }
 
 static void test_limits_of_lists(void **state)
 {
-	const struct config_setting *s = config_find_setting("trace", "cgroup");
+	const struct config_setting *s = config_find_setting("trace", "process");
+	const struct config_setting *cgroup = config_find_setting("trace", "cgroup");
 	char item[CONFIG_ITEM_SIZE + 1], items[256] = "", reason[256];
 
 	(void)state;
 	assert_non_null(s);
 	memset(item, 'c', sizeof(item));
 	item[CONFIG_ITEM_SIZE - 1] = '\0';
-	assert_int_equal(parse_value(s, item, reason), 0);
+	assert_int_equal(parse_value(cgroup, item, reason), 0);
 	item[CONFIG_ITEM_SIZE - 1] = 'c';
 	item[CONFIG_ITEM_SIZE] = '\0';
-	assert_int_equal(parse_value(s, item, reason), -EINVAL);
-	assert_string_equal(reason, "has an item of 128 bytes; right would be at most 127");
+	assert_int_equal(parse_value(cgroup, item, reason), -EINVAL);
+	assert_string_equal(reason, "has an item of 128 bytes; expected at most 127");
 	for (unsigned int i = 0; i < CONFIG_LIST_MAX; i++)
 		strcat(items, "a, ");
 	assert_int_equal(parse_value(s, items, reason), 0);
-	assert_int_equal(config.trace.cgroup.count, CONFIG_LIST_MAX);
+	assert_int_equal(config.trace.process.count, CONFIG_LIST_MAX);
 	strcat(items, "a");
 	assert_int_equal(parse_value(s, items, reason), -EINVAL);
-	assert_string_equal(reason, "has too many items; right would be at most 32");
+	assert_string_equal(reason, "has too many items; expected at most 32");
 	/* Refused: the list is what it was. */
-	assert_int_equal(config.trace.cgroup.count, CONFIG_LIST_MAX);
+	assert_int_equal(config.trace.process.count, CONFIG_LIST_MAX);
+	/* As many as the BPF programs look at, which is less. */
+	items[3 * EVENT_FILTER_CGROUPS_MAX] = '\0';
+	assert_int_equal(parse_value(cgroup, items, reason), 0);
+	strcat(items, "a");
+	assert_int_equal(parse_value(cgroup, items, reason), -EINVAL);
+	assert_string_equal(reason, "has too many items; expected at most 8");
 }
 
 static char *print(void (*printer)(FILE *f), size_t *ret_len)
@@ -320,10 +329,10 @@ static void test_printed_lists(void **state)
 	/* A line that begins like a request is one of those that were meant. */
 	for (const char *line = man; *line; line = strchr(line, '\n') + 1)
 		if (*line == '.')
-			assert_true(
-				strncmp(line, ".It ", 4) == 0 || strncmp(line, ".Ss ", 4) == 0 ||
-				strncmp(line, ".Bl ", 4) == 0 || strncmp(line, ".El\n", 4) == 0 ||
-				strncmp(line, ".Pp\n", 4) == 0 || strncmp(line, ".Ql ", 4) == 0);
+			assert_true(strncmp(line, ".It ", 4) == 0 ||
+				strncmp(line, ".Ss ", 4) == 0 || strncmp(line, ".Bl ", 4) == 0 ||
+				strncmp(line, ".El\n", 4) == 0 || strncmp(line, ".Pp\n", 4) == 0 ||
+				strncmp(line, ".Ql ", 4) == 0);
 }
 
 /* xorshift, so that a failure can be had again. */
@@ -374,7 +383,7 @@ static void test_random_values(void **state)
 		if (parse_value(s, value, reason) < 0) {
 			format_value(s, after, sizeof(after));
 			assert_string_equal(before, after);
-			assert_true(strstr(reason, "right would be ") != NULL);
+			assert_true(strstr(reason, "expected ") != NULL);
 			continue;
 		}
 		taken++;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The control socket: one daemon at a time, and clients that say nothing, too much, or do not listen. */
+/*
+ * The control socket: one daemon at a time, and clients that say nothing, too much, or do not
+ * listen.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,8 +24,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "loop.h"
+#include "daemon/control.h"
+#include "util/loop.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -261,16 +264,16 @@ static void test_client_that_leaves(void **state)
 static void test_silent_clients(void **state)
 {
 	struct fixture *f = *state;
-	int silent[3 * SILENT_CLIENTS];
+	int unresponsive[3 * SILENT_CLIENTS];
 	char got[CONTROL_MESSAGE_MAX];
 
 	start(f);
-	for (size_t i = 0; i < ARRAY_SIZE(silent); i++) {
-		silent[i] = connect_client(f);
+	for (size_t i = 0; i < ARRAY_SIZE(unresponsive); i++) {
+		unresponsive[i] = connect_client(f);
 		assert_int_equal(control_ask(f->socket, "status", got), 0);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
-		close(silent[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(unresponsive); i++)
+		close(unresponsive[i]);
 	assert_int_equal(control_ask(f->socket, "status", got), 0);
 }
 
@@ -278,20 +281,20 @@ static void test_silent_clients(void **state)
 static void test_which_silent_client_goes(void **state)
 {
 	struct fixture *f = *state;
-	int silent[SILENT_CLIENTS];
+	int unresponsive[SILENT_CLIENTS];
 	char got[CONTROL_MESSAGE_MAX];
 
 	start(f);
-	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
-		silent[i] = connect_client(f);
+	for (size_t i = 0; i < ARRAY_SIZE(unresponsive); i++)
+		unresponsive[i] = connect_client(f);
 	assert_int_equal(control_ask(f->socket, "status", got), 0);
-	assert_int_equal(recv(silent[0], got, sizeof(got), 0), 0);
-	for (size_t i = 1; i < ARRAY_SIZE(silent); i++) {
-		assert_int_equal(send(silent[i], "status", 6, MSG_NOSIGNAL), 6);
-		assert_int_equal(recv(silent[i], got, sizeof(got), 0), 12);
+	assert_int_equal(recv(unresponsive[0], got, sizeof(got), 0), 0);
+	for (size_t i = 1; i < ARRAY_SIZE(unresponsive); i++) {
+		assert_int_equal(send(unresponsive[i], "status", 6, MSG_NOSIGNAL), 6);
+		assert_int_equal(recv(unresponsive[i], got, sizeof(got), 0), 12);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
-		close(silent[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(unresponsive); i++)
+		close(unresponsive[i]);
 }
 
 /* The answer fits into the socket's buffer: nobody waits for a client to take it. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the bytes of an event to an operation: each field, each refusal, how a path is put together. */
+/*
+ * From the bytes of an event to an operation: each field, each refusal, how a path is put together.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,16 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/decode.h"
+#include "../lib/event_pack.h"
+#include "enrich/decode.h"
 #include "util/cleanup.h"
 
-#define FIXED_SIZE offsetof(struct event_operation, path)
+#define FIXED_SIZE EVENT_FIXED_SIZE
 
 /* No two fields alike, so that none can be taken for another. */
 static struct event_operation make_event(void)
 {
 	struct event_operation e = {
-		.header = { .type = EVENT_OPERATION, .version = EVENT_VERSION, .ts_ns = 0x1000000001 },
+		.header = { .type = EVENT_OPERATION,
+			.version = EVENT_VERSION,
+			.ts_ns = 0x1000000001 },
 		.start_ns = 0x2000000002,
 		.dur_ns = 0x3000000003,
 		.offset = 0x4000000004,
@@ -36,9 +41,12 @@ static struct event_operation make_event(void)
 		.fd = 57,
 		.op = EVENT_OP_WRITE,
 		.flags = EVENT_FINISHED | EVENT_PATH_COMPLETE,
-		.stack_len = 2,
+		.stack_len = 3,
 		.comm = "a comm",
-		.stack = { 0xffffffff81000001, 0xffffffff81000002 },
+		.stack_base = 0xffffffff81000001,
+		/* A module may be below the kernel. */
+		.stack = { 0, 1, -0x1000001 },
+		.cgroup_names = { "a.service", "system.slice" },
 	};
 
 	return e;
@@ -76,8 +84,7 @@ static struct decoded decode_bytes(const struct event_operation *e, size_t size)
 
 static struct decoded decode(struct event_operation *e)
 {
-	e->header.size = (uint32_t)FIXED_SIZE + e->path_len;
-	return decode_bytes(e, e->header.size);
+	return decode_bytes(e, event_pack(e));
 }
 
 static void test_each_field(void **state)
@@ -93,21 +100,24 @@ static void test_each_field(void **state)
 	assert_int_equal(d.decoded.ts_ns, 0x1000000001);
 	assert_int_equal(d.decoded.process_start_ns, 0x9000000009);
 	assert_int_equal(d.decoded.uid, 3333);
-	assert_int_equal(d.decoded.stack_len, 2);
+	assert_int_equal(d.decoded.stack_len, 3);
 	assert_int_equal(d.decoded.stack[0], 0xffffffff81000001);
 	assert_int_equal(d.decoded.stack[1], 0xffffffff81000002);
-	assert_int_equal(d.decoded.stack[2], 0);
-	assert_string_equal(d.op.op, "write");
+	assert_int_equal(d.decoded.stack[2], 0xffffffff80000000);
+	assert_int_equal(d.decoded.stack[3], 0);
+	assert_string_equal(d.decoded.cgroup_names[0], "a.service");
+	assert_string_equal(d.decoded.cgroup_names[1], "system.slice");
+	assert_int_equal(d.op.op, RECORD_OP_write);
 	assert_int_equal(d.op.pid, 1111);
 	assert_int_equal(d.op.tid, 2222);
 	assert_string_equal(d.op.comm, "a comm");
-	assert_int_equal(d.op.cgroup_id, 0x8000000008);
+	assert_int_equal(d.op.cgroup, 0x8000000008);
 	assert_int_equal(d.op.fd, 57);
 	assert_string_equal(d.op.path, "/db/table");
 	assert_false(d.op.path_truncated);
 	assert_int_equal(d.op.mount_ns, 0xf0000004);
-	assert_int_equal(d.op.dev_major, 0x123);
-	assert_int_equal(d.op.dev_minor, 0x45678);
+	assert_int_equal(d.op.dev.major, 0x123);
+	assert_int_equal(d.op.dev.minor, 0x45678);
 	assert_int_equal(d.op.inode, 0x7000000007);
 	assert_int_equal(d.op.offset, 0x4000000004);
 	assert_int_equal(d.op.bytes, 0x5000000005);
@@ -123,8 +133,8 @@ static void test_rest_is_zeroed(void **state)
 	struct decoded d = decode(&e);
 
 	(void)state;
-	assert_string_equal(d.op.probe, "");
-	assert_string_equal(d.op.backend, "");
+	assert_int_equal(d.op.probe, 0);
+	assert_int_equal(d.op.backend, 0);
 	assert_string_equal(d.op.exe, "");
 	assert_string_equal(d.op.user, "");
 	assert_string_equal(d.op.unit, "");
@@ -132,8 +142,23 @@ static void test_rest_is_zeroed(void **state)
 	assert_string_equal(d.op.wchan, "");
 	assert_string_equal(d.op.kstack, "");
 	assert_int_equal(d.op.state, 0);
-	assert_false(d.op.before_arm);
+	assert_false(d.op.since == RECORD_SINCE_before_arm);
 	assert_false(d.op.kstack_while_blocked);
+}
+
+static void test_state_of_the_thread(void **state)
+{
+	struct event_operation e = make_event();
+	struct decoded d;
+
+	(void)state;
+	e.flags = EVENT_PATH_COMPLETE;
+	e.state = 'D';
+	d = decode(&e);
+	assert_int_equal(d.result, 0);
+	assert_int_equal(d.op.state, 'D');
+	e.state = '"';
+	assert_int_equal(decode(&e).result, -EINVAL);
 }
 
 static void test_ops_and_in_flight(void **state)
@@ -148,7 +173,7 @@ static void test_ops_and_in_flight(void **state)
 	e.offset = -1;
 	d = decode(&e);
 	assert_int_equal(d.result, 0);
-	assert_string_equal(d.op.op, "read");
+	assert_int_equal(d.op.op, RECORD_OP_read);
 	assert_false(d.decoded.finished);
 	assert_int_equal(d.op.fd, -1);
 	assert_int_equal(d.op.offset, -1);
@@ -174,8 +199,8 @@ static void test_device_limits(void **state)
 	(void)state;
 	e.dev = UINT32_MAX;
 	d = decode(&e);
-	assert_int_equal(d.op.dev_major, 4095);
-	assert_int_equal(d.op.dev_minor, 1048575);
+	assert_int_equal(d.op.dev.major, 4095);
+	assert_int_equal(d.op.dev.minor, 1048575);
 }
 
 struct path_case {
@@ -194,10 +219,15 @@ static void test_paths(void **state)
 	static const struct path_case cases[] = {
 		{ NAMES("f\0"), COMPLETE, "/f", false },
 		{ NAMES("file\0c\0b\0a\0"), COMPLETE, "/a/b/c/file", false },
-		/* The root of the namespace itself: a directory is never read, but a walk may end so. */
+		/*
+		 * The root of the namespace itself: a directory is never read, but a walk may end
+		 * so.
+		 */
 		{ NAMES(""), COMPLETE, "/", false },
-		{ NAMES("file\0dir\0"), COMPLETE | EVENT_PATH_DELETED, "/dir/file//deleted", false },
-		{ NAMES("file\0dir\0"), COMPLETE | EVENT_PATH_DETACHED, "(unreachable)/dir/file", false },
+		{ NAMES("file\0dir\0"), COMPLETE | EVENT_PATH_DELETED, "/dir/file//deleted",
+			false },
+		{ NAMES("file\0dir\0"), COMPLETE | EVENT_PATH_DETACHED, "(unreachable)/dir/file",
+			false },
 		{ NAMES("file\0"), COMPLETE | EVENT_PATH_DETACHED | EVENT_PATH_DELETED,
 			"(unreachable)/file//deleted", false },
 		{ NAMES("file\0dir\0"), 0, ".../dir/file", true },
@@ -206,7 +236,8 @@ static void test_paths(void **state)
 		/* Up to the root of the file system: where that is mounted is found out later. */
 		{ NAMES("file\0dir\0"), COMPLETE | EVENT_PATH_IN_FS, ".../dir/file", true },
 		{ NAMES("file\0dir\0"), EVENT_PATH_IN_FS, ".../dir/file", true },
-		{ NAMES("f\0"), COMPLETE | EVENT_PATH_IN_FS | EVENT_PATH_DELETED, ".../f//deleted", true },
+		{ NAMES("f\0"), COMPLETE | EVENT_PATH_IN_FS | EVENT_PATH_DELETED, ".../f//deleted",
+			true },
 		{ NAMES(""), EVENT_PATH_IN_FS, "", true },
 		{ NAMES("a b\n\xff\0..\0"), COMPLETE, "/../a b\n\xff", false },
 	};
@@ -222,8 +253,8 @@ static void test_paths(void **state)
 		assert_int_equal(d.result, 0);
 		assert_string_equal(d.op.path, cases[i].path);
 		assert_int_equal(d.op.path_truncated, cases[i].truncated);
-		assert_int_equal(d.decoded.path_in_fs, (cases[i].flags & EVENT_PATH_IN_FS) &&
-				(cases[i].flags & COMPLETE));
+		assert_int_equal(d.decoded.path_in_fs,
+			(cases[i].flags & EVENT_PATH_IN_FS) && (cases[i].flags & COMPLETE));
 	}
 }
 
@@ -258,8 +289,8 @@ static void test_path_with_all_around_it(void **state)
 	assert_int_equal(d.result, 0);
 	/* All of it, with all that may stand before and behind it. */
 	assert_false(d.op.path_truncated);
-	assert_int_equal(strlen(d.op.path), strlen("(unreachable)") + EVENT_PATH_SIZE +
-		strlen("//deleted"));
+	assert_int_equal(strlen(d.op.path),
+		strlen("(unreachable)") + EVENT_PATH_SIZE + strlen("//deleted"));
 }
 
 static void assert_refused(const struct event_operation *e, size_t size, int error)
@@ -279,7 +310,9 @@ static struct event_operation make_sized(void)
 	struct event_operation e = make_event();
 
 	SET_PATH(&e, "file\0");
-	e.header.size = SIZE;
+	e.stack_len = 0;
+	memset(e.cgroup_names, 0, sizeof(e.cgroup_names));
+	assert_int_equal(event_pack(&e), SIZE);
 	assert_int_equal(decode_bytes(&e, SIZE).result, 0);
 	return e;
 }
@@ -338,13 +371,32 @@ static void test_values_refused(void **state)
 	(void)state;
 	e.op = EVENT_OP_COUNT;
 	assert_refused(&e, SIZE, -EINVAL);
-	e.op = UINT16_MAX;
+	e.op = UINT8_MAX;
 	assert_refused(&e, SIZE, -EINVAL);
 	e = make_sized();
+	/* One frame more than there may be, one less than came. */
 	e.stack_len = EVENT_STACK_DEPTH + 1;
-	assert_refused(&e, SIZE, -EINVAL);
+	e.header.size = SIZE + e.stack_len * (uint32_t)sizeof(e.stack[0]);
+	assert_refused(&e, e.header.size, -EINVAL);
 	e.stack_len = EVENT_STACK_DEPTH;
-	assert_int_equal(decode_bytes(&e, SIZE).result, 0);
+	assert_int_equal(decode_bytes(&e, event_pack(&e)).result, 0);
+	e.stack_len--;
+	assert_refused(&e, e.header.size, -EINVAL);
+	e = make_sized();
+	e.names_len = UINT16_MAX;
+	assert_refused(&e, SIZE, -EINVAL);
+	/* The last byte of the names is that of a longer one. */
+	e = make_sized();
+	strcpy(e.cgroup_names[0], "a.service");
+	event_pack(&e);
+	e.path[e.path_len + e.names_len - 1] = 'x';
+	assert_refused(&e, e.header.size, -EINVAL);
+	e = make_sized();
+	memset(e.path + e.path_len, 'x', EVENT_CGROUP_NAMES * EVENT_CGROUP_NAME_SIZE + 1);
+	e.names_len = EVENT_CGROUP_NAMES * EVENT_CGROUP_NAME_SIZE + 1;
+	e.path[e.path_len + e.names_len - 1] = '\0';
+	e.header.size = SIZE + e.names_len;
+	assert_refused(&e, e.header.size, -EINVAL);
 	e = make_sized();
 	e.fd = -2;
 	assert_refused(&e, SIZE, -EINVAL);
@@ -358,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_field),
 		cmocka_unit_test(test_rest_is_zeroed),
+		cmocka_unit_test(test_state_of_the_thread),
 		cmocka_unit_test(test_ops_and_in_flight),
 		cmocka_unit_test(test_comm_without_end),
 		cmocka_unit_test(test_device_limits),

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What doctor says of servers and of the users that ask them. */
+/* What doctor says of the kernel's pressure trigger, of sinks and of databases. */
 #include "test_watch_tree.h"
 
-#include "cli/doctor.h"
+#include <errno.h>
 
-#define POSTGRES(number) { .pid = (number), .comm = "postgres" }
+#include "cli/doctor.h"
+#include "util/cleanup.h"
+#include "util/text.h"
+
+#define POSTGRES(number)                                                                           \
+	{                                                                                          \
+		.pid = (number), .comm = "postgres"                                                \
+	}
 
 struct fixture {
 	struct tree *tree;
@@ -14,6 +21,19 @@ struct fixture {
 	char *out;
 	size_t out_size;
 };
+
+/* Nothing has been said. */
+static void begin(struct fixture *f)
+{
+	f->d.out = open_memstream(&f->out, &f->out_size);
+	assert_non_null(f->d.out);
+}
+
+static void end(struct fixture *f)
+{
+	fclose(f->d.out);
+	free(f->out);
+}
 
 static int setup(void **state)
 {
@@ -26,9 +46,9 @@ static int setup(void **state)
 	f->o.procfs = f->tree->procfs;
 	f->o.json = true;
 	f->d = (struct doctor){ .o = &f->o, .config = &f->config };
-	f->d.out = open_memstream(&f->out, &f->out_size);
+	begin(f);
 	*state = f;
-	return f->d.out ? 0 : -1;
+	return 0;
 }
 
 static int teardown(void **state)
@@ -36,8 +56,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 	void *tree = f->tree;
 
-	fclose(f->d.out);
-	free(f->out);
+	end(f);
 	tree_teardown(&tree);
 	test_free(f);
 	return 0;
@@ -47,6 +66,8 @@ static void assert_said(struct fixture *f, const char *expected)
 {
 	fflush(f->d.out);
 	assert_string_equal(f->out, expected);
+	end(f);
+	begin(f);
 }
 
 static void parse(struct fixture *f, const char *text)
@@ -64,7 +85,9 @@ static void put_parent(struct fixture *f, int pid, const char *comm, int parent)
 	tree_put(f->tree, name, "%d (%s) S %d 1 1\n", pid, comm, parent);
 }
 
-/* Two servers of one program, one of them with a worker of a worker and started by another program. */
+/*
+ * Two servers of one program, one of them with a worker of a worker and started by another program.
+ */
 static void test_processes(void **state)
 {
 	static const struct watch_process list[] = { POSTGRES(20), POSTGRES(10), POSTGRES(21),
@@ -78,10 +101,78 @@ static void test_processes(void **state)
 	put_parent(f, 30, "mariadbd", 1);
 	f->o.json = false;
 	doctor_report_processes(&f->d, list, 6);
-	assert_said(f, "ok        trigger   processes      postgres, pid 20, and 2 more of it\n"
-		       "ok        trigger   processes      postgres, pid 10\n"
-		       "ok        trigger   processes      mariadbd, pid 30\n"
-		       "ok        trigger   processes      gone, pid 40\n");
+	assert_said(f,
+		"ok        trigger   processes      postgres, pid 20, and 2 more processes\n"
+		"ok        trigger   processes      postgres, pid 10\n"
+		"ok        trigger   processes      mariadbd, pid 30\n"
+		"ok        trigger   processes      gone, pid 40\n");
+}
+
+/* What a trigger that the kernel refused with `error` makes doctor say, between result and hint. */
+static void assert_pressure_refused(struct fixture *f, int error, const char *hint)
+{
+	_cleanup_free_ char *expected = NULL;
+	int r = asprintf(&expected,
+		"degraded  trigger   pressure       not in use: %s/pressure/io: %s; a freeze is noticed "
+		"after 2 samples, not after 400 ms; %s\n",
+		f->tree->procfs, strerror(error), hint);
+
+	assert_true(r > 0);
+	doctor_report_pressure(&f->d, -error);
+	assert_said(f, expected);
+}
+
+/* Each error that the kernel refuses the trigger with, and what it takes on such a host. */
+static void test_pressure_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	f->o.json = false;
+	assert_pressure_refused(f, EINVAL, "grant CAP_SYS_RESOURCE");
+	assert_pressure_refused(f, EPERM, "grant CAP_SYS_RESOURCE");
+	assert_pressure_refused(f, EACCES, "grant CAP_DAC_OVERRIDE");
+	assert_pressure_refused(f, EOPNOTSUPP, "boot with psi=1, if the kernel has CONFIG_PSI");
+	assert_pressure_refused(f, ENOENT, "boot with psi=1, if the kernel has CONFIG_PSI");
+	assert_int_equal(f->d.counts[DEGRADED], 5);
+}
+
+static void test_pressure_after_one_sample(void **state)
+{
+	struct fixture *f = *state;
+
+	parse(f, "[rule.psi_io_full]\nhold = 1\n");
+	doctor_report_pressure(&f->d, -EPERM);
+	fflush(f->d.out);
+	assert_non_null(strstr(f->out, "a freeze is noticed after 1 sample, not after 400 ms"));
+}
+
+static void test_pressure_accepted(void **state)
+{
+	struct fixture *f = *state;
+
+	doctor_report_pressure(&f->d, 3);
+	assert_said(f,
+		"{\"area\":\"trigger\",\"name\":\"pressure\",\"result\":\"ok\",\"detail\":"
+		"\"in use: psi_io_full fires at once when the kernel reports that all tasks waited "
+		"for I/O in 400 of 500 ms\"}\n");
+}
+
+/* Whatever the kernel does, psi_io_full cannot fire by what it reports. */
+static void test_pressure_unused(void **state)
+{
+	struct fixture *f = *state;
+
+	parse(f, "[rule.psi_io_full]\nset = 80\n");
+	doctor_report_pressure(&f->d, 3);
+	assert_said(f,
+		"{\"area\":\"trigger\",\"name\":\"pressure\",\"result\":\"ok\",\"detail\":"
+		"\"not in use: the kernel reports 80 %, and psi_io_full fires above 80 %\"}\n");
+	parse(f, "[rule.psi_io_full]\nenabled = no\n");
+	doctor_report_pressure(&f->d, -EPERM);
+	assert_said(f,
+		"{\"area\":\"trigger\",\"name\":\"pressure\",\"result\":\"ok\",\"detail\":"
+		"\"not in use: disabled by rule.psi_io_full.enabled\"}\n");
+	assert_int_equal(f->d.counts[WORKS], 2);
 }
 
 static void test_user(void **state)
@@ -91,11 +182,33 @@ static void test_user(void **state)
 	doctor_report_user(&f->d, "main", "root");
 	assert_said(f, "");
 	doctor_report_user(&f->d, "main", "iostall-nosuch");
-	assert_said(f, "{\"area\":\"sql\",\"name\":\"main.run_as\",\"result\":\"fails\",\"detail\":"
-		       "\"there is no user iostall-nosuch on this host: the helper runs as nobody, whom "
-		       "unix_socket and peer do not let in; right would be: a user that exists, or "
-		       "useradd --system iostall-nosuch\"}\n");
+	assert_said(f,
+		"{\"area\":\"sql\",\"name\":\"main.run_as\",\"result\":\"fails\",\"detail\":"
+		"\"there is no user iostall-nosuch on this host; the helper runs as nobody, whom "
+		"unix_socket and peer do not let in; name a user that exists, or run "
+		"`useradd --system iostall-nosuch`\"}\n");
 	assert_int_equal(f->d.counts[FAILS], 1);
+}
+
+/* A line for each directory and each sink with a socket, whatever sinks there are. */
+static void test_sinks(void **state)
+{
+	struct fixture *f = *state;
+
+	text_copy(f->config.record.spool_dir, sizeof(f->config.record.spool_dir),
+		"/dev/shm/iostall-test-doctor");
+	text_copy(f->config.record.dir, sizeof(f->config.record.dir), "/dev/null/x");
+	text_copy(f->config.journal.socket, sizeof(f->config.journal.socket), "/dev/null");
+	f->config.syslog.enabled = false;
+	f->o.json = false;
+	assert_true(doctor_check_sinks(&f->d));
+	assert_said(f,
+		"ok        sink      spool          /dev/shm/iostall-test-doctor does not exist yet "
+		"and can be created\n"
+		"fails     sink      record         /dev/null/x: Not a directory\n"
+		"degraded  sink      journald       /dev/null is not a socket, so nothing receives "
+		"messages there\n"
+		"ok        sink      syslog         disabled by syslog.enabled\n");
 }
 
 static void test_lost_server(void **state)
@@ -106,10 +219,11 @@ static void test_lost_server(void **state)
 	put_parent(f, 20, "postgres", 1);
 	put_parent(f, 21, "postgres", 20);
 	doctor_report_unasked(&f->d, NULL, list, 2);
-	assert_said(f, "{\"area\":\"sql\",\"name\":\"targets\",\"result\":\"degraded\",\"detail\":"
-		       "\"postgres, pid 20, is not asked: it is not at "
-		       "/run/postgresql/.s.PGSQL.5432; right would be a section [sql.NAME] with type "
-		       "= postgresql and socket = its path\"}\n");
+	assert_said(f,
+		"{\"area\":\"sql\",\"name\":\"targets\",\"result\":\"degraded\",\"detail\":"
+		"\"postgres, pid 20, is not asked, since it does not listen at "
+		"/run/postgresql/.s.PGSQL.5432; add a section [sql.NAME] with type = "
+		"postgresql and socket = PATH\"}\n");
 }
 
 static void test_no_server(void **state)
@@ -118,20 +232,39 @@ static void test_no_server(void **state)
 	struct fixture *f = *state;
 
 	doctor_report_unasked(&f->d, NULL, list, 1);
-	assert_said(f, "{\"area\":\"sql\",\"name\":\"targets\",\"result\":\"ok\",\"detail\":"
-		       "\"none is configured, and no server runs\"}\n");
+	assert_said(f,
+		"{\"area\":\"sql\",\"name\":\"targets\",\"result\":\"ok\",\"detail\":"
+		"\"no section [sql.NAME] is configured, and no database server runs\"}\n");
 }
 
-/* Who has sections is asked nothing else, and knows it. */
+/* A server with a disabled section is not to be asked, so nothing is wrong. */
 static void test_disabled_target(void **state)
 {
 	static const struct watch_process list[] = { POSTGRES(20) };
 	struct fixture *f = *state;
 
-	parse(f, "[sql.main]\nenabled = no\n");
+	put_parent(f, 20, "postgres", 1);
+	parse(f, "[sql.main]\ntype = postgresql\nenabled = no\n");
 	doctor_report_unasked(&f->d, NULL, list, 1);
-	assert_said(f, "{\"area\":\"sql\",\"name\":\"main\",\"result\":\"ok\",\"detail\":"
-		       "\"disabled by sql.main.enabled\"}\n");
+	assert_said(f,
+		"{\"area\":\"sql\",\"name\":\"main\",\"result\":\"ok\",\"detail\":"
+		"\"disabled by sql.main.enabled\"}\n");
+}
+
+/* A section about one server does not hide that another is not asked. */
+static void test_lost_server_beside_a_section(void **state)
+{
+	static const struct watch_process list[] = { POSTGRES(20) };
+	struct fixture *f = *state;
+
+	put_parent(f, 20, "postgres", 1);
+	parse(f, "[sql.main]\ntype = mariadb\n");
+	doctor_report_unasked(&f->d, NULL, list, 1);
+	assert_said(f,
+		"{\"area\":\"sql\",\"name\":\"targets\",\"result\":\"degraded\",\"detail\":"
+		"\"postgres, pid 20, is not asked, since it does not listen at "
+		"/run/postgresql/.s.PGSQL.5432; add a section [sql.NAME] with type = "
+		"postgresql and socket = PATH\"}\n");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -140,10 +273,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_processes),
+		TEST(test_pressure_refused),
+		TEST(test_pressure_after_one_sample),
+		TEST(test_pressure_accepted),
+		TEST(test_pressure_unused),
 		TEST(test_user),
+		TEST(test_sinks),
 		TEST(test_lost_server),
 		TEST(test_no_server),
 		TEST(test_disabled_target),
+		TEST(test_lost_server_beside_a_section),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ static int setup(void **state)
 	tree_put(f->t, "proc/diskstats",
 		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 1 vda1 1 0 8 1 1 0 8 1 0 1 2\n");
 	tree_put(f->t, "proc/self/ns/mnt", "%s", "");
-	tree_put(f->t, "proc/kallsyms", "ffffffff81000100 T io_schedule\nffffffff81000200 T vfs_read\n");
+	tree_put(f->t, "proc/kallsyms",
+		"ffffffff81000100 T io_schedule\nffffffff81000200 T vfs_read\n");
 	tree_put(f->t, "proc/self/mountinfo",
 		"22 1 254:1 / / rw shared:1 - ext4 /dev/vda1 rw\n"
 		"40 22 0:44 / /srv rw,relatime shared:5 master:1 - fuse.sshfs host:/srv rw\n"
@@ -81,11 +82,11 @@ static struct record_operation enrich(struct fixture *f, struct record_operation
 	return op;
 }
 
-static void assert_path(struct fixture *f, unsigned int minor, const char *path, const char *expected,
-	bool truncated)
+static void assert_path(struct fixture *f, unsigned int minor, const char *path,
+	const char *expected, bool truncated)
 {
 	struct decoded_operation d = { .path_in_fs = true };
-	struct record_operation op = { .dev_minor = minor, .path_truncated = true, .fd = -1 };
+	struct record_operation op = { .dev.minor = minor, .path_truncated = true, .fd = -1 };
 
 	text_copy(op.path, sizeof(op.path), path);
 	op = enrich(f, op, d);
@@ -116,6 +117,102 @@ static void test_path_in_file_system(void **state)
 	assert_path(f, 3, ".../database/t.ibd", ".../database/t.ibd", true);
 	assert_path(f, 4, ".../x", ".../x", true);
 	assert_path(f, 1, "", "", true);
+}
+
+static void assert_below(struct fixture *f, uint32_t major, const char *expected, size_t size)
+{
+	char names[64];
+
+	enrich_below(f->enrich, f->t->sysfs, major, 0, names, size);
+	assert_string_equal(names, expected);
+}
+
+/* What dm and md devices stand on, and a loop device whose file is on a disk. */
+static void test_disks_below(void **state)
+{
+	struct fixture *f = *state;
+	char names[64];
+
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 254:1 / / rw - ext4 /dev/vda1 rw\n"
+		"23 1 0:44 / /srv rw - fuse.sshfs host:/srv rw\n"
+		"24 1 254:0 / /srv/images rw - ext4 /dev/vda rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	tree_put(f->t, "sys/dev/block/253:0/slaves/sdb", "%s", "");
+	assert_below(f, 253, "sdb", 64);
+	tree_put(f->t, "sys/dev/block/9:0/slaves/sdc1", "%s", "");
+	tree_put(f->t, "sys/dev/block/9:0/slaves/sdc2", "%s", "");
+	enrich_below(f->enrich, f->t->sysfs, 9, 0, names, sizeof(names));
+	assert_true(strcmp(names, "sdc1\nsdc2") == 0 || strcmp(names, "sdc2\nsdc1") == 0);
+	/* A name that has no room is left out. */
+	enrich_below(f->enrich, f->t->sysfs, 9, 0, names, 6);
+	assert_int_equal(strlen(names), 4);
+	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/var/lib/x.img (deleted)\n");
+	assert_below(f, 7, "vda1", 64);
+	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/srv/images/x.img\n");
+	assert_below(f, 7, "vda", 64);
+	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/srv/imagesx\n");
+	assert_below(f, 7, "", 64);
+	assert_below(f, 254, "", 64);
+}
+
+/* A logical volume on an encrypted md device, and a loop device; disks that stand on nothing. */
+static void test_disks_are_learned_while_the_host_is_well(void **state)
+{
+	struct fixture *f = *state;
+	const struct record_stacked *stack;
+	unsigned int seen = 0;
+	uint32_t count;
+
+	tree_put(f->t, "proc/self/mountinfo", "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	tree_put(f->t, "sys/block/dm-0/dev", "253:0\n");
+	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-mysql\n");
+	tree_put(f->t, "sys/dev/block/253:0/slaves/dm-1", "%s", "");
+	tree_put(f->t, "sys/block/dm-1/dev", "253:1\n");
+	tree_put(f->t, "sys/block/dm-1/dm/name", "crypt_md0\n");
+	tree_put(f->t, "sys/dev/block/253:1/slaves/md0", "%s", "");
+	tree_put(f->t, "sys/block/md0/dev", "9:0\n");
+	tree_put(f->t, "sys/dev/block/9:0/slaves/sda2", "%s", "");
+	tree_put(f->t, "sys/block/loop0/dev", "7:0\n");
+	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/var/lib/x.img\n");
+	tree_put(f->t, "sys/block/loop1/dev", "7:1\n");
+	tree_put(f->t, "sys/block/sda/dev", "8:0\n");
+	enrich_learn_disks(f->enrich, f->t->sysfs);
+	stack = enrich_stack(f->enrich, &count);
+	assert_int_equal(count, 4);
+	for (uint32_t i = 0; i < count; i++) {
+		static const char *const expected[][3] = {
+			{ "dm-0", "vg0-mysql", "dm-1" },
+			{ "dm-1", "crypt_md0", "md0" },
+			{ "md0", "", "sda2" },
+			{ "loop0", "", "vda1" },
+		};
+
+		for (unsigned int j = 0; j < ARRAY_SIZE(expected); j++) {
+			if (strcmp(stack[i].dev_name, expected[j][0]) != 0)
+				continue;
+			assert_string_equal(stack[i].label, expected[j][1]);
+			assert_string_equal(stack[i].below, expected[j][2]);
+			seen |= 1u << j;
+		}
+	}
+	assert_int_equal(seen, 15);
+	/* It is read again after a minute. */
+	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-other\n");
+	for (unsigned int i = 0; i < 59; i++)
+		enrich_learn_disks(f->enrich, f->t->sysfs);
+	stack = enrich_stack(f->enrich, &count);
+	for (uint32_t i = 0; i < count; i++)
+		assert_string_not_equal(stack[i].label, "vg0-other");
+	enrich_learn_disks(f->enrich, f->t->sysfs);
+	enrich_learn_disks(f->enrich, f->t->sysfs);
+	seen = 0;
+	for (uint32_t i = 0; i < count; i++)
+		seen += strcmp(stack[i].label, "vg0-other") == 0;
+	assert_int_equal(seen, 1);
 }
 
 static void test_process(void **state)
@@ -211,7 +308,8 @@ static void test_user(void **state)
 
 static struct record_operation on_device(struct fixture *f, uint32_t major, uint32_t minor)
 {
-	return enrich(f, (struct record_operation){ .dev_major = major, .dev_minor = minor }, no_stack);
+	return enrich(f, (struct record_operation){ .dev.major = major, .dev.minor = minor },
+		no_stack);
 }
 
 static void test_device(void **state)
@@ -251,9 +349,11 @@ static void test_refresh(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
 	enrich_refresh(f->enrich);
-	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "of-this-test");
+	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name,
+		"of-this-test");
 	enrich_refresh(f->enrich);
-	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "of-this-test");
+	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name,
+		"of-this-test");
 	assert_int_equal(umount2(path, MNT_DETACH), 0);
 	enrich_refresh(f->enrich);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
@@ -278,7 +378,8 @@ static void test_users_again(void **state)
 	assert_string_equal(enrich(f, (struct record_operation){ 0 }, no_stack).user, "root");
 }
 
-static struct record_operation with_path(struct fixture *f, const char *path, bool truncated, int fd)
+static struct record_operation with_path(struct fixture *f, const char *path, bool truncated,
+	int fd)
 {
 	struct record_operation op = { .pid = 7, .tid = 8, .fd = fd, .path_truncated = truncated };
 
@@ -371,6 +472,8 @@ int main(void)
 		enrich_test(test_user),
 		enrich_test(test_users_again),
 		enrich_test(test_device),
+		enrich_test(test_disks_below),
+		enrich_test(test_disks_are_learned_while_the_host_is_well),
 		enrich_test(test_refresh),
 		enrich_test(test_refresh_without_change),
 		enrich_test(test_path_in_file_system),

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <time.h>
 
-#include "health.h"
+#include "health/health.h"
 #include "util/address.h"
 #include "util/cleanup.h"
 
@@ -31,7 +31,7 @@ struct rig {
 	struct config config;
 	struct health *health;
 	struct watch *watch;
-	struct watch_health said;
+	struct record_health said;
 	char path[PATH_MAX + 16];
 	int listen_fd;
 	int clients[CLIENTS_MAX];
@@ -221,8 +221,8 @@ static void on_accept(void *userdata, uint64_t events)
 static bool accept_all(struct rig *r, int result)
 {
 	assert_int_equal(result, -ETIMEDOUT);
-	assert_int_equal(
-		loop_add_fd(r->loop, r->listen_fd, EPOLLIN, on_accept, r, &r->accepting), 0);
+	assert_int_equal(loop_add_fd(r->loop, r->listen_fd, EPOLLIN, on_accept, r, &r->accepting),
+		0);
 	return true;
 }
 
@@ -296,6 +296,8 @@ static void put_program(struct rig *r, const char *body)
 	tree_put(r->t, "program", "#!/bin/sh\n%s\n", body);
 	snprintf(path, sizeof(path), "%s/program", r->t->root);
 	assert_int_equal(chmod(path, 0755), 0);
+	/* It runs as another user if we are root. */
+	assert_int_equal(chmod(r->t->root, 0777), 0);
 	snprintf(r->config.health.command, sizeof(r->config.health.command), "%.200s", path);
 }
 
@@ -306,13 +308,15 @@ static void test_command(void **state)
 	struct rig *r = *state;
 
 	/* One process for all checks, with nothing that it would inherit. */
-	put_program(r, "n=0\n"
-		       "grep -q '^CapEff:.*[1-9a-f]' /proc/self/status && exit 1\n"
-		       "grep -q '^SigBlk:.*[1-9a-f]' /proc/self/status && exit 1\n"
-		       "while read -r line; do\n"
-		       "	[ \"$line\" = check ] && n=$((n + 1)) && echo ok\n"
-		       "	[ $n = 3 ] && : >\"${0%/*}/three\"\n"
-		       "done");
+	put_program(r,
+		"n=0\n"
+		"grep -q '^CapEff:.*[1-9a-f]' /proc/self/status && exit 1\n"
+		"[ \"$(id -u)\" = 0 ] && exit 1\n"
+		"grep -q '^SigBlk:.*[1-9a-f]' /proc/self/status && exit 1\n"
+		"while read -r line; do\n"
+		"	[ \"$line\" = check ] && n=$((n + 1)) && echo ok\n"
+		"	[ $n = 3 ] && : >\"${0%/*}/three\"\n"
+		"done");
 	run(r, steps);
 	/* Written after the answer. */
 	for (unsigned int i = 0; i < 1000 && access(r->path, F_OK) < 0; i++) {
@@ -333,12 +337,13 @@ static void test_other_answers(void **state)
 {
 	static const step steps[] = { is_no, is_no, is_no, is_well, is_no, is_well, NULL };
 
-	put_program(*state, "read -r l; echo okay\n"
-			    "read -r l; echo 'ok '\n"
-			    "read -r l; echo\n"
-			    "read -r l; echo ok\n"
-			    "read -r l; printf '%0500d\\n' 1\n"
-			    "while read -r l; do echo ok; done");
+	put_program(*state,
+		"read -r l; echo okay\n"
+		"read -r l; echo 'ok '\n"
+		"read -r l; echo\n"
+		"read -r l; echo ok\n"
+		"read -r l; printf '%0500d\\n' 1\n"
+		"while read -r l; do echo ok; done");
 	run(*state, steps);
 }
 
@@ -366,8 +371,10 @@ static void test_late_answer(void **state)
 	r->config.health.timeout_ns = r->config.health.interval_ns = 50 * MS;
 	snprintf(fifo, sizeof(fifo), "%s/go", r->t->root);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(chmod(fifo, 0666), 0);
 	r->clients[r->clients_count++] = open(fifo, O_RDWR | O_CLOEXEC);
-	put_program(r, "read -r l; read -r x <\"${0%/*}/go\"; echo ok; read -r l; echo no; read -r l");
+	put_program(r,
+		"read -r l; read -r x <\"${0%/*}/go\"; echo ok; read -r l; echo no; read -r l");
 	run(r, steps);
 }
 
@@ -505,7 +512,7 @@ static void test_program_that_is_none(void **state)
 static void test_none(void **state)
 {
 	struct rig *r = *state;
-	struct watch_health said = { .present = true };
+	struct record_health said = { .present = true };
 
 	r->config.health.connect[0] = '\0';
 	assert_int_equal(health_new(r->loop, &r->config, &r->health), 0);
@@ -525,11 +532,24 @@ static void test_addresses(void **state)
 		const char *text;
 		int family; /* 0: it is none */
 	} cases[] = {
-		{ "unix:/run/s", AF_UNIX }, { "unix:s", 0 }, { "unix:", 0 }, { "/run/s", 0 },
-		{ "127.0.0.1:3306", AF_INET }, { "127.0.0.1", 0 }, { "127.0.0.1:", 0 },
-		{ "127.0.0.1:0", 0 }, { "127.0.0.1:65535", AF_INET }, { "127.0.0.1:65536", 0 },
-		{ "[::1]:3306", AF_INET6 }, { "::1:3306", 0 }, { "[::1]", 0 }, { "[::1:33", 0 },
-		{ "localhost:3306", 0 }, { ":3306", 0 }, { "[]:1", 0 }, { "", 0 },
+		{ "unix:/run/s", AF_UNIX },
+		{ "unix:s", 0 },
+		{ "unix:", 0 },
+		{ "/run/s", 0 },
+		{ "127.0.0.1:3306", AF_INET },
+		{ "127.0.0.1", 0 },
+		{ "127.0.0.1:", 0 },
+		{ "127.0.0.1:0", 0 },
+		{ "127.0.0.1:65535", AF_INET },
+		{ "127.0.0.1:65536", 0 },
+		{ "[::1]:3306", AF_INET6 },
+		{ "::1:3306", 0 },
+		{ "[::1]", 0 },
+		{ "[::1:33", 0 },
+		{ "localhost:3306", 0 },
+		{ ":3306", 0 },
+		{ "[]:1", 0 },
+		{ "", 0 },
 	};
 	struct sockaddr_storage address;
 	char text[200];

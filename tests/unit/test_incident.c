@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The facts of an open incident: which stuck operation gets a line when, and what no longer fits. */
+/*
+ * The state of an open incident: when a stuck operation gets a line, and what happens beyond the
+ * limits.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "incident.h"
+#include "session/incident.h"
 #include "util/clock.h"
 
 #define ID "20261120T031207Z-3f9c"
@@ -43,11 +46,10 @@ static void test_begins_empty(void **state)
 	assert_true(i->cpu_start_ns > 0);
 	assert_int_equal(i->stalls, 0);
 	assert_int_equal(i->stuck_operations, 0);
-	assert_int_equal(i->returns_missed, 0);
 	assert_null(incident_find_stuck(i, 7, 100));
 }
 
-static void test_an_operation_is_thread_and_start(void **state)
+static void test_thread_and_start_identify_an_operation(void **state)
 {
 	struct incident *i = *state;
 	struct incident_stuck *a = incident_note_stuck(i, 7, 100);
@@ -61,13 +63,13 @@ static void test_an_operation_is_thread_and_start(void **state)
 	assert_int_equal(a->reported_age_ns, 5);
 	assert_ptr_equal(incident_find_stuck(i, 8, 100), c);
 	assert_null(incident_find_stuck(i, 8, 200));
-	/* Two that share a place in the table. */
+	/* Two operations with the same slot in the table. */
 	a = incident_note_stuck(i, 9, 100);
 	assert_null(incident_find_stuck(i, 9, 100 + INCIDENT_STUCK_MAX));
 	assert_true(incident_note_stuck(i, 9, 100 + INCIDENT_STUCK_MAX) != a);
 }
 
-/* The line after `reported` is due at `due` and not a nanosecond before. */
+/* The line after age `reported` is due at age `due` and not a nanosecond earlier. */
 static void assert_due(uint64_t reported_ns, uint64_t due_ns)
 {
 	const struct incident_stuck s = { .start_ns = 1, .reported_age_ns = reported_ns };
@@ -76,32 +78,22 @@ static void assert_due(uint64_t reported_ns, uint64_t due_ns)
 	assert_true(incident_stuck_is_due(&s, due_ns));
 }
 
-static void test_when_a_line_is_due(void **state)
+static void test_when_a_stuck_line_is_due(void **state)
 {
 	const struct incident_stuck fresh = { .start_ns = 1 };
 
 	(void)state;
 	assert_true(incident_stuck_is_due(&fresh, 0));
-	/* Each walk while young; walks are a second apart, give or take. */
+	/* At each scan while it is young; scans are about a second apart. */
 	assert_due(SECOND, SECOND + SECOND / 2);
 	assert_due(5 * SECOND - 1, 5 * SECOND - 1 + SECOND / 2);
-	/* Then by half. */
+	/* Then when the age has grown by half. */
 	assert_due(5 * SECOND, 7 * SECOND + SECOND / 2);
 	assert_due(40 * SECOND, 60 * SECOND);
 }
 
-static void test_stale_is_never_due(void **state)
-{
-	struct incident_stuck s = { .start_ns = 1, .stale = true };
-
-	(void)state;
-	assert_false(incident_stuck_is_due(&s, 3600 * SECOND));
-	s.reported_age_ns = SECOND;
-	assert_false(incident_stuck_is_due(&s, 3600 * SECOND));
-}
-
-/* Lines of one operation stuck for a minute, with a walk each second. */
-static void test_lines_in_a_minute(void **state)
+/* The lines of an operation that is stuck for a minute, with a scan each second. */
+static void test_ten_stuck_lines_in_a_minute(void **state)
 {
 	struct incident_stuck s = { .start_ns = 1 };
 	unsigned int lines = 0;
@@ -116,26 +108,31 @@ static void test_lines_in_a_minute(void **state)
 	assert_int_equal(lines, 10);
 }
 
-/* A slow disk: far more operations one after the other than there are slots. */
-static void test_slots_are_given_back(void **state)
+/* Far more operations, one after another, than there are slots. */
+static void test_slots_are_reused(void **state)
 {
 	struct incident *i = *state;
 	struct incident_stuck *hangs = incident_note_stuck(i, 1, 5);
 
+	hangs->reported_age_ns = 9;
 	for (uint32_t n = 0; n < 10 * INCIDENT_STUCK_MAX; n++) {
 		struct incident_stuck *s = incident_note_stuck(i, 2 + n % 200, 1000 + n);
 
 		assert_non_null(s);
 		assert_int_equal(s->reported_age_ns, 0);
 		s->reported_age_ns = 7;
-		incident_forget_stuck(s);
+		incident_forget_stuck(i, s);
 		assert_null(incident_find_stuck(i, 2 + n % 200, 1000 + n));
 	}
-	assert_ptr_equal(incident_find_stuck(i, 1, 5), hangs);
+	/* Its neighbours came and went, and it may have moved. */
+	hangs = incident_find_stuck(i, 1, 5);
+	assert_non_null(hangs);
+	assert_int_equal(hangs->reported_age_ns, 9);
+	assert_int_equal(i->stuck_count, 1);
 }
 
-/* Every place taken, by ids as they come in runs: all are found, and one more is not. */
-static void test_table_full(void **state)
+/* The table is full of consecutive ids: each entry is found, and one more has no slot. */
+static void test_a_full_table_finds_all_its_entries(void **state)
 {
 	struct incident *i = *state;
 
@@ -150,9 +147,16 @@ static void test_table_full(void **state)
 	assert_null(incident_note_stuck(i, INCIDENT_STUCK_MAX + 1, 1000));
 	assert_null(incident_find_stuck(i, INCIDENT_STUCK_MAX + 1, 1000));
 	assert_non_null(incident_note_stuck(i, 1, 1001));
+	/* Every other one returns, and the rest is still found. */
+	for (uint32_t tid = 1; tid <= INCIDENT_STUCK_MAX; tid += 2)
+		incident_forget_stuck(i, incident_find_stuck(i, tid, 1000 + tid % 3));
+	for (uint32_t tid = 1; tid <= INCIDENT_STUCK_MAX; tid++)
+		assert_int_equal(incident_find_stuck(i, tid, 1000 + tid % 3) != NULL, tid % 2 == 0);
+	assert_int_equal(i->stuck_count, INCIDENT_STUCK_MAX / 2);
+	assert_non_null(incident_note_stuck(i, INCIDENT_STUCK_MAX + 1, 1000));
 }
 
-static void test_stacks(void **state)
+static void test_equal_stacks_are_shared(void **state)
 {
 	struct incident *i = *state;
 	struct incident_stuck *a = incident_note_stuck(i, 7, 100);
@@ -169,12 +173,12 @@ static void test_stacks(void **state)
 	assert_int_equal(i->stacks_count, 2);
 	assert_string_equal(incident_get_stack(i, a), "io_schedule+0x1\nvfs_read+0x2");
 	assert_string_equal(incident_get_stack(i, b), "down_read+0x3");
-	/* What could not be read this time does not wipe out what was. */
+	/* A stack that cannot be read later does not delete the one that was read. */
 	incident_set_stack(i, b, "");
 	assert_string_equal(incident_get_stack(i, b), "down_read+0x3");
 }
 
-static void test_more_stacks_than_fit(void **state)
+static void test_stacks_beyond_the_limit_are_left_out(void **state)
 {
 	struct incident *i = *state;
 	struct incident_stuck *last = incident_note_stuck(i, 9999, 100);
@@ -186,12 +190,12 @@ static void test_more_stacks_than_fit(void **state)
 	}
 	incident_set_stack(i, last, "one_more+0x0");
 	assert_string_equal(incident_get_stack(i, last), "");
-	/* Those that are there can still be shared. */
+	/* Stacks that are in the table can still be shared. */
 	incident_set_stack(i, last, "frame_63+0x0");
 	assert_string_equal(incident_get_stack(i, last), "frame_63+0x0");
 }
 
-static void test_stack_longer_than_its_place(void **state)
+static void test_a_stack_that_is_too_long_is_cut(void **state)
 {
 	struct incident *i = *state;
 	struct incident_stuck *s = incident_note_stuck(i, 7, 100);
@@ -209,15 +213,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		incident_test(test_begins_empty),
-		incident_test(test_an_operation_is_thread_and_start),
-		cmocka_unit_test(test_when_a_line_is_due),
-		cmocka_unit_test(test_stale_is_never_due),
-		cmocka_unit_test(test_lines_in_a_minute),
-		incident_test(test_slots_are_given_back),
-		incident_test(test_table_full),
-		incident_test(test_stacks),
-		incident_test(test_more_stacks_than_fit),
-		incident_test(test_stack_longer_than_its_place),
+		incident_test(test_thread_and_start_identify_an_operation),
+		cmocka_unit_test(test_when_a_stuck_line_is_due),
+		cmocka_unit_test(test_ten_stuck_lines_in_a_minute),
+		incident_test(test_slots_are_reused),
+		incident_test(test_a_full_table_finds_all_its_entries),
+		incident_test(test_equal_stacks_are_shared),
+		incident_test(test_stacks_beyond_the_limit_are_left_out),
+		incident_test(test_a_stack_that_is_too_long_is_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,11 +26,13 @@ static int run_nothing(const struct options *o)
 }
 
 static const struct options_command commands[] = {
-	{ "watch", NULL, "watch in the foreground", watch_items, ARRAY_SIZE(watch_items), 0, 0,
+	{ "watch", NULL, "watch in the foreground", NULL, watch_items, ARRAY_SIZE(watch_items), 0,
+		0, run_nothing, false },
+	{ "show", "ID", "show one incident", "Show one incident.\nIn sentences.", NULL, 0, 1, 1,
 		run_nothing, false },
-	{ "show", "ID", "show one incident", NULL, 0, 1, 1, run_nothing, false },
-	{ "not-for-people", NULL, "hidden", NULL, 0, 0, 0, run_nothing, true },
+	{ "not-for-people", NULL, "hidden", NULL, NULL, 0, 0, 0, run_nothing, true },
 };
+static const struct options_command *const list[] = { &commands[0], &commands[1], &commands[2] };
 
 /* getopt_long() reorders argv: each call gets its own. */
 static char *words[80];
@@ -109,9 +111,11 @@ static void test_help(void **state)
 	assert_true(options.help);
 	assert_int_equal(parse(&top, "iostall --version", error), 0);
 	assert_true(options.version);
+	assert_int_equal(parse(&top, "iostall -V", error), 0);
+	assert_true(options.version);
 	assert_int_equal(parse(&top, "iostall --vresion", error), -EINVAL);
-	assert_string_equal(
-		error, "unknown option --vresion, nearest is --version; see iostall --help");
+	assert_string_equal(error,
+		"unknown option --vresion, did you mean --version; see iostall --help");
 }
 
 static void test_errors(void **state)
@@ -121,7 +125,7 @@ static void test_errors(void **state)
 		const char *line, *error;
 	} cases[] = {
 		{ 0, "watch --nwo",
-			"watch: unknown option --nwo, nearest is --now; see iostall "
+			"watch: unknown option --nwo, did you mean --now; see iostall "
 			"watch --help" },
 		{ 0, "watch --zzzzzz=1",
 			"watch: unknown option --zzzzzz; see iostall watch --help" },
@@ -129,13 +133,13 @@ static void test_errors(void **state)
 		{ 0, "watch -z", "watch: unknown option -z; see iostall watch --help" },
 		{ 0, "watch -\033", "watch: unknown option -\\x1b; see iostall watch --help" },
 		{ 0, "watch --co",
-			"watch: ambiguous option --co, nearest is --config; see iostall "
+			"watch: ambiguous option --co, did you mean --config; see iostall "
 			"watch --help" },
 		{ 0, "watch --config",
-			"watch: --config needs an argument; right would be --config "
+			"watch: --config needs an argument; expected --config "
 			"FILE; see iostall watch --help" },
 		{ 0, "watch --now --count",
-			"watch: --count needs an argument; right would be --count "
+			"watch: --count needs an argument; expected --count "
 			"N; see iostall watch --help" },
 		{ 0, "watch --json=yes",
 			"watch: --json takes no argument; see iostall watch --help" },
@@ -144,7 +148,7 @@ static void test_errors(void **state)
 		{ 0, "watch it", "watch: unexpected argument \"it\"; see iostall watch --help" },
 		{ 1, "show a b", "show: unexpected argument \"b\"; see iostall show --help" },
 		{ 1, "show",
-			"show: an argument is missing; right would be iostall show ID; see "
+			"show: an argument is missing; expected iostall show ID; see "
 			"iostall show --help" },
 	};
 	char error[OPTIONS_ERROR_SIZE];
@@ -168,8 +172,47 @@ static void test_too_many_sets(void **state)
 	strcat(line, " --set=a");
 	assert_int_equal(parse(&commands[0], line, error), -EINVAL);
 	assert_string_equal(error,
-		"watch: --set is given more than 64 times; right would be a file "
-		"and --config; see iostall watch --help");
+		"watch: --set is given more than 64 times; put the settings into a file "
+		"and use --config; see iostall watch --help");
+}
+
+/* Options may come before the command: the command is found behind their arguments. */
+static void test_take_command(void **state)
+{
+	static const struct {
+		const char *line, *taken; /* NULL: there is no command */
+	} cases[] = {
+		{ "iostall list", "list" },
+		{ "iostall --json list a", "list --json a" },
+		{ "iostall --config a.conf --json list --now",
+			"list --config a.conf --json --now" },
+		{ "iostall --config=a.conf list", "list --config=a.conf" },
+		{ "iostall --count 3 watch", "watch --count 3" },
+		{ "iostall --conf a.conf -h show x", "show --conf a.conf -h x" },
+		{ "iostall --unknown list", "list --unknown" },
+		{ "iostall --json", NULL },
+		{ "iostall --set list", NULL },
+		{ "iostall -V", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char copy[128], joined[128] = "", *save = NULL, **argv = words;
+		int argc = 0;
+
+		strcpy(copy, cases[i].line);
+		for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
+			words[argc++] = w;
+		words[argc] = NULL;
+		assert_int_equal(options_take_command(list, 3, &argc, &argv),
+			cases[i].taken != NULL);
+		for (int j = 0; j < argc; j++) {
+			strcat(joined, j ? " " : "");
+			strcat(joined, argv[j]);
+		}
+		assert_string_equal(joined, cases[i].taken ? cases[i].taken : cases[i].line);
+		assert_null(argv[argc]);
+	}
 }
 
 static void test_find_command(void **state)
@@ -178,12 +221,12 @@ static void test_find_command(void **state)
 	char error[OPTIONS_ERROR_SIZE] = "";
 
 	(void)state;
-	assert_int_equal(options_find_command(commands, 2, "show", &found, error), 0);
+	assert_int_equal(options_find_command(list, 2, "show", &found, error), 0);
 	assert_ptr_equal(found, &commands[1]);
-	assert_int_equal(options_find_command(commands, 2, "wacth", &found, error), -EINVAL);
-	assert_string_equal(
-		error, "unknown command \"wacth\", nearest is watch; see iostall --help");
-	assert_int_equal(options_find_command(commands, 2, "\033zzz", &found, error), -EINVAL);
+	assert_int_equal(options_find_command(list, 2, "wacth", &found, error), -EINVAL);
+	assert_string_equal(error,
+		"unknown command \"wacth\", did you mean watch; see iostall --help");
+	assert_int_equal(options_find_command(list, 2, "\033zzz", &found, error), -EINVAL);
 	assert_string_equal(error, "unknown command \"\\x1bzzz\"; see iostall --help");
 	assert_ptr_equal(found, &commands[1]);
 }
@@ -196,14 +239,17 @@ static void test_usage(void **state)
 
 	(void)state;
 	options_print_usage(f, &commands[0]);
-	options_print_commands(f, commands, 3);
+	options_print_usage(f, &commands[1]);
+	options_print_commands(f, list, 3);
 	assert_int_equal(fclose(f), 0);
-	assert_int_equal(
-		strncmp(text, "Usage: iostall watch [OPTION...]\n\nwatch in the foreground\n", 57),
+	assert_int_equal(strncmp(text,
+				 "Usage: iostall watch [OPTION...]\n\nwatch in the foreground\n",
+				 57),
 		0);
+	assert_non_null(strstr(text, "show [OPTION...] ID\n\nShow one incident.\nIn sentences.\n"));
 	assert_non_null(strstr(text, "\n  --now                    arm at once"));
 	assert_non_null(strstr(text, "\n  --count N                leave after N"));
-	assert_non_null(strstr(text, "\n  --set SECTION.KEY=VALUE  set one setting"));
+	assert_non_null(strstr(text, "\n  --set SECTION.KEY=VALUE  override one setting"));
 	assert_non_null(strstr(text, "\n  show   show one incident\n"));
 	assert_null(strstr(text, "not-for-people"));
 }
@@ -216,6 +262,7 @@ int main(void)
 		cmocka_unit_test(test_help),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_too_many_sets),
+		cmocka_unit_test(test_take_command),
 		cmocka_unit_test(test_find_command),
 		cmocka_unit_test(test_usage),
 	};

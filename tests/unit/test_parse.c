@@ -36,8 +36,8 @@ struct number_case {
 	size_t left; /* bytes behind what was taken */
 };
 
-static void check_cursor(
-	int (*take)(struct cursor *, uint64_t *), const struct number_case *cases, size_t count)
+static void check_cursor(int (*take)(struct cursor *, uint64_t *), const struct number_case *cases,
+	size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		_cleanup_free_ char *copy = NULL;
@@ -162,8 +162,8 @@ static void test_cursor_line(void **state)
 	assert_false(cursor_line(&ended, &line));
 }
 
-static void check_value(
-	int (*parse)(const char *, uint64_t *), const struct number_case *cases, size_t count)
+static void check_value(int (*parse)(const char *, uint64_t *), const struct number_case *cases,
+	size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		_cleanup_free_ char *copy = strdup(cases[i].text);
@@ -212,7 +212,22 @@ static void test_parse_duration(void **state)
 		{ "1", -EINVAL, 0, 0 },
 		{ "1S", -EINVAL, 0, 0 },
 		{ "1d", -EINVAL, 0, 0 },
-		{ "1.5s", -EINVAL, 0, 0 },
+		{ "0.5s", 0, 500000000, 0 },
+		{ "1.5 ms", 0, 1500000, 0 },
+		{ "1.25h", 0, 4500000000000, 0 },
+		{ "1.999999999s", 0, 1999999999, 0 },
+		{ "0.0s", 0, 0, 0 },
+		{ "1.0ns", 0, 1, 0 },
+		{ "5124095.576030431h", 0, 18446744073709551600ULL, 0 },
+		{ "5124095.576030432h", -ERANGE, 0, 0 },
+		{ "0.0001us", -ERANGE, 0, 0 },
+		{ "0.5ns", -EINVAL, 0, 0 },
+		{ "0.5", -EINVAL, 0, 0 },
+		{ "1.0000000000s", -EINVAL, 0, 0 },
+		{ "1.s", -EINVAL, 0, 0 },
+		{ ".5s", -EINVAL, 0, 0 },
+		{ "1.5.5s", -EINVAL, 0, 0 },
+		{ "-0.5s", -EINVAL, 0, 0 },
 		{ "1ss", -EINVAL, 0, 0 },
 		{ "1s 2s", -EINVAL, 0, 0 },
 		{ "-1s", -EINVAL, 0, 0 },
@@ -234,6 +249,12 @@ static void test_parse_size(void **state)
 		{ "3 G", 0, 3ULL << 30, 0 },
 		{ "17179869183G", 0, 17179869183ULL << 30, 0 },
 		{ "17179869184G", -ERANGE, 0, 0 },
+		{ "1.5M", 0, 3 << 19, 0 },
+		{ "0.5K", 0, 512, 0 },
+		{ "1.3G", 0, 1395864371, 0 },
+		{ "17179869183.999999999G", 0, 18446744073709551614ULL, 0 },
+		{ "0.0001K", -ERANGE, 0, 0 },
+		{ "1.5", -EINVAL, 0, 0 },
 		{ "1k", -EINVAL, 0, 0 },
 		{ "1MB", -EINVAL, 0, 0 },
 		{ "1T", -EINVAL, 0, 0 },

@@ -6,16 +6,21 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <string.h>
 
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include "probes/probe.h"
+#include "probes/syscalls_32.h"
 #include "util/cleanup.h"
 
 static void test_wanted_backend(void **state)
 {
 	static const struct probe_backend both[] = {
-		{ CONFIG_BACKEND_FENTRY, "fentry", NULL, 0, true },
-		{ CONFIG_BACKEND_KPROBE, "kprobe", NULL, 0, false },
+		{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, NULL, 0, true, NULL },
+		{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, NULL, 0, false, NULL },
 	};
 	const struct probe_ops functions = { .backends = both, .backends_count = ARRAY_SIZE(both) };
 
@@ -29,7 +34,7 @@ static void test_wanted_backend(void **state)
 		CONFIG_BACKEND_AUTO);
 }
 
-/* What is described by a program has the program in each backend; requests have a map of their own. */
+/* What is described by a program has the program in each backend. */
 static void test_descriptors_agree(void **state)
 {
 	(void)state;
@@ -37,19 +42,164 @@ static void test_descriptors_agree(void **state)
 		const struct probe_ops *ops = probe_ops_get(i);
 
 		assert_true(ops->backends_count > 0 && ops->backends_count <= PROBE_BACKENDS_MAX);
-		if (ops->operations_are_requests)
-			assert_true(ops->inflight_map && ops->resolve_program);
 		for (unsigned int b = 0; ops->resolve_program && b < ops->backends_count; b++) {
 			const struct probe_backend *backend = &ops->backends[b];
 			bool found = false;
 
 			assert_true(backend->programs_count <= PROBE_PROGRAMS_MAX);
 			for (unsigned int p = 0; p < backend->programs_count; p++)
-				found = found || strcmp(backend->programs[p].name,
-							 ops->resolve_program) == 0;
+				found = found ||
+					strcmp(backend->programs[p].name, ops->resolve_program) ==
+						0;
 			assert_true(found);
 		}
 	}
+}
+
+/* A program can only describe what a map has, and nothing else uses the map. */
+static void test_what_is_in_flight_can_be_described(void **state)
+{
+	(void)state;
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		const struct probe_ops *ops = probe_ops_get(i);
+
+		assert_int_equal(ops->resolve_program != NULL, ops->inflight_map != NULL);
+	}
+}
+
+/* Whether an object has the code of bpf/returns.bpf.h, which ends only what `wait` has noted. */
+static bool has_returns(const struct probe_ops *ops)
+{
+	size_t size;
+	const void *elf = ops->elf(&size);
+	struct bpf_object *object = bpf_object__open_mem(elf, size, NULL);
+	bool found;
+
+	assert_non_null(object);
+	found = btf__find_by_name_kind(bpf_object__btf(object), "return_report", BTF_KIND_FUNC) > 0;
+	bpf_object__close(object);
+	return found;
+}
+
+static void test_who_needs_wait_is_marked(void **state)
+{
+	static const char *const help[CONFIG_PROBE_COUNT] = {
+#define PROBE(name, operations, text) [CONFIG_PROBE_##name] = text,
+#include "probes/probes.def"
+#undef PROBE
+	};
+
+	(void)state;
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		const struct probe_ops *ops = probe_ops_get(i);
+
+		assert_int_equal(ops->needs_wait, has_returns(ops));
+		assert_int_equal(ops->needs_wait, strstr(help[i], "it needs wait") != NULL);
+	}
+}
+
+/* The texts are those of Debian 5.10, 6.12 and 7.2, of a real-time kernel and of a desktop's. */
+static void test_preempting_kernels(void **state)
+{
+	(void)state;
+	assert_false(preemption_skips_runs("#1 SMP Debian 5.10.223-1 (2024-08-10)", -1));
+	assert_false(preemption_skips_runs("#1 SMP PREEMPT_DYNAMIC Debian 6.12.107-1", 0));
+	assert_false(preemption_skips_runs("#1 SMP PREEMPT_DYNAMIC Debian 6.12.107-1", 1));
+	assert_true(preemption_skips_runs("#1 SMP PREEMPT_DYNAMIC Debian 6.12.107-1", 2));
+	assert_true(preemption_skips_runs("#1 SMP PREEMPT_DYNAMIC Debian 7.2.13-1", 3));
+	/* Unknown: the mode cannot be read, or is one that has not been invented yet. */
+	assert_true(preemption_skips_runs("#1 SMP PREEMPT_DYNAMIC Debian 7.2.13-1", -1));
+	assert_true(preemption_skips_runs("#1 SMP PREEMPT_DYNAMIC Debian 7.2.13-1", 4));
+	assert_true(preemption_skips_runs("#1 SMP PREEMPT_RT Debian 6.1.192-1", 0));
+	assert_true(preemption_skips_runs("#1 SMP PREEMPT", 0));
+}
+
+/* A kernel's types with `struct bpf_ringbuf { TYPEDEF spinlock; }` for a typedef of `lock`. */
+static struct btf *ring_types(const char *lock, const char *member, const char *member_type)
+{
+	struct btf *btf = btf__new_empty();
+	int inner, outer, name;
+
+	assert_non_null(btf);
+	inner = btf__add_struct(btf, member_type, 4);
+	outer = btf__add_struct(btf, lock, 4);
+	assert_int_equal(btf__add_field(btf, member, inner, 0, 0), 0);
+	name = btf__add_typedef(btf, "a_lock_t", outer);
+	assert_true(btf__add_struct(btf, "bpf_ringbuf", 4) > 0);
+	assert_int_equal(btf__add_field(btf, "spinlock", name, 0, 0), 0);
+	return btf;
+}
+
+static void test_ring_buffers_that_may_sleep(void **state)
+{
+	struct btf *none = btf__new_empty();
+	struct btf *fixed = ring_types("raw_spinlock", "raw_lock", "qspinlock");
+	struct btf *plain = ring_types("spinlock", "rlock", "raw_spinlock");
+	struct btf *real_time = ring_types("spinlock", "lock", "rt_mutex_base");
+
+	(void)state;
+	assert_false(preemption_ring_sleeps(fixed));
+	assert_false(preemption_ring_sleeps(plain));
+	assert_true(preemption_ring_sleeps(real_time));
+	assert_true(preemption_ring_sleeps(none));
+	btf__free(none);
+	btf__free(fixed);
+	btf__free(plain);
+	btf__free(real_time);
+}
+
+/* No program of such a kernel may send an event where it must not sleep: nothing is opened. */
+static void test_wait_is_refused_where_it_could_hang_the_host(void **state)
+{
+	const struct probe_settings settings = { .preemption = { true, true } };
+	const struct probe_ops *ops = probe_ops_get(CONFIG_PROBE_wait);
+	struct probe probe;
+
+	(void)state;
+	assert_int_equal(probe_load(&probe, ops, CONFIG_BACKEND_AUTO, &settings, NULL),
+		-EOPNOTSUPP);
+	assert_null(probe.backend);
+	assert_string_equal(probe.reasons[0],
+		"refused: its events could hang this real-time kernel (CVE-2024-50138)");
+	assert_non_null(probe.hints[0]);
+}
+
+/* Numbers and arguments as in arch/x86/entry/syscalls/syscall_32.tbl. */
+static void test_system_calls_of_32_bit_programs(void **state)
+{
+	static const int own[] = {
+#define SYSCALL(name, ...) SYS_##name,
+#define COPY(name, ...) SYS_##name,
+#include "probes/syscalls.def"
+#undef SYSCALL
+#undef COPY
+	};
+	static struct event_syscall calls[EVENT_SYSCALLS_MAX];
+
+	(void)state;
+	for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
+		calls[i] = EVENT_SYSCALL_OTHER;
+	syscalls_32_fill(own, calls);
+#if defined(__x86_64__)
+	assert_int_equal(calls[3].op, EVENT_OP_READ);
+	assert_int_equal(calls[3].fd, 0);
+	assert_int_equal(calls[118].op, EVENT_OP_FSYNC);
+	/* Two arguments for the offset, two for the length. */
+	assert_int_equal(calls[324].op, EVENT_OP_ALLOCATE);
+	assert_int_equal(calls[324].offset, 2);
+	assert_int_equal(calls[324].bytes, 4);
+	assert_true(calls[324].is_wide);
+	/* A copy from a pipe to a file: the file is the other side. */
+	assert_int_equal(calls[313].op, EVENT_OP_COPY);
+	assert_int_equal(calls[313].fd, 0);
+	assert_int_equal(calls[313].other_fd, 2);
+	/* Records have the numbers of the machine's own table. */
+	assert_int_equal(calls[11].own_nr, SYS_execve);
+	assert_int_equal(calls[358].own_nr, SYS_execveat);
+	assert_int_equal(calls[324].own_nr, SYS_fallocate);
+	/* stat64 is not in that table. */
+	assert_int_equal(calls[195].own_nr, -1);
+#endif
 }
 
 int main(void)
@@ -57,6 +207,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wanted_backend),
 		cmocka_unit_test(test_descriptors_agree),
+		cmocka_unit_test(test_what_is_in_flight_can_be_described),
+		cmocka_unit_test(test_who_needs_wait_is_marked),
+		cmocka_unit_test(test_preempting_kernels),
+		cmocka_unit_test(test_system_calls_of_32_bit_programs),
+		cmocka_unit_test(test_ring_buffers_that_may_sleep),
+		cmocka_unit_test(test_wait_is_refused_where_it_could_hang_the_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

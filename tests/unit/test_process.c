@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a process is: its unit or container, and a cache that never mistakes one process for another. */
+/*
+ * What a process is: its unit or container, and a cache that never mistakes one process for
+ * another.
+ */
 #include "test_watch_tree.h"
 
 #include "enrich/process.h"
@@ -54,7 +57,8 @@ static void test_containers(void **state)
 	assert_unit("0::/docker/" ID "\n", "container:0123456789ab");
 	/* podman, as root and as a user */
 	assert_unit("0::/machine.slice/libpod-" ID ".scope/container\n", "container:0123456789ab");
-	assert_unit("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n",
+	assert_unit("0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
+		    ".scope\n",
 		"container:0123456789ab");
 	/* Kubernetes, by containerd and by CRI-O; the pod's id has dashes and is no container's */
 	assert_unit("0::/kubepods.slice/kubepods-burstable.slice/"
@@ -64,7 +68,8 @@ static void test_containers(void **state)
 	assert_unit("0::/kubepods/besteffort/pod11111111-2222-3333-4444-555555555555/" ID "\n",
 		"container:0123456789ab");
 	/* One digit too few is not an id. */
-	assert_unit("0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n", "");
+	assert_unit("0::/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n",
+		"");
 }
 
 static void test_version_1(void **state)
@@ -134,13 +139,14 @@ static uint64_t start_ns(uint64_t ticks)
 	return ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static void put_process(struct tree *t, int pid, unsigned int ticks, const char *exe, const char *unit)
+static void put_process(struct tree *t, int pid, unsigned int ticks, const char *exe,
+	const char *unit)
 {
 	char name[64], path[2 * PATH_MAX];
 
 	snprintf(name, sizeof(name), "proc/%d/stat", pid);
-	tree_put(t, name, "%d (a) b) S 1 %d %d 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 100 200\n", pid,
-		pid, pid, ticks);
+	tree_put(t, name, "%d (a) b) S 1 %d %d 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 100 200\n",
+		pid, pid, pid, ticks);
 	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
 	tree_put(t, name, "0::/system.slice/%s\n", unit);
 	snprintf(path, sizeof(path), "%s/proc/%d/exe", t->root, pid);

@@ -74,12 +74,40 @@ static void test_plain_records_round_trip_member_by_member(void **state)
 	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++) {
 		data_any(&b->first, type);
 		if (type == RECORD_CLOSE)
-			b->first.close.cpu_ns = 12345000; /* microseconds are what is kept */
+			b->first.close.cost.cpu_ns = 12345000; /* microseconds are what is kept */
 		encode(&b->first, b->line_buf, &line);
 		assert_int_equal(record_decode_json(line.buf, line.len - 1, &b->second), 0);
 		if (type == RECORD_SAMPLE) /* absent pressure has no values */
-			b->second.sample.sample.psi_cpu = b->first.sample.sample.psi_cpu;
+			b->second.sample.reading.psi.cpu = b->first.sample.reading.psi.cpu;
 		assert_memory_equal(&b->first, &b->second, sizeof(b->first));
+	}
+}
+
+/* The longest that each field can be: bytes that JSON writes in six, and the widest numbers. */
+static void fill_worst(const struct field *fields, char *base)
+{
+	for (const struct field *f = fields; f->key; f++) {
+		char *value = base + f->offset;
+		uint32_t count = (uint32_t)f->count_max;
+
+		if (f->kind == FIELD_REAL)
+			*(double *)(void *)value = -DBL_MAX;
+		else if (f->kind == FIELD_CHOICE)
+			*(unsigned int *)(void *)value = 1;
+		else if (f->kind == FIELD_U64 || f->kind == FIELD_MS)
+			*(uint64_t *)(void *)value = UINT64_MAX;
+		else if (f->kind == FIELD_ARRAY)
+			memcpy(base + f->count_offset, &count, sizeof(count));
+		else if (f->kind == FIELD_TEXT || f->kind == FIELD_LINES)
+			value[f->size - 1] = '\0';
+		else if (f->kind == FIELD_EACH)
+			memset(value, 0xff, f->values->count * sizeof(uint64_t));
+		else if (f->kind == FIELD_COUNTS)
+			memset(value, 0xff, f->count_max * sizeof(uint64_t));
+		for (uint32_t i = 0; f->kind == FIELD_ARRAY && i < count; i++)
+			fill_worst(f->members, value + i * f->size);
+		if (f->members && f->kind != FIELD_ARRAY)
+			fill_worst(f->members, value);
 	}
 }
 
@@ -92,36 +120,13 @@ static void test_the_worst_line_fits(void **state)
 	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++) {
 		struct text line;
 
-		/* \x01 in every text; as numbers these are large already. */
 		data_begin(&b->first, type);
+		b->first.seq = UINT64_MAX;
 		memset(&b->first.open, 1, sizeof(b->first) - offsetof(struct record, open));
-		data_terminate(record_fields[type], (char *)&b->first);
-		if (type == RECORD_OPEN) {
-			b->first.open.coverage_count = RECORD_COVERAGE_MAX;
-			b->first.open.trigger.value = b->first.open.trigger.threshold = -DBL_MAX;
-			b->first.open.armed_ns = UINT64_MAX;
-		} else if (type == RECORD_SAMPLE) {
-			struct watch_sample *s = &b->first.sample.sample;
-
-			s->disks_count = WATCH_SAMPLE_DISKS_MAX;
-			s->real_ns = s->mono_ns = DATA_REAL_NS;
-			s->iowait_pct = s->busy_pct = s->iowait_cpus = -DBL_MAX;
-			s->psi_io = s->psi_memory = s->psi_cpu =
-				(struct watch_psi){ true, -DBL_MAX, -DBL_MAX };
-			for (unsigned int i = 0; i < WATCH_SAMPLE_DISKS_MAX; i++)
-				s->disks[i].util_pct = s->disks[i].read_await_ms =
-					s->disks[i].write_await_ms = s->disks[i].queue = -DBL_MAX;
-		} else if (type == RECORD_VERDICT) {
-			struct record_verdict *v = &b->first.verdict;
-
-			v->parts_count = RECORD_PARTS_MAX;
-			for (unsigned int i = 0; i < RECORD_PARTS_MAX; i++)
-				v->parts[i].share_pct = v->parts[i].util_pct =
-					v->parts[i].await_ms = v->parts[i].queue = -DBL_MAX;
-		}
-		assert_round_trip(b);
-		line = (struct text){ .buf = b->line_buf, .size = RECORD_LINE_SIZE };
-		record_encode_json(&b->first, &line);
+		fill_worst(record_types[type].fields, data_object(&b->first));
+		if (type == RECORD_SAMPLE)
+			b->first.sample.reading.real_ns = DATA_REAL_NS;
+		encode(&b->first, b->line_buf, &line);
 		longest = line.len > longest ? line.len : longest;
 		line = (struct text){ .buf = b->line_buf, .size = RECORD_LINE_SIZE };
 		record_format_text(&b->first, 0, &line);
@@ -130,27 +135,47 @@ static void test_the_worst_line_fits(void **state)
 	assert_in_range(longest, RECORD_LINE_SIZE * 3 / 4, RECORD_LINE_SIZE);
 }
 
-static void test_a_stall_is_exactly_this_line(void **state)
+/* Each of the members stands in the line, in this order; others may stand between them. */
+static void assert_members(const char *line, const char *const *members)
 {
+	for (; *members; members++) {
+		const char *found = strstr(line, *members);
+
+		if (!found)
+			fail_msg("%s is not in, or comes too early for, %s", *members, line);
+		line = found + strlen(*members);
+	}
+}
+
+static void test_a_stall_has_these_members(void **state)
+{
+	static const char *const members[] = {
+		"{\"v\":1,\"type\":\"stall\",\"incident\":\"20261120T031207Z-3f9c\",\"seq\":7,"
+		"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":17345000000,",
+		"\"op\":\"read\",",
+		"\"pid\":2211,\"tid\":2230,\"comm\":\"mariadbd\",\"exe\":\"/usr/sbin/mariadbd\",",
+		"\"user\":\"mysql\",\"unit\":\"mariadb.service\",",
+		"\"cgroup\":4711,",
+		"\"connection_id\":17,\"fd\":23,",
+		"\"path\":\"/var/lib/mysql/shop/orders.ibd\",\"path_truncated\":false,",
+		"\"mount_ns\":null,\"dev\":\"8:16\",\"dev_name\":\"sdb\",\"inode\":131,",
+		"\"offset\":1048576,\"bytes\":16384,\"syscall\":17,\"path_given\":false,",
+		"\"ret\":16384,\"start_mono_ns\":16833000000,\"dur_ns\":512000000,",
+		"\"since\":\"after_arm\",\"sleeps\":3,\"slept_ns\":511000000,\"iowait\":true,",
+		"\"waits_for\":\"page\",\"probe\":\"vfs\",\"backend\":\"fentry\",",
+		"\"kstack\":[\"io_schedule+0x12\",\"folio_wait_bit_common+0x13\","
+		"\"filemap_read+0x14\"],\"kstack_while_blocked\":true,\"alike\":null",
+		NULL,
+	};
 	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
 	struct text line;
 
 	(void)state;
 	data_operation(&b->first, RECORD_STALL);
+	b->first.seq = 7;
 	encode(&b->first, b->line_buf, &line);
-	assert_string_equal(line.buf,
-		"{\"v\":1,\"type\":\"stall\",\"incident\":\"20261120T031207Z-3f9c\","
-		"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":17345000000,\"op\":\"read\","
-		"\"pid\":2211,\"tid\":2230,\"comm\":\"mariadbd\",\"exe\":\"/usr/sbin/mariadbd\","
-		"\"user\":\"mysql\",\"unit\":\"mariadb.service\",\"cgroup\":4711,\"connection_id\":17,\"fd\":23,"
-		"\"path\":\"/var/lib/mysql/shop/orders.ibd\",\"path_truncated\":false,"
-		"\"mount_ns\":null,\"dev\":\"8:16\",\"dev_name\":\"sdb\",\"inode\":131,"
-		"\"offset\":1048576,\"bytes\":16384,\"syscall\":17,\"path_given\":false,\"ret\":16384,\"start_mono_ns\":16833000000,"
-		"\"dur_ns\":512000000,\"since\":\"after_arm\",\"sleeps\":3,\"slept_ns\":511000000,"
-		"\"iowait\":true,\"waits_for\":\"page\",\"probe\":\"vfs\",\"backend\":\"fentry\","
-		"\"kstack\":[\"io_schedule+0x12\",\"folio_wait_bit_common+0x13\","
-		"\"filemap_read+0x14\"],"
-		"\"kstack_while_blocked\":true}\n");
+	assert_members(line.buf, members);
+	assert_string_equal(line.buf + line.len - 2, "}\n");
 }
 
 static void test_a_close_is_exactly_this_line(void **state)
@@ -162,15 +187,29 @@ static void test_a_close_is_exactly_this_line(void **state)
 	data_close(&b->first);
 	encode(&b->first, b->line_buf, &line);
 	assert_non_null(strstr(line.buf, "\"reason\":\"clear\",\"duration_ns\":23400000000,"));
-	assert_non_null(strstr(line.buf, "\"lost\":{\"ring_full\":0,\"map_full\":0,"
-					 "\"return_missed\":2,"));
-	assert_non_null(strstr(line.buf, "\"cost\":{\"cpu_ms\":12.345,\"armed_ms\":3.412,"
-					 "\"attach_ms\":2.100,\"detach_ms\":140.000,"
-					 "\"turn_ms\":1.500,\"rss_bytes\":9437184}}\n"));
+	assert_non_null(strstr(line.buf,
+		"\"lost\":{\"ring_full\":0,\"map_full\":0,"
+		"\"return_missed\":2,"));
+	assert_non_null(strstr(line.buf,
+		"\"cost\":{\"cpu_ms\":12.345,\"armed_ms\":3.412,"
+		"\"attach_ms\":2.100,\"disarm_ms\":140.000,"
+		"\"turn_ms\":1.500,\"delay_ms\":2.600,\"rss_bytes\":9437184}}\n"));
 }
 
 static void test_what_is_not_known_is_null(void **state)
 {
+	static const char *const members[] = {
+		"\"op\":null,\"pid\":null,\"tid\":null,\"comm\":null,",
+		"\"exe\":null,\"user\":null,\"unit\":null,",
+		"\"cgroup\":null,",
+		"\"connection_id\":null,\"fd\":null,\"path\":null,",
+		"\"dev\":null,\"dev_name\":null,\"inode\":null,",
+		"\"offset\":null,\"bytes\":null,\"syscall\":null,\"path_given\":false,",
+		"\"start_mono_ns\":null,",
+		"\"age_ns\":0,\"state\":null,",
+		"\"kstack\":[]",
+		NULL,
+	};
 	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
 	struct text line;
 
@@ -180,21 +219,15 @@ static void test_what_is_not_known_is_null(void **state)
 	b->first.operation.offset = -1;
 	b->first.operation.syscall = -1;
 	encode(&b->first, b->line_buf, &line);
-	assert_non_null(strstr(line.buf, "\"op\":null,\"pid\":null,\"tid\":null,\"comm\":null,"
-					 "\"exe\":null,\"user\":null,\"unit\":null,"
-					 "\"cgroup\":null,\"connection_id\":null,\"fd\":null,\"path\":null,"));
-	assert_non_null(strstr(line.buf, "\"dev\":null,\"dev_name\":null,\"inode\":null,"
-					 "\"offset\":null,\"bytes\":null,\"syscall\":null,"
-					 "\"path_given\":false,\"start_mono_ns\":null,"
-					 "\"age_ns\":0,\"state\":null,"));
-	assert_non_null(strstr(line.buf, "\"kstack\":[]"));
+	assert_members(line.buf, members);
 	assert_round_trip(b);
 	assert_int_equal(b->second.operation.fd, -1);
 	assert_int_equal(b->second.operation.offset, -1);
 	/* A line without any of its own members says the same. */
 	assert_int_equal(decode("{\"v\":1,\"type\":\"stuck\",\"incident\":\"" DATA_ID "\","
 				"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":5000000000}",
-				 &b->first), 0);
+				 &b->first),
+		0);
 	assert_memory_equal(&b->first, &b->second, sizeof(b->first));
 }
 
@@ -208,12 +241,12 @@ static void test_numbers_go_to_their_limits(void **state)
 	b->first.operation.ret = INT64_MIN;
 	b->first.operation.offset = INT64_MAX;
 	b->first.operation.fd = INT32_MAX;
-	b->first.operation.dev_major = b->first.operation.dev_minor = UINT32_MAX;
+	b->first.operation.dev.major = b->first.operation.dev.minor = UINT32_MAX;
 	assert_round_trip(b);
 	assert_true(b->second.operation.inode == UINT64_MAX);
 	assert_true(b->second.operation.ret == INT64_MIN);
 	assert_true(b->second.operation.offset == INT64_MAX);
-	assert_true(b->second.operation.dev_minor == UINT32_MAX);
+	assert_true(b->second.operation.dev.minor == UINT32_MAX);
 }
 
 static void test_bytes_that_are_not_utf8_fit_again(void **state)
@@ -289,9 +322,11 @@ static const struct change changes[] = {
 	{ "[\"io_schedule+0x12\"", "[\"\"", -EINVAL },
 	{ "[\"io_schedule+0x12\"", "[{}", -EINVAL },
 	{ "[\"io_schedule+0x12\"", "[,\"a\"", -EINVAL },
-	{ "\"kstack_while_blocked\":true}", "\"kstack_while_blocked\":true,}", -EINVAL },
-	{ "\"kstack_while_blocked\":true}", "\"kstack_while_blocked\":true}}", -EINVAL },
-	{ "\"kstack_while_blocked\":true}", "\"kstack_while_blocked\":true} ", 0 },
+	{ "\"kstack_while_blocked\":true,\"alike\":null}", "\"kstack_while_blocked\":true,}",
+		-EINVAL },
+	{ "\"kstack_while_blocked\":true,\"alike\":null}", "\"kstack_while_blocked\":true}}",
+		-EINVAL },
+	{ "\"kstack_while_blocked\":true,\"alike\":null}", "\"kstack_while_blocked\":true} ", 0 },
 	{ "\"v\":1,", "\"v\":1 , ", 0 },
 };
 
@@ -316,6 +351,25 @@ static void test_each_wrong_member_is_refused(void **state)
 			fail_msg("%s instead of %s: not %d", changes[i].replace, changes[i].find,
 				changes[i].result);
 	}
+}
+
+/* The rest of the line is as good as before. */
+static void test_a_value_of_a_later_version_is_not_known_and_counted(void **state)
+{
+	static const char line[] =
+		"{\"v\":1,\"type\":\"stall\",\"incident\":\"" DATA_ID "\","
+		"\"ts\":\"2026-11-20T03:12:07.123456Z\",\"mono_ns\":5000000000,\"op\":\"teleport\","
+		"\"waits_for\":\"a cause with a name that is far longer than any that there is today\","
+		"\"pid\":7,\"probe\":\"vfs\",\"backend\":null}";
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+
+	(void)state;
+	assert_int_equal(decode(line, r), 0);
+	assert_int_equal(r->unknown_values, 2);
+	assert_int_equal(r->operation.op, RECORD_OP_NONE);
+	assert_int_equal(r->operation.waits_for, RECORD_CAUSE_NONE);
+	assert_int_equal(r->operation.probe, RECORD_PROBE_vfs);
+	assert_int_equal(r->operation.pid, 7);
 }
 
 static void test_nothing_but_an_object_is_a_record(void **state)
@@ -388,13 +442,15 @@ static void test_counts(void **state)
 	memset(b->first.device.queue_histogram, 0, sizeof(b->first.device.queue_histogram));
 	b->first.device.device_histogram[RECORD_HISTOGRAM_MAX - 1] = UINT64_MAX;
 	encode(&b->first, b->line_buf, &line);
-	assert_non_null(strstr(line.buf, "\"queue_histogram\":[],\"device_histogram\":[0,1,0,0,1233,0,"));
+	assert_non_null(
+		strstr(line.buf, "\"queue_histogram\":[],\"device_histogram\":[0,1,0,0,1233,0,"));
 	assert_non_null(strstr(line.buf, ",0,18446744073709551615],\"in_flight\":12,"));
 	assert_int_equal(record_decode_json(line.buf, line.len - 1, &b->second), 0);
 	assert_memory_equal(&b->first, &b->second, sizeof(b->first));
 	/* One more than there is room for. */
 	histogram = strstr(line.buf, "[0,1,");
-	memmove(line.buf + (histogram - line.buf) + 3, histogram + 1, line.len - (size_t)(histogram - line.buf));
+	memmove(line.buf + (histogram - line.buf) + 3, histogram + 1,
+		line.len - (size_t)(histogram - line.buf));
 	memcpy(line.buf + (histogram - line.buf), "[0,", 3);
 	assert_int_equal(record_decode_json(line.buf, line.len + 1, &b->second), -EINVAL);
 }
@@ -425,12 +481,13 @@ int main(void)
 		cmocka_unit_test(test_random_records_round_trip),
 		cmocka_unit_test(test_plain_records_round_trip_member_by_member),
 		cmocka_unit_test(test_the_worst_line_fits),
-		cmocka_unit_test(test_a_stall_is_exactly_this_line),
+		cmocka_unit_test(test_a_stall_has_these_members),
 		cmocka_unit_test(test_a_close_is_exactly_this_line),
 		cmocka_unit_test(test_what_is_not_known_is_null),
 		cmocka_unit_test(test_numbers_go_to_their_limits),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_fit_again),
 		cmocka_unit_test(test_each_wrong_member_is_refused),
+		cmocka_unit_test(test_a_value_of_a_later_version_is_not_known_and_counted),
 		cmocka_unit_test(test_nothing_but_an_object_is_a_record),
 		cmocka_unit_test(test_a_line_cut_at_any_byte_is_refused),
 		cmocka_unit_test(test_a_line_with_any_byte_changed_never_breaks),

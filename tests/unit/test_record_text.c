@@ -37,91 +37,130 @@ static void test_text_for_people(void **state)
 	data_open(r);
 	/* Paths with the same answer share its line. */
 	r->open.coverage[2] = r->open.coverage[0];
-	text_copy(r->open.coverage[2].path, sizeof(r->open.coverage[2].path), "write");
+	r->open.coverage[2].path = RECORD_IO_PATH_write;
 	r->open.coverage_count = 3;
-	assert_text(r, "incident 20261120T031207Z-3f9c\n"
-		       "  opened    2026-11-20T03:12:07.123456Z on db1, kernel 6.1.0-28-amd64, "
-		       "iostall 1.0\n"
-		       "  trigger   utilisation 97.25 %, threshold 90 %, device sdb\n"
-		       "  armed     after 3.4 ms, operations from 100 ms on\n"
-		       "  coverage  read, write: vfs by fentry\n"
-		       "  coverage  fsync: not seen (no probe for it is enabled)\n");
+	assert_text(r,
+		"incident 20261120T031207Z-3f9c\n"
+		"  opened    2026-11-20T03:12:07.123456Z on db1, kernel 6.1.0-28-amd64, "
+		"iostall 1.0\n"
+		"  trigger   utilisation 97.25 %, threshold 90 %, device sdb\n"
+		"  armed     after 3.4 ms, operations from 100 ms on\n"
+		"  coverage  read, write: vfs by fentry\n"
+		"  coverage  fsync: not seen (no probe for it is enabled)\n");
 	data_sample(r);
-	assert_text(r, "   -3.000s  sample  iowait 23.5% busy 40%  psi io 74/48.25%  memory 0/0%  "
-		       "blocked 3, 2 of the watched threads  health no answer for 5.5 s  sql 31 active, longest 12.5 s "
-		       "no answer for 2.25 s  | /var/lib/mysql full 98.5%, 300.0 MiB free, "
-		       "inodes 12.25%  | /system.slice/mariadb.service memory 96.5% of "
-		       "1024.0 MiB  | sdb util 100% in-flight 12 "
-		       "r/w await 510.5/0 ms nothing finished for 2.00 s\n");
+	assert_text(r,
+		"   -3.000s  sample  iowait 23.5% busy 40%  psi io 74/48.25%  memory 0/0%  "
+		"read again 6.0 MiB swapped in 2.0 MiB out 1.0 MiB  blocked 3, 2 of the watched threads  health no answer for 5.5 s  sql 31 active, longest 12.5 s "
+		"no answer for 2.25 s  | /var/lib/mysql full 98.5%, 300.0 MiB free, "
+		"inodes 12.25%  | /system.slice/mariadb.service memory 96.5% of "
+		"1024.0 MiB read again 4.0 MiB killed 1  | sdb util 100% in-flight 12 "
+		"r/w await 510.5/0 ms nothing finished for 2.00 s\n");
+}
+
+/* A database that nothing is known of has no word in a sample. */
+static void test_a_sample_without_an_answer(void **state)
+{
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	struct record_reading *s = &r->sample.reading;
+
+	(void)state;
+	data_sample(r);
+	s->sql = (struct record_sql_activity){ .present = true, .active = -1 };
+	s->devices_count = 0;
+	s->health.present = false;
+	memset(&r->sample.limits, 0, sizeof(r->sample.limits));
+	assert_text(r,
+		"   -3.000s  sample  iowait 23.5% busy 40%  psi io 74/48.25%  memory 0/0%  "
+		"read again 6.0 MiB swapped in 2.0 MiB out 1.0 MiB  blocked 3, 2 of the watched threads\n");
+}
+
+static void test_operations_for_people(void **state)
+{
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+
+	(void)state;
 	data_operation(r, RECORD_STALL);
-	assert_text(r, "  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "
-		       "/var/lib/mysql/shop/orders.ibd  16384 bytes at 1048576  sdb  "
-		       "waits for page  mariadb.service\n"
-		       "            at io_schedule < folio_wait_bit_common < filemap_read\n");
+	assert_text(r,
+		"  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "
+		"/var/lib/mysql/shop/orders.ibd  16384 bytes at 1048576  sdb  "
+		"waits for page  mariadb.service\n"
+		"            at io_schedule < folio_wait_bit_common < filemap_read\n");
 	r->operation.ret = -EIO;
 	r->operation.kstack[0] = '\0';
-	assert_text(r, "  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "
-		       "/var/lib/mysql/shop/orders.ibd  16384 bytes at 1048576  sdb  "
-		       "failed: EIO  waits for page  mariadb.service\n");
+	assert_text(r,
+		"  +12.345s  stall      512 ms  mariadbd[2211/2230] read  fd 23 "
+		"/var/lib/mysql/shop/orders.ibd  16384 bytes at 1048576  sdb  "
+		"failed: EIO  waits for page  mariadb.service\n");
 	data_operation(r, RECORD_STUCK);
 	r->operation.fd = -1;
 	r->operation.offset = -1;
 	r->operation.dev_name[0] = '\0';
 	r->operation.kstack[0] = '\0';
-	assert_text(r, "  +12.345s  STUCK    >=512 ms  mariadbd[2211/2230] read  "
-		       "/var/lib/mysql/shop/orders.ibd  16384 bytes  8:16  state D in io_schedule  "
-		       "waits for page  mariadb.service\n");
+	assert_text(r,
+		"  +12.345s  STUCK    >=512 ms  mariadbd[2211/2230] read  "
+		"/var/lib/mysql/shop/orders.ibd  16384 bytes  8:16  state D in io_schedule  "
+		"waits for page  mariadb.service\n");
 	data_device(r);
-	assert_text(r, "  +23.400s  disk    sdb has finished nothing for 2.00 s  1234 requests, read 18.8 "
-		       "MiB, written 480.0 KiB  queue p50 12 us p99 2.0 ms max 450 ms  device p50 340 ms "
-		       "p99 1.90 s max 4.20 s  12 in flight, the oldest for 4.50 s, mariadbd[2211/2230] "
-		       "/var/lib/mysql/shop/orders.ibd\n");
+	assert_text(r,
+		"  +23.400s  disk    sdb has finished nothing for 2.00 s  1234 requests, read 18.8 "
+		"MiB, written 480.0 KiB  queue p50 12 us p99 2.0 ms max 450 ms  device p50 340 ms "
+		"p99 1.90 s max 4.20 s  12 in flight, the oldest for 4.50 s, mariadbd[2211/2230] "
+		"/var/lib/mysql/shop/orders.ibd\n");
 	r->device.final = false;
-	r->device.oldest_tid = 0;
-	r->device.oldest_path[0] = '\0';
+	r->device.oldest.tid = 0;
+	r->device.oldest.path[0] = '\0';
 	r->device.dev_name[0] = '\0';
-	assert_text(r, "  +23.400s  NOTHING ENDS  8:16 has finished nothing for 2.00 s  12 in flight, the "
-		       "oldest for 4.50 s\n");
+	assert_text(r,
+		"  +23.400s  NOTHING ENDS  8:16 has finished nothing for 2.00 s  12 in flight, the "
+		"oldest for 4.50 s\n");
 	data_io_by(r);
-	assert_text(r, "  +23.400s  io by   file  sdb 97.5%  mariadbd[2211/2230]  "
-		       "/var/lib/mysql/shop/orders.ibd  read 18.8 MiB, written 16.0 KiB in 1200 requests  "
-		       "mariadb.service  inferred\n");
+	assert_text(r,
+		"  +23.400s  io by   file  sdb 97.5%  mariadbd[2211/2230]  "
+		"/var/lib/mysql/shop/orders.ibd  read 18.8 MiB, written 16.0 KiB in 1200 requests  "
+		"mariadb.service  inferred\n");
 	data_kernel(r);
 	assert_text(r, "   +4.400s  kernel  warning  nvme nvme0: I/O 12 QID 3 timeout, aborting\n");
 	data_sql(r);
-	assert_text(r, "   +1.020s  sql     main worst  31.00 s  app@localhost/shop [2211/2230]  "
-		       "background  Query, Sending data  SELECT COUNT(*) FROM t WHERE c LIKE ?\n");
+	assert_text(r,
+		"   +1.020s  sql     main worst  31.00 s  app@localhost/shop [2211/2230]  "
+		"background  Query, Sending data  SELECT COUNT(*) FROM t WHERE c LIKE ?\n");
 	r->sql.tid = 0;
 	r->sql.background = false;
 	text_copy(r->sql.tid_reason, sizeof(r->sql.tid_reason), "thread pool");
-	assert_text(r, "   +1.020s  sql     main worst  31.00 s  app@localhost/shop [no thread: thread "
-		       "pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
-		       "LIKE ?\n");
+	assert_text(r,
+		"   +1.020s  sql     main worst  31.00 s  app@localhost/shop [no thread: thread "
+		"pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
+		"LIKE ?\n");
 	r->sql.elapsed_ns = 0;
-	assert_text(r, "   +1.020s  sql     main worst  ?  app@localhost/shop [no thread: thread "
-		       "pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
-		       "LIKE ?\n");
+	assert_text(r,
+		"   +1.020s  sql     main worst  ?  app@localhost/shop [no thread: thread "
+		"pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
+		"LIKE ?\n");
 	data_sql_silence(r);
-	assert_text(r, "   +2.020s  sql     main end  NO ANSWER for 2.00 s  Access denied for user "
-		       "'iostall'@'localhost'; right would be: CREATE USER iostall@localhost\n");
+	assert_text(r,
+		"   +2.020s  sql     main end  NO ANSWER for 2.00 s  Access denied for user "
+		"'iostall'@'localhost'; to fix this: CREATE USER iostall@localhost\n");
 	r->sql.error[0] = r->sql.missing[0] = '\0';
 	r->sql.unanswered_ns = 0;
 	r->sql.active = 3;
 	r->sql.idle = 7;
 	r->sql.left_out = 2;
-	assert_text(r, "   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
-		       "iostall@localhost\n");
+	assert_text(r,
+		"   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
+		"iostall@localhost\n");
 	text_copy(r->sql.missing, sizeof(r->sql.missing), "GRANT PROCESS ON *.* TO iostall");
-	assert_text(r, "   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
-		       "iostall@localhost, which does not see everything; right would be: GRANT PROCESS ON "
-		       "*.* TO iostall\n");
+	assert_text(r,
+		"   +2.020s  sql     main end  3 active, 7 idle, 2 left out  10.11.6-MariaDB as "
+		"iostall@localhost, which does not see everything; to fix this: GRANT PROCESS ON "
+		"*.* TO iostall\n");
 	data_close(r);
-	assert_text(r, "incident 20261120T031207Z-3f9c\n"
-		       "  closed    after 23.40 s: clear\n"
-		       "  seen      12 stalls, 3 stuck operations in 14 lines, longest 4.20 s\n"
-		       "  lost      return_missed 2\n"
-		       "  cost      cpu 12 ms, armed after 3.4 ms, attach 2.1 ms, detach 140 ms, longest turn 1.5 ms, "
-		       "memory 9.0 MiB\n");
+	assert_text(r,
+		"incident 20261120T031207Z-3f9c\n"
+		"  closed    after 23.40 s: clear\n"
+		"  seen      12 stalls, 3 stuck operations in 14 lines, longest 4.20 s\n"
+		"  lost      return_missed 2\n"
+		"  cost      cpu 12 ms, armed after 3.4 ms, attach 2.1 ms, disarm 140 ms, longest turn 1.5 ms, "
+		"latest timer 2.6 ms, memory 9.0 MiB\n");
 }
 
 static void test_text_lets_no_control_character_through(void **state)
@@ -167,9 +206,13 @@ static void test_durations(void **state)
 		uint64_t ns;
 		const char *text;
 	} cases[] = {
-		{ 0, "0 us" }, { 999999, "999 us" }, { 3412000, "3.4 ms" },
-		{ 512 * NSEC_PER_MSEC, "512 ms" }, { 3219 * NSEC_PER_MSEC, "3.21 s" },
-		{ 123 * NSEC_PER_SEC, "2m03s" }, { 3720 * NSEC_PER_SEC, "1h02m" },
+		{ 0, "0 us" },
+		{ 999999, "999 us" },
+		{ 3412000, "3.4 ms" },
+		{ 512 * NSEC_PER_MSEC, "512 ms" },
+		{ 3219 * NSEC_PER_MSEC, "3.21 s" },
+		{ 123 * NSEC_PER_SEC, "2m03s" },
+		{ 3720 * NSEC_PER_SEC, "1h02m" },
 		{ UINT64_MAX, "5124095h34m" },
 	};
 	char buf[64];
@@ -187,6 +230,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_for_people),
+		cmocka_unit_test(test_a_sample_without_an_answer),
+		cmocka_unit_test(test_operations_for_people),
 		cmocka_unit_test(test_text_lets_no_control_character_through),
 		cmocka_unit_test(test_a_path_cannot_start_a_line),
 		cmocka_unit_test(test_durations),

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "sql/driver.h"
-#include "sql/redact.h"
+#include "sql/helper/driver.h"
+#include "sql/helper/redact.h"
 #include "util/cleanup.h"
 
 #define MY SQL_DIALECT_MYSQL
@@ -58,8 +58,8 @@ static void test_lists(void **state)
 {
 	(void)state;
 	assert_redacted(MY, "SELECT a FROM t WHERE b IN (1)", "SELECT a FROM t WHERE b IN (?)");
-	assert_redacted(
-		MY, "SELECT a FROM t WHERE b IN (1, -2,'3')", "SELECT a FROM t WHERE b IN (...)");
+	assert_redacted(MY, "SELECT a FROM t WHERE b IN (1, -2,'3')",
+		"SELECT a FROM t WHERE b IN (...)");
 	assert_redacted(MY, "INSERT INTO t (a, b) VALUES (1,'x'), (2, 'y'),(3,'z')",
 		"INSERT INTO t (a, b) VALUES (...), ...");
 	assert_redacted(MY, "INSERT INTO t VALUES (1),(2)", "INSERT INTO t VALUES (?), ...");
@@ -90,12 +90,12 @@ static void test_statements_about_passwords(void **state)
 		"CREATE USER ?@? IDENTIFIED BY PASSWORD ?");
 	assert_redacted(MY, "SET PASSWORD FOR x@localhost = PASSWORD(\"x\")",
 		"SET PASSWORD FOR x@localhost = PASSWORD(?)");
-	assert_redacted(
-		PG, "ALTER ROLE app PASSWORD 'SCRAM-SHA-256$4096:x'", "ALTER ROLE app PASSWORD ?");
+	assert_redacted(PG, "ALTER ROLE app PASSWORD 'SCRAM-SHA-256$4096:x'",
+		"ALTER ROLE app PASSWORD ?");
 }
 
 /* Where the session's settings decide, and the text does not tell, nothing is shown. */
-static void test_ambiguous(void **state)
+static void test_texts_with_two_readings(void **state)
 {
 	(void)state;
 	assert_redacted(MY, "SELECT 'it\\'s', a FROM t", "SELECT ?, a FROM t");
@@ -107,7 +107,7 @@ static void test_ambiguous(void **state)
 	assert_redacted(PG, "SELECT 'it\\'s', a FROM t", "SELECT ?, a FROM t");
 }
 
-static void test_broken(void **state)
+static void test_incomplete_statements(void **state)
 {
 	(void)state;
 	assert_redacted(MY, "", "");
@@ -244,9 +244,9 @@ static void test_corpus_answered(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(corpus); i++) {
 		for (size_t len = 0; len < strlen(corpus[i].text); len++) {
-			struct sql_answer answer = {
-				.fd = fds[0], .setup = &setup, .dialect = corpus[i].dialect
-			};
+			struct sql_answer answer = { .fd = fds[0],
+				.setup = &setup,
+				.dialect = corpus[i].dialect };
 			_cleanup_free_ char *copy = strndup(corpus[i].text, len);
 
 			assert_non_null(copy);
@@ -276,14 +276,14 @@ static void test_corpus_behind_others(void **state)
 				strchr(corpus[a].text, '\\') || strchr(corpus[b].text, '\\') ||
 				strstr(corpus[a].text, "--"))
 				continue;
-			n = (size_t)snprintf(
-				joined, sizeof(joined), "%s; %s", corpus[a].text, corpus[b].text);
+			n = (size_t)snprintf(joined, sizeof(joined), "%s; %s", corpus[a].text,
+				corpus[b].text);
 			assert_no_secret(corpus[a].dialect, joined, n, false);
 		}
 	}
 }
 
-static void test_room(void **state)
+static void test_small_buffer_and_long_statement(void **state)
 {
 	static char huge[SQL_REDACT_BYTES_MAX + 100];
 	char small_buf[16], buf[SQL_REDACTED_SIZE];
@@ -319,13 +319,13 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_comments),
 		cmocka_unit_test(test_statements_about_passwords),
-		cmocka_unit_test(test_ambiguous),
-		cmocka_unit_test(test_broken),
+		cmocka_unit_test(test_texts_with_two_readings),
+		cmocka_unit_test(test_incomplete_statements),
 		cmocka_unit_test(test_corpus),
 		cmocka_unit_test(test_corpus_cut),
 		cmocka_unit_test(test_corpus_answered),
 		cmocka_unit_test(test_corpus_behind_others),
-		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_small_buffer_and_long_statement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

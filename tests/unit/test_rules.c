@@ -262,6 +262,30 @@ static void test_pressure_and_cpu_seconds(void **state)
 	rig_free(&rig);
 }
 
+/* The kernel has seen the stall: one sample is enough, also where it is over a long time. */
+static void test_pressure_that_the_kernel_reports(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	rig_step(&rig, 0);
+	rig.config[CONFIG_RULE_psi_io_full].set = 90;
+	rules_reload(rig.rules, rig.config);
+	rules_report_pressure(rig.rules);
+	rig.psi_full_us += 420000;
+	assert_int_equal(rig_step(&rig, 20000), 0);
+	rig.config[CONFIG_RULE_psi_io_full].set = 20;
+	rules_reload(rig.rules, rig.config);
+	/* What was reported counts once. */
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rules_report_pressure(rig.rules);
+	rig.psi_full_us += 420000;
+	assert_int_equal(rig_step(&rig, 20000), 1);
+	assert_string_equal(rig.firings[0].name, "psi_io_full");
+	assert_float_equal((float)rig.firings[0].value, 80, 1e-4f);
+	rig_free(&rig);
+}
+
 static void test_blocked_threads(void **state)
 {
 	struct tree *t = *state;
@@ -332,8 +356,8 @@ static void test_all_disks_are_judged(void **state)
 		tree_put(t, "proc/diskstats", "%s", text);
 		tree_sample(t, rig.watch, 1000);
 	}
-	for (uint32_t i = 0; i < WATCH_SAMPLE_DISKS_MAX; i++)
-		assert_string_not_equal(watch_last(rig.watch)->disks[i].name, "sd19");
+	for (uint32_t i = 0; i < RECORD_DEVICES_MAX; i++)
+		assert_string_not_equal(watch_last(rig.watch)->devices[i].dev_name, "sd19");
 	assert_int_equal(rules_evaluate(rig.rules, rig.watch, t->now_ns, rig.firings, 8), 1);
 	assert_string_equal(rig.firings[0].device, "sd19");
 	rig_free(&rig);
@@ -365,6 +389,7 @@ int main(void)
 		tree_test(test_hung_without_utilisation),
 		tree_test(test_await),
 		tree_test(test_pressure_and_cpu_seconds),
+		tree_test(test_pressure_that_the_kernel_reports),
 		tree_test(test_blocked_threads),
 		tree_test(test_more_than_asked_for),
 		tree_test(test_all_disks_are_judged),

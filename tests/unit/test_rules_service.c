@@ -4,7 +4,7 @@
 
 static const struct watch_sql_targets targets = { "most", "slow", "locked", "silent" };
 
-static size_t sql_step(struct rig *rig, const struct watch_sql *sql)
+static size_t sql_step(struct rig *rig, const struct record_sql_activity *sql)
 {
 	watch_set_sql(rig->watch, sql, &targets);
 	return rig_step(rig, 1000);
@@ -13,14 +13,15 @@ static size_t sql_step(struct rig *rig, const struct watch_sql *sql)
 /* What lasts for hours fires once, until it was clear; until it is in a record it is told of. */
 static void test_fires_once(void **state)
 {
-	struct watch_sql many = { .present = true, .active = 101 };
-	struct watch_sql few = { .present = true }, stale = { .present = true, .active = -1 };
+	struct record_sql_activity many = { .present = true, .active = 200, .lasting = 101 };
+	struct record_sql_activity few = { .present = true },
+				   stale = { .present = true, .active = -1 };
 	struct rig rig = rig_new(*state);
 	struct rules_firing firing;
 
 	rig_enable(&rig, CONFIG_RULE_sql_active);
 	assert_false(rules_doubt_database(rig.rules));
-	assert_int_equal(sql_step(&rig, &many) + sql_step(&rig, &many), 0);
+	assert_int_equal(sql_step(&rig, &many), 0);
 	assert_true(rules_doubt_database(rig.rules));
 	assert_int_equal(sql_step(&rig, &many), 1);
 	assert_int_equal(rig.firings[0].scope, RULES_SCOPE_database);
@@ -31,7 +32,7 @@ static void test_fires_once(void **state)
 	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
 	assert_string_equal(firing.name, "sql_active");
 	assert_string_equal(firing.subject, "most");
-	rules_settle(rig.rules);
+	rules_acknowledge(rig.rules);
 	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
 	/* Not after the cooldown of the rule either. */
 	for (unsigned int i = 0; i < 130; i++)
@@ -45,16 +46,50 @@ static void test_fires_once(void **state)
 
 	assert_int_equal(sql_step(&rig, &few), 0);
 	assert_int_equal(rules_active(rig.rules), 0);
-	assert_int_equal(sql_step(&rig, &many) + sql_step(&rig, &many), 0);
+	assert_int_equal(sql_step(&rig, &many), 0);
 	assert_int_equal(sql_step(&rig, &many), 1);
 	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	rig_free(&rig);
+}
+
+/* Between two answers are samples that say nothing: what counts is the answers in a row. */
+static void test_answers_in_a_row(void **state)
+{
+	struct record_sql_activity many = { .present = true, .in_state = 15 };
+	struct record_sql_activity few = { .present = true };
+	struct record_sql_activity nothing = { .present = true,
+		.active = -1,
+		.lasting = -1,
+		.in_state = -1,
+		.longest_s = NAN };
+	struct rig rig = rig_new(*state);
+	struct rules_firing firing;
+
+	rig_enable(&rig, CONFIG_RULE_sql_state)->hold_samples = 3;
+	rules_reload(rig.rules, rig.config);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(sql_step(&rig, &many), 0);
+		assert_int_equal(sql_step(&rig, &nothing) + sql_step(&rig, &nothing), 0);
+		assert_true(rules_doubt_database(rig.rules));
+	}
+	assert_int_equal(sql_step(&rig, &many), 1);
+	/* Neither does one fire that is active: and of what it fired is known. */
+	assert_int_equal(sql_step(&rig, &nothing), 0);
+	assert_int_equal(rules_holding(rig.rules), 1);
+	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_float_equal((float)firing.value, 15, 1e-4f);
+
+	/* An answer between that is well begins anew. */
+	assert_int_equal(sql_step(&rig, &few) + sql_step(&rig, &many) + sql_step(&rig, &many), 0);
+	assert_int_equal(sql_step(&rig, &few) + sql_step(&rig, &nothing), 0);
+	assert_int_equal(sql_step(&rig, &many), 0);
 	rig_free(&rig);
 }
 
 /* A value that is not known is neither over nor clear. */
 static void test_unknown_value_changes_nothing(void **state)
 {
-	struct watch_sql sql = { .present = true, .unanswered_s = NAN };
+	struct record_sql_activity sql = { .present = true, .unanswered_s = NAN };
 	struct rig rig = rig_new(*state);
 
 	rig_enable(&rig, CONFIG_RULE_sql_unanswered);
@@ -67,7 +102,7 @@ static void test_unknown_value_changes_nothing(void **state)
 	assert_int_equal(sql_step(&rig, &sql), 0);
 	assert_int_equal(rules_active(rig.rules), 1);
 	/* Without a database there is nothing to judge. */
-	sql = (struct watch_sql){ .present = false };
+	sql = (struct record_sql_activity){ .present = false };
 	assert_int_equal(sql_step(&rig, &sql), 0);
 	assert_int_equal(rules_active(rig.rules), 0);
 	rig_free(&rig);
@@ -75,7 +110,7 @@ static void test_unknown_value_changes_nothing(void **state)
 
 static void health_step(struct rig *rig, double failing_s, uint32_t serial, unsigned int firings)
 {
-	struct watch_health health = { true, failing_s, 1, serial };
+	struct record_health health = { true, failing_s, 1, serial };
 
 	watch_set_health(rig->watch, &health, "unix:/run/s");
 	assert_int_equal(rig_step(rig, 1000), firings);
@@ -98,7 +133,7 @@ static void test_health(void **state)
 	rig_free(&rig);
 }
 
-static void test_health_of_another(void **state)
+static void test_health_of_another_target(void **state)
 {
 	struct rig rig = rig_new(*state);
 
@@ -120,7 +155,7 @@ static void test_health_of_another(void **state)
 
 static void test_each_rule_of_databases(void **state)
 {
-	struct watch_sql sql = { true, 101, 31, 11, 5.5 };
+	struct record_sql_activity sql = { true, 200, 31, 11, 5.5, 101 };
 	struct rig rig = rig_new(*state);
 
 	rig_enable(&rig, CONFIG_RULE_sql_longest);
@@ -134,7 +169,6 @@ static void test_each_rule_of_databases(void **state)
 	assert_string_equal(rig.firings[1].name, "sql_unanswered");
 	assert_string_equal(rig.firings[1].subject, "silent");
 	assert_float_equal((float)rig.firings[1].value, 5.5f, 1e-4f);
-	assert_int_equal(sql_step(&rig, &sql), 0);
 	assert_int_equal(sql_step(&rig, &sql), 2);
 	assert_string_equal(rig.firings[0].name, "sql_active");
 	assert_string_equal(rig.firings[1].name, "sql_state");
@@ -148,9 +182,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		tree_test(test_fires_once),
+		tree_test(test_answers_in_a_row),
 		tree_test(test_unknown_value_changes_nothing),
 		tree_test(test_health),
-		tree_test(test_health_of_another),
+		tree_test(test_health_of_another_target),
 		tree_test(test_each_rule_of_databases),
 	};
 

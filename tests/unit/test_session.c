@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state machine: what opens an incident, what keeps it open, what ends it. */
+/* The state machine: what opens an incident, keeps it open and ends it. */
 #include "test_session_setup.h"
+
+#include "session/internal.h"
 
 /* Steps */
 
@@ -30,13 +32,13 @@ static bool busy_disk(struct fixture *f)
 	return true;
 }
 
-static bool calm_disk(struct fixture *f)
+static bool idle_disk(struct fixture *f)
 {
 	f->iowait_step = 0;
 	return true;
 }
 
-static bool trigger_for_a_moment(struct fixture *f)
+static bool trigger_briefly(struct fixture *f)
 {
 	assert_true(session_trigger(f->session, &manual, 1));
 	assert_int_equal(state_of(f), SESSION_TRACING);
@@ -70,15 +72,15 @@ static void test_starts_idle(void **state)
 	assert_string_equal(session_incident(f->session), "");
 	assert_int_equal(session_incidents_count(f->session), 0);
 	run(f, steps);
-	/* Nothing to stop, nothing to say. */
-	session_stop(f->session, "stopped");
+	/* Without an incident there is nothing to stop. */
+	session_stop(f->session, RECORD_REASON_stopped);
 	assert_int_equal(f->closed, 0);
 	assert_int_equal(read_output(f)->count, 0);
 }
 
 static void test_manual_trigger_until_clear(void **state)
 {
-	static const step steps[] = { trigger_for_a_moment, is_closed, NULL };
+	static const step steps[] = { trigger_briefly, is_closed, NULL };
 	struct fixture *f = *state;
 	const struct output *out;
 
@@ -87,10 +89,10 @@ static void test_manual_trigger_until_clear(void **state)
 	assert_int_equal(session_incidents_count(f->session), 1);
 	assert_string_equal(f->closed_incident, session_incident(f->session));
 	assert_true(record_id_is_valid(f->closed_incident, strlen(f->closed_incident)));
-	assert_string_equal(f->close.reason, "clear");
+	assert_int_equal(f->close.reason, RECORD_REASON_clear);
 	assert_true(f->close.duration_ns >= CLEAR_NS);
-	assert_true(f->close.armed_ns <= f->close.duration_ns);
-	assert_true(f->close.rss_bytes > 0);
+	assert_true(f->close.cost.armed_ns <= f->close.duration_ns);
+	assert_true(f->close.cost.rss_bytes > 0);
 
 	out = read_output(f);
 	assert_true(out->count >= 4);
@@ -99,7 +101,7 @@ static void test_manual_trigger_until_clear(void **state)
 	assert_string_equal(out->lines[0].open.trigger.rule, "manual");
 	assert_int_equal(out->lines[0].open.min_stall_ns, f->config.trace.min_stall_ns);
 	assert_true(out->lines[0].open.coverage_count > 0);
-	/* The sample from before comes first, and is said to be from before. */
+	/* The sample from before the trigger comes first, and is marked so. */
 	assert_int_equal(out->lines[1].type, RECORD_SAMPLE);
 	assert_true(out->lines[1].sample.before_trigger);
 	assert_int_equal(out->lines[2].type, RECORD_SAMPLE);
@@ -113,13 +115,13 @@ static void test_manual_trigger_until_clear(void **state)
 static void test_rule_opens_and_keeps_open(void **state)
 {
 	static const step steps[] = { busy_disk, is_tracing, mark, clear_time_has_passed_twice,
-		is_tracing, calm_disk, is_closed, NULL };
+		is_tracing, idle_disk, is_closed, NULL };
 	struct fixture *f = *state;
 	const struct output *out;
 	const struct record_trigger *trigger;
 
 	run(f, steps);
-	assert_string_equal(f->close.reason, "clear");
+	assert_int_equal(f->close.reason, RECORD_REASON_clear);
 	out = read_output(f);
 	trigger = &out->lines[0].open.trigger;
 	assert_string_equal(trigger->rule, "iowait");
@@ -134,28 +136,42 @@ static bool second_opens_after_the_cooldown(struct fixture *f)
 {
 	if (session_incidents_count(f->session) < 2)
 		return false;
-	/* The mark is of the sample that closed the first, or late on a busy host. */
+	/*
+	 * The mark was set at the sample that closed the first incident, or later on a busy host.
+	 */
 	assert_true(has_passed(f, COOLDOWN_NS / 2));
 	return true;
 }
 
-/* A disk that is busy again in the cooldown opens nothing before its end; then it does. */
-static void test_rule_waits_for_the_cooldown(void **state)
+/* A disk that is busy again in the cooldown opens an incident only after it. */
+static void test_a_rule_opens_nothing_in_the_cooldown(void **state)
 {
-	static const step steps[] = { trigger_for_a_moment, is_closed, mark, busy_disk,
-		second_opens_after_the_cooldown, calm_disk, is_closed_twice, NULL };
+	static const step steps[] = { trigger_briefly, is_closed, mark, busy_disk,
+		second_opens_after_the_cooldown, idle_disk, is_closed_twice, NULL };
 	struct fixture *f = *state;
 	const struct output *out;
 
+	assert_string_equal(session_get_firings(f->session)->last.rule, "");
+	assert_string_equal(session_last_verdict(f->session)->incident, "");
+	/* Long enough for the rule to fire in it on a busy host, too. */
+	f->config.incident.cooldown_ns = NSEC_PER_SEC;
 	run(f, steps);
 	out = read_output(f);
 	assert_int_equal(count_type(out, RECORD_OPEN), 2);
 	assert_int_equal(count_type(out, RECORD_CLOSE), 2);
+	/* `status` reports the last verdict, and the firings in the cooldown. */
+	assert_string_equal(session_last_verdict(f->session)->incident,
+		session_incident(f->session));
+	assert_string_not_equal(session_last_verdict(f->session)->message, "");
+	assert_string_equal(session_get_firings(f->session)->last.rule, "iowait");
+	assert_true(session_get_firings(f->session)->last_ns >= f->mark_ns);
+	assert_true(session_get_firings(f->session)->in_cooldown[CONFIG_RULE_iowait] > 0);
+	assert_int_equal(session_get_firings(f->session)->in_cooldown[CONFIG_RULE_space], 0);
 }
 
 static bool statements_pile_up(struct fixture *f)
 {
-	const struct watch_sql sql = { .present = true, .active = 1000 };
+	const struct record_sql_activity sql = { .present = true, .lasting = 1000 };
 	const struct watch_sql_targets targets = { .active = "main" };
 
 	watch_set_sql(f->watch, &sql, &targets);
@@ -173,12 +189,14 @@ static bool three_cooldowns_have_passed(struct fixture *f)
 	return has_passed(f, 3 * COOLDOWN_NS);
 }
 
-/* What fires once is not lost in a cooldown, and does not open a third when it outlasts the second. */
-static void test_rule_that_fires_once(void **state)
+/*
+ * A rule that fired once in the cooldown opens an incident after it, and no third one if it is
+ * still active after that.
+ */
+static void test_a_rule_that_fires_in_the_cooldown_opens_one_incident(void **state)
 {
-	static const step steps[] = { trigger_for_a_moment, is_closed, statements_pile_up,
-		second_is_open, is_closed_twice, mark, three_cooldowns_have_passed,
-		NULL };
+	static const step steps[] = { trigger_briefly, is_closed, statements_pile_up,
+		second_is_open, is_closed_twice, mark, three_cooldowns_have_passed, NULL };
 	struct fixture *f = *state;
 	const struct output *out;
 
@@ -188,7 +206,7 @@ static void test_rule_that_fires_once(void **state)
 	rules_reload(f->rules, f->config.rules);
 	run(f, steps);
 	/* It keeps the incident open that it opened. */
-	assert_string_equal(f->close.reason, "max_time");
+	assert_int_equal(f->close.reason, RECORD_REASON_max_time);
 	out = read_output(f);
 	assert_int_equal(count_type(out, RECORD_OPEN), 2);
 	for (unsigned int i = 1; i < out->count; i++)
@@ -196,6 +214,24 @@ static void test_rule_that_fires_once(void **state)
 			assert_string_equal(out->lines[i].open.trigger.rule, "sql_active");
 			assert_string_equal(out->lines[i].open.trigger.subject, "main");
 		}
+}
+
+/*
+ * The rule that counts blocked threads fires 5.4 s after they began to wait: a scan must have seen
+ * each twice, in three samples. They are what it is about.
+ */
+static void test_what_a_rule_took_long_to_notice_is_not_earlier(void **state)
+{
+	static const step steps[] = { busy_disk, is_tracing, NULL };
+	const struct session *s;
+	struct fixture *f = *state;
+
+	f->config.rules[CONFIG_RULE_iowait].hold_samples = 3;
+	rules_reload(f->rules, f->config.rules);
+	run(f, steps);
+	s = f->session;
+	assert_false(verdict_is_earlier(&s->facts, s->facts.trigger_ns - 5400 * MS));
+	assert_true(verdict_is_earlier(&s->facts, s->facts.trigger_ns - 15 * NSEC_PER_SEC));
 }
 
 static bool trigger_in_cooldown(struct fixture *f)
@@ -215,34 +251,36 @@ static bool trigger_in_cooldown(struct fixture *f)
 
 static bool cooldown_has_passed(struct fixture *f)
 {
-	/* That of the first incident must not end the second one's. */
+	/* The timer of the first incident must not end the second one. */
 	assert_int_not_equal(state_of(f), SESSION_IDLE);
 	return has_passed(f, COOLDOWN_NS + 20 * MS);
 }
 
 static void test_manual_trigger_in_cooldown(void **state)
 {
-	static const step steps[] = { trigger_for_a_moment, is_closed, mark, trigger_in_cooldown,
-		is_closed_twice, is_idle, NULL };
+	static const step steps[] = { trigger_briefly, is_closed, mark, trigger_in_cooldown,
+		is_closed_twice, NULL };
 	struct fixture *f = *state;
 
+	/* So long that no busy host lets it pass before the trigger. */
+	f->config.incident.cooldown_ns = GUARD_NS;
 	run(f, steps);
 	assert_int_equal(session_incidents_count(f->session), 2);
-	/* The calm of the first one does not count for the second. */
+	/* The clear time of the first incident does not count for the second. */
 	assert_true(f->close.duration_ns >= CLEAR_NS);
 }
 
-/* Neither does the time that the first one was to be held open. */
-static void test_stopped_hold_is_over(void **state)
+/* Neither does the hold time of the first one. */
+static void test_a_stop_ends_the_hold_of_a_manual_trigger(void **state)
 {
 	static const step steps[] = { is_closed_twice, NULL };
 	struct fixture *f = *state;
 
 	assert_true(session_trigger(f->session, &manual, GUARD_NS));
-	session_stop(f->session, "stopped");
+	session_stop(f->session, RECORD_REASON_stopped);
 	assert_true(session_trigger(f->session, &manual, 1));
 	run(f, steps);
-	assert_string_equal(f->close.reason, "clear");
+	assert_int_equal(f->close.reason, RECORD_REASON_clear);
 }
 
 static bool trigger_for_long(struct fixture *f)
@@ -251,9 +289,9 @@ static bool trigger_for_long(struct fixture *f)
 	return true;
 }
 
-static void test_cooldown_of_the_incident_before(void **state)
+static void test_a_cooldown_does_not_end_the_next_incident(void **state)
 {
-	static const step steps[] = { trigger_for_a_moment, is_closed, mark, trigger_for_long,
+	static const step steps[] = { trigger_briefly, is_closed, mark, trigger_for_long,
 		cooldown_has_passed, is_tracing, is_closed_twice, is_idle, NULL };
 	struct fixture *f = *state;
 
@@ -267,7 +305,7 @@ static bool extend(struct fixture *f)
 
 	text_copy(before, sizeof(before), session_incident(f->session));
 	assert_true(session_trigger(f->session, &manual, 4 * CLEAR_NS));
-	/* The shorter one does not take back what the longer one asked for. */
+	/* A shorter hold does not shorten a longer one. */
 	assert_true(session_trigger(f->session, &manual, 1));
 	assert_string_equal(session_incident(f->session), before);
 	assert_int_equal(session_incidents_count(f->session), 1);
@@ -276,7 +314,7 @@ static bool extend(struct fixture *f)
 
 static void test_trigger_extends_an_open_incident(void **state)
 {
-	static const step steps[] = { trigger_for_a_moment, mark, extend, is_closed, NULL };
+	static const step steps[] = { trigger_briefly, mark, extend, is_closed, NULL };
 	struct fixture *f = *state;
 
 	run(f, steps);
@@ -290,7 +328,7 @@ static bool trigger_for_ever(struct fixture *f)
 	return true;
 }
 
-static void test_longest_hold_there_is(void **state)
+static void test_the_longest_possible_hold(void **state)
 {
 	static const step steps[] = { mark, trigger_for_ever, clear_time_has_passed_twice, NULL };
 	struct fixture *f = *state;
@@ -306,7 +344,7 @@ static void test_max_time(void **state)
 
 	f->config.incident.max_time_ns = 50 * MS;
 	run(f, steps);
-	assert_string_equal(f->close.reason, "max_time");
+	assert_int_equal(f->close.reason, RECORD_REASON_max_time);
 	assert_true(f->close.duration_ns >= 50 * MS);
 	assert_int_equal(state_of(f), SESSION_COOLDOWN);
 	/* Its timer must not end the next incident. */
@@ -319,13 +357,13 @@ static void test_stop(void **state)
 	struct fixture *f = *state;
 
 	assert_true(session_trigger(f->session, &manual, NSEC_PER_SEC));
-	session_stop(f->session, "stopped");
+	session_stop(f->session, RECORD_REASON_stopped);
 	assert_int_equal(f->closed, 1);
-	assert_string_equal(f->close.reason, "stopped");
+	assert_int_equal(f->close.reason, RECORD_REASON_stopped);
 	assert_int_equal(state_of(f), SESSION_COOLDOWN);
-	session_stop(f->session, "stopped");
+	session_stop(f->session, RECORD_REASON_stopped);
 	assert_int_equal(f->closed, 1);
-	/* No sample had been taken: none is written. */
+	/* No sample was taken, so none is written. */
 	assert_int_equal(read_output(f)->count, 3);
 }
 
@@ -345,13 +383,14 @@ int main(void)
 		session_test(test_starts_idle),
 		session_test(test_manual_trigger_until_clear),
 		session_test(test_rule_opens_and_keeps_open),
-		session_test(test_rule_waits_for_the_cooldown),
-		session_test(test_rule_that_fires_once),
+		session_test(test_a_rule_opens_nothing_in_the_cooldown),
+		session_test(test_a_rule_that_fires_in_the_cooldown_opens_one_incident),
+		session_test(test_what_a_rule_took_long_to_notice_is_not_earlier),
 		session_test(test_manual_trigger_in_cooldown),
-		session_test(test_stopped_hold_is_over),
-		session_test(test_cooldown_of_the_incident_before),
+		session_test(test_a_stop_ends_the_hold_of_a_manual_trigger),
+		session_test(test_a_cooldown_does_not_end_the_next_incident),
 		session_test(test_trigger_extends_an_open_incident),
-		session_test(test_longest_hold_there_is),
+		session_test(test_the_longest_possible_hold),
 		session_test(test_max_time),
 		session_test(test_stop),
 		cmocka_unit_test(test_state_names),

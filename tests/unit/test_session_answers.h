@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A session with one database target, whose helper is the test program itself, and steps for its loop.
- * Used by the tests of the lines that databases give.
+ * A session with one database target, whose helper is the test program itself, and steps for its
+ * loop.
+ * Used by the tests of `sql` lines.
  * Never asks a database.
  */
 #ifndef IOSTALL_TESTS_TEST_SESSION_ANSWERS_H
@@ -23,10 +24,10 @@ static inline bool has_failed(struct fixture *f)
 	struct sql_evidence e;
 
 	sql_get_evidence(f->sql, 0, &e);
-	return e.why[0] && e.is_told;
+	return e.why[0] && e.is_known;
 }
 
-static inline bool is_silent(struct fixture *f)
+static inline bool is_unresponsive(struct fixture *f)
 {
 	struct sql_evidence e;
 
@@ -34,7 +35,7 @@ static inline bool is_silent(struct fixture *f)
 	return e.unanswered_ns > 0;
 }
 
-static inline bool trigger_for_a_moment(struct fixture *f)
+static inline bool trigger_briefly(struct fixture *f)
 {
 	assert_true(session_trigger(f->session, &manual, 1));
 	return true;
@@ -48,7 +49,7 @@ static inline bool trigger_until_stopped(struct fixture *f)
 
 static inline bool stop_it(struct fixture *f)
 {
-	session_stop(f->session, "stopped");
+	session_stop(f->session, RECORD_REASON_stopped);
 	return true;
 }
 
@@ -57,13 +58,13 @@ static inline bool is_closed(struct fixture *f)
 	return f->closed > 0;
 }
 
-/* One target, asked so often that a test need not wait. */
+/* One target, asked so often that a test does not have to wait. */
 static inline int setup_sql_type(void **state, const char *section, enum config_sql_type type)
 {
 	struct sql_options options = {
 		.procfs = "/proc",
 		.helper = "/proc/self/exe",
-		.timing = { .late_ns = 60 * MS, .idle_ns = MS, .retry_ns = MS, .backoff_ns = MS },
+		.timing = { .idle_ns = MS, .retry_ns = MS, .backoff_ns = MS },
 	};
 	struct fixture *f;
 	int r = setup(state);
@@ -73,6 +74,8 @@ static inline int setup_sql_type(void **state, const char *section, enum config_
 		return -1;
 	f->config.sql.targets[0].type = type;
 	f->config.sql.targets_count = 1;
+	/* A helper that just gets no CPU is not late where it is to answer. */
+	options.timing.late_ns = strcmp(section, "sql.stops") == 0 ? 60 * MS : GUARD_NS;
 	options.config = &f->config;
 	options.loop = f->loop;
 	if (sql_new(&options, &f->sql) < 0)
@@ -82,10 +85,14 @@ static inline int setup_sql_type(void **state, const char *section, enum config_
 	return 0;
 }
 
-static inline int setup_sql(void **state, const char *section)
+/* The state is the name of the section at first. */
+static inline int setup_sql(void **state)
 {
-	return setup_sql_type(state, section, CONFIG_SQL_MARIADB);
+	return setup_sql_type(state, *state, CONFIG_SQL_MARIADB);
 }
+
+#define sql_test(fn, section)                                                                      \
+	cmocka_unit_test_prestate_setup_teardown(fn, setup_sql, teardown_sql, (void *)(section))
 
 static inline int teardown_sql(void **state)
 {
@@ -96,16 +103,17 @@ static inline int teardown_sql(void **state)
 	return teardown(state);
 }
 
-/* The lines of one moment; *ret_first is the one about the answer as a whole. */
-static inline unsigned int find_moment(
-	const struct output *out, const char *moment, const struct record_sql **ret_first)
+/* The lines of one phase; *ret_first is the line about the answer as a whole. */
+static inline unsigned int find_phase(const struct output *out, const char *phase,
+	const struct record_sql **ret_first)
 {
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < out->count; i++) {
 		const struct record_sql *q = &out->lines[i].sql;
 
-		if (out->lines[i].type != RECORD_SQL || strcmp(q->moment, moment) != 0)
+		if (out->lines[i].type != RECORD_SQL ||
+			strcmp(record_phase_text(q->phase), phase) != 0)
 			continue;
 		if (count++ == 0)
 			*ret_first = q;

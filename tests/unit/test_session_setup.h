@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "enrich/enrich.h"
-#include "loop.h"
+#include "util/loop.h"
 #include "session/session.h"
 #include "sinks/sink.h"
 #include "sql/sql.h"
@@ -20,13 +20,13 @@
 #include "watch/rules.h"
 
 #define MS NSEC_PER_MSEC
-#define PUMP_NS (4 * MS)
-/* What a test waits for takes far less. */
+#define STEP_NS (4 * MS)
+/* A test that passes takes far less. */
 #define GUARD_NS (30 * NSEC_PER_SEC)
 #define CLEAR_NS (40 * MS)
 #define COOLDOWN_NS (60 * MS)
 #define MAX_TIME_NS (20 * NSEC_PER_SEC)
-#define LINES_MAX 512
+#define LINES_MAX 1024
 #define OUTPUT_SIZE (1024 * 1024)
 
 struct fixture;
@@ -37,7 +37,7 @@ struct fixture {
 	struct tree *t;
 	struct config config;
 	struct loop *loop;
-	struct loop_source *pump;
+	struct loop_source *step_timer;
 	struct loop_source *guard;
 	struct sinks *sinks;
 	struct watch *watch;
@@ -66,8 +66,10 @@ static inline void on_closed(void *userdata, const char *incident, const struct 
 	text_copy(f->closed_incident, sizeof(f->closed_incident), incident);
 }
 
-/* A second of the watchdog's clock has passed since the last one, whatever the loop's says. */
-static inline void on_pump(void *userdata, uint64_t expirations)
+/*
+ * For the watchdog each step is a second after the last one, whatever the clock of the loop says.
+ */
+static inline void on_step(void *userdata, uint64_t expirations)
 {
 	struct fixture *f = userdata;
 
@@ -118,7 +120,7 @@ static inline void make_session(struct fixture *f)
 	};
 
 	assert_int_equal(session_new(&options, &f->session), 0);
-	session_set_closed_callback(f->session, on_closed, f);
+	session_set_callbacks(f->session, NULL, on_closed, f);
 }
 
 static inline int setup(void **state)
@@ -142,7 +144,7 @@ static inline int setup(void **state)
 	};
 	assert_int_equal(sinks_new(&sinks, &f->sinks), 0);
 	assert_int_equal(loop_new(&f->loop), 0);
-	assert_int_equal(loop_add_timer(f->loop, on_pump, f, &f->pump), 0);
+	assert_int_equal(loop_add_timer(f->loop, on_step, f, &f->step_timer), 0);
 	assert_int_equal(loop_add_timer(f->loop, on_guard, f, &f->guard), 0);
 	f->watch = tree_watch(f->t);
 	assert_int_equal(rules_new(config->rules, &f->rules), 0);
@@ -172,17 +174,28 @@ static inline int teardown(void **state)
 static inline void run(struct fixture *f, const step *steps)
 {
 	f->steps = steps;
-	loop_set_timer(f->pump, 1, PUMP_NS);
+	loop_set_timer(f->step_timer, 1, STEP_NS);
 	loop_set_timer(f->guard, GUARD_NS, 0);
 	assert_int_equal(loop_run(f->loop), 0);
 	assert_false(f->guarded);
 }
 
-/* What has been written so far, line by line. */
+/* The lines that have been written so far. */
 struct output {
 	unsigned int count;
 	struct record lines[LINES_MAX];
 };
+
+/* From 0 in each record, without a gap. */
+static inline void assert_number_of_line(const struct output *out)
+{
+	const struct record *r = &out->lines[out->count - 1];
+
+	if (r->type == RECORD_OPEN)
+		assert_int_equal(r->seq, 0);
+	else if (out->count > 1)
+		assert_int_equal(r->seq, r[-1].seq + 1);
+}
 
 static inline struct output *read_output(struct fixture *f)
 {
@@ -201,6 +214,7 @@ static inline struct output *read_output(struct fixture *f)
 		assert_int_equal(record_decode_json(line, (size_t)(end - line),
 					 &out.lines[out.count++]),
 			0);
+		assert_number_of_line(&out);
 	}
 	return &out;
 }

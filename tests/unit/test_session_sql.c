@@ -1,62 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a record says of databases: sessions at three moments and between them, or why they are missing. */
+/*
+ * The `sql` lines of a record: sessions in the phases open, worst, slow and end, or why there are
+ * none.
+ */
 #include "test_session_answers.h"
 
-static int setup_good(void **state)
+static void test_sessions_in_each_phase(void **state)
 {
-	return setup_sql(state, "sql.good");
-}
-
-static int setup_ends(void **state)
-{
-	return setup_sql(state, "sql.ends");
-}
-
-static int setup_changes(void **state)
-{
-	return setup_sql(state, "sql.changes");
-}
-
-static int setup_refused(void **state)
-{
-	return setup_sql(state, "sql.refused");
-}
-
-static int setup_alone(void **state)
-{
-	return setup_sql(state, "sql.alone");
-}
-
-static int setup_stops(void **state)
-{
-	return setup_sql(state, "sql.stops");
-}
-
-static void test_moments(void **state)
-{
-	static const step steps[] = { is_answered, trigger_for_a_moment, is_answered, is_closed,
-		NULL };
-	static const char *const moments[] = { "open", "worst", "end" };
+	static const step steps[] = { is_answered, trigger_until_stopped, is_answered, stop_it,
+		is_closed, NULL };
+	static const char *const phases[] = { "open", "worst", "end" };
 	struct fixture *f = *state;
 	const struct output *out;
 
 	run(f, steps);
 	out = read_output(f);
-	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
 		const struct record_sql *q = NULL;
-		unsigned int count = find_moment(out, moments[i], &q);
-		const struct record *r = (const void *)((const char *)q - offsetof(struct record, sql));
+		unsigned int count = find_phase(out, phases[i], &q);
+		const struct record *r =
+			(const void *)((const char *)q - offsetof(struct record, sql));
 
 		assert_true(count == 4 || count == 5);
 		assert_string_equal(q->target, "good");
-		assert_string_equal(q->server, "mariadb");
+		assert_int_equal(q->server, RECORD_SERVER_mariadb);
 		assert_int_equal(q->connection_id, 0);
 		assert_int_equal(q->active, count - 1);
 		assert_int_equal(q->idle, 7);
 		assert_int_equal(q->left_out, 0);
 		assert_string_equal(q->version, "10.11.6-MariaDB");
 		assert_string_equal(q->error, "");
-		/* The longest first; its thread is known, that of the next is not. */
+		/* The longest statement first; its thread is known, that of the next one is not. */
 		q = &r[1].sql;
 		assert_int_equal(q->connection_id, 17);
 		assert_int_equal(q->active, -1);
@@ -91,11 +65,11 @@ static bool has_opened(struct fixture *f)
 	return e.current != NULL;
 }
 
-/* Neither was there at the worst moment nor at the end, and one of them not at the opening. */
-static void test_what_ended_in_between(void **state)
+/* Neither ran in the worst or end phase, and one of them not in the open phase. */
+static void test_statements_that_ended_between_phases_are_slow_lines(void **state)
 {
-	static const step steps[] = { is_answered, trigger_until_stopped, has_opened, is_past_the_worst, stop_it,
-		is_closed, NULL };
+	static const step steps[] = { is_answered, trigger_until_stopped, has_opened,
+		is_past_the_worst, stop_it, is_closed, NULL };
 	static const uint64_t expected[] = { 17, 21 };
 	struct fixture *f = *state;
 	const struct record_sql *q = NULL, *end = NULL;
@@ -104,10 +78,10 @@ static void test_what_ended_in_between(void **state)
 
 	run(f, steps);
 	out = read_output(f);
-	assert_int_equal(find_moment(out, "open", &q), 2);
-	assert_int_equal(find_moment(out, "worst", &q), 4);
-	assert_int_equal(find_moment(out, "end", &end), 3);
-	assert_int_equal(find_moment(out, "longest", &q), 2);
+	assert_int_equal(find_phase(out, "open", &q), 2);
+	assert_int_equal(find_phase(out, "worst", &q), 4);
+	assert_int_equal(find_phase(out, "end", &end), 3);
+	assert_int_equal(find_phase(out, "slow", &q), 2);
 	assert_true(q < end);
 	r = (const void *)((const char *)q - offsetof(struct record, sql));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
@@ -129,13 +103,14 @@ static bool has_four(struct fixture *f)
 	struct sql_evidence e;
 
 	sql_get_evidence(f->sql, 0, &e);
-	return e.longest->count >= 4;
+	return e.slow->count >= 4;
 }
 
-static void test_no_statement_twice(void **state)
+static void test_no_statement_has_two_lines(void **state)
 {
-	static const step steps[] = { is_answered, trigger_until_stopped, has_four, stop_it, is_closed, NULL };
-	static const char *const moments[] = { "open", "worst", "end" };
+	static const step steps[] = { is_answered, trigger_until_stopped, has_four, stop_it,
+		is_closed, NULL };
+	static const char *const phases[] = { "open", "worst", "end" };
 	struct fixture *f = *state;
 	const struct record_sql *q = NULL;
 	const struct output *out;
@@ -143,101 +118,104 @@ static void test_no_statement_twice(void **state)
 
 	run(f, steps);
 	out = read_output(f);
-	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
 		uint64_t connection_id;
 
-		assert_int_equal(find_moment(out, moments[i], &q), 2);
+		assert_int_equal(find_phase(out, phases[i], &q), 2);
 		r = (const void *)((const char *)q - offsetof(struct record, sql));
 		connection_id = r[1].sql.connection_id;
 		assert_true(connection_id > 100);
-		assert_true(find_moment(out, "longest", &q) >= 2);
+		assert_true(find_phase(out, "slow", &q) >= 2);
 		r = (const void *)((const char *)q - offsetof(struct record, sql));
-		for (; strcmp(r->sql.moment, "longest") == 0; r++)
+		for (; r->sql.phase == RECORD_PHASE_slow; r++)
 			assert_int_not_equal(r->sql.connection_id, connection_id);
 	}
 }
 
-/* The loop is busy while the answer lies there. */
+/* The loop is busy while the answer waits to be read. */
 static bool trigger_and_dawdle(struct fixture *f)
 {
-	assert_true(session_trigger(f->session, &manual, 1));
+	trigger_until_stopped(f);
 	usleep(60000);
 	return true;
 }
 
-static void test_an_answer_that_was_read_late(void **state)
+static void test_an_answer_that_is_read_late_has_its_own_time(void **state)
 {
-	static const step steps[] = { is_answered, trigger_and_dawdle, is_answered, is_closed, NULL };
+	static const step steps[] = { is_answered, trigger_and_dawdle, is_answered, stop_it,
+		is_closed, NULL };
+	uint64_t begin_ns = clock_mono_ns();
 	const struct record_sql *q = NULL;
 	struct fixture *f = *state;
 
 	run(f, steps);
-	assert_true(find_moment(read_output(f), "open", &q) > 0);
+	assert_true(find_phase(read_output(f), "open", &q) > 0);
 	assert_int_equal(q->server_ns, 500000);
-	assert_in_range(q->answer_ns, 60 * MS, NSEC_PER_SEC);
+	assert_in_range(q->answer_ns, 60 * MS, clock_mono_ns() - begin_ns);
 }
 
-static void test_refused(void **state)
+static void test_a_refused_login_is_recorded(void **state)
 {
-	static const step steps[] = { has_failed, trigger_for_a_moment, is_closed, NULL };
+	static const step steps[] = { has_failed, trigger_briefly, is_closed, NULL };
 	struct fixture *f = *state;
 	const struct record_sql *q = NULL;
 	const struct output *out;
 
 	run(f, steps);
 	out = read_output(f);
-	assert_int_equal(find_moment(out, "open", &q), 1);
+	assert_int_equal(find_phase(out, "open", &q), 1);
 	assert_string_equal(q->error, "Access denied for user 'iostall'@'localhost'");
 	assert_string_equal(q->missing, "CREATE USER iostall@localhost");
 	assert_int_equal(q->active, -1);
-	assert_int_equal(find_moment(out, "worst", &q), 0);
-	assert_int_equal(find_moment(out, "end", &q), 1);
+	assert_int_equal(find_phase(out, "worst", &q), 0);
+	assert_int_equal(find_phase(out, "end", &q), 1);
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
-/* It answers, but its account sees no one else. */
-static void test_a_missing_grant(void **state)
+/* It answers, but its account may not see other sessions. */
+static void test_a_missing_grant_is_recorded(void **state)
 {
-	static const step steps[] = { is_answered, trigger_for_a_moment, is_answered, is_closed, NULL };
-	static const char *const moments[] = { "open", "worst", "end" };
+	static const step steps[] = { is_answered, trigger_until_stopped, is_answered, stop_it,
+		is_closed, NULL };
+	static const char *const phases[] = { "open", "worst", "end" };
 	struct fixture *f = *state;
 	const struct output *out;
 
 	run(f, steps);
 	out = read_output(f);
-	for (size_t i = 0; i < ARRAY_SIZE(moments); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
 		const struct record_sql *q = NULL;
 
-		assert_int_equal(find_moment(out, moments[i], &q), 1);
+		assert_int_equal(find_phase(out, phases[i], &q), 1);
 		assert_string_equal(q->error, "");
 		assert_int_equal(q->active, 0);
 		assert_string_equal(q->missing, "GRANT PROCESS ON *.* TO iostall@localhost");
 	}
 }
 
-/* It answered before the incident; in it nothing is known, and that is said. */
-static void test_silent(void **state)
+/* It answered before the incident, but not during it. */
+static void test_an_unresponsive_database_is_recorded(void **state)
 {
-	static const step steps[] = { is_answered, is_silent, trigger_until_stopped, is_silent, stop_it,
-		is_closed, NULL };
+	static const step steps[] = { is_answered, is_unresponsive, trigger_until_stopped,
+		is_unresponsive, stop_it, is_closed, NULL };
 	struct fixture *f = *state;
 	const struct record_sql *q = NULL;
 	const struct output *out;
 
 	run(f, steps);
 	out = read_output(f);
-	assert_int_equal(find_moment(out, "open", &q), 1);
+	assert_int_equal(find_phase(out, "open", &q), 1);
 	assert_string_equal(q->error, "does not answer");
 	assert_true(q->unanswered_ns > 0);
 	assert_string_equal(q->account, "iostall@localhost");
-	assert_int_equal(find_moment(out, "worst", &q), 0);
-	assert_int_equal(find_moment(out, "end", &q), 1);
+	assert_int_equal(find_phase(out, "worst", &q), 0);
+	assert_int_equal(find_phase(out, "end", &q), 1);
 	assert_string_equal(q->error, "does not answer");
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
-/* Later than what counts as silent: two seconds of waiting. */
-static bool is_silent_for_long(struct fixture *f)
+/* Longer than the two seconds from which a database counts as unresponsive. */
+static bool is_unresponsive_for_long(struct fixture *f)
 {
 	struct sql_evidence e;
 	char path[32];
@@ -246,8 +224,9 @@ static bool is_silent_for_long(struct fixture *f)
 	if (e.unanswered_ns < 2 * NSEC_PER_SEC)
 		return false;
 	assert_true(e.in_session);
-	snprintf(path, sizeof(path), "proc/%d/stat", e.server_pid);
-	tree_put(f->t, path, "%d (mariadbd) T 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0\n", e.server_pid);
+	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", e.server_pid, e.server_pid);
+	tree_put(f->t, path, "%d (mariadbd) T 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0\n",
+		e.server_pid);
 	return true;
 }
 
@@ -257,13 +236,13 @@ static void assert_unanswered(struct fixture *f)
 	const struct record_verdict *v = &out->lines[out->count - 2].verdict;
 
 	assert_int_equal(out->lines[out->count - 2].type, RECORD_VERDICT);
-	assert_string_equal(v->class_name, "unanswered");
+	assert_string_equal(record_class_text(v->class), "unanswered");
 	assert_memory_equal(v->sentence, "database stops (mariadbd pid ", 29);
-	assert_non_null(strstr(v->sentence, ") has not answered for 2."));
-	assert_non_null(strstr(v->sentence, " s, it is stopped"));
+	assert_non_null(strstr(v->sentence, ") did not answer for 2."));
+	assert_non_null(strstr(v->sentence, " s because its process was stopped"));
 }
 
-/* Its process is looked at when the incident begins: then it may go on. */
+/* The state of its process is read when the incident begins; then it may be continued. */
 static bool answers_again(struct fixture *f)
 {
 	struct sql_evidence e;
@@ -273,10 +252,10 @@ static bool answers_again(struct fixture *f)
 	return e.unanswered_ns == 0;
 }
 
-static void test_the_verdict_of_a_silence(void **state)
+static void test_the_verdict_about_an_unresponsive_database(void **state)
 {
-	static const step steps[] = { is_answered, is_silent_for_long, trigger_until_stopped, answers_again,
-		stop_it, is_closed, NULL };
+	static const step steps[] = { is_answered, is_unresponsive_for_long, trigger_until_stopped,
+		answers_again, stop_it, is_closed, NULL };
 	struct fixture *f = *state;
 
 	run(f, steps);
@@ -286,14 +265,14 @@ static void test_the_verdict_of_a_silence(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_moments, setup_good, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_what_ended_in_between, setup_ends, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_no_statement_twice, setup_changes, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_an_answer_that_was_read_late, setup_good, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_refused, setup_refused, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_a_missing_grant, setup_alone, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_silent, setup_stops, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_the_verdict_of_a_silence, setup_stops, teardown_sql),
+		sql_test(test_sessions_in_each_phase, "sql.good"),
+		sql_test(test_statements_that_ended_between_phases_are_slow_lines, "sql.ends"),
+		sql_test(test_no_statement_has_two_lines, "sql.changes"),
+		sql_test(test_an_answer_that_is_read_late_has_its_own_time, "sql.good"),
+		sql_test(test_a_refused_login_is_recorded, "sql.refused"),
+		sql_test(test_a_missing_grant_is_recorded, "sql.alone"),
+		sql_test(test_an_unresponsive_database_is_recorded, "sql.stops"),
+		sql_test(test_the_verdict_about_an_unresponsive_database, "sql.stops"),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)

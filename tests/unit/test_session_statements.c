@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which thread's lines say which database session it served. */
+/* Which database session the line of a thread names. */
 #include "test_session_answers.h"
 
-#include "iostall/event.h"
+#include "../lib/event_pack.h"
 
-#define FIXED_SIZE offsetof(struct event_operation, path)
-/* Of an operation: long before all answers. */
+/* Start of an operation long before all answers. */
 #define BEFORE_NS 1000
 
 static void feed_of(struct fixture *f, enum config_probe_name probe, int32_t tid, uint64_t start_ns,
@@ -25,8 +24,7 @@ static void feed_of(struct fixture *f, enum config_probe_name probe, int32_t tid
 		.path = "f",
 	};
 
-	e.header.size = (uint32_t)FIXED_SIZE + e.path_len;
-	session_feed_event(f->session, &e, e.header.size);
+	session_feed_event(f->session, &e, event_pack(&e));
 }
 
 static void feed(struct fixture *f, int32_t tid, uint64_t start_ns, uint64_t end_ns, uint16_t flags)
@@ -34,7 +32,7 @@ static void feed(struct fixture *f, int32_t tid, uint64_t start_ns, uint64_t end
 	feed_of(f, CONFIG_PROBE_vfs, tid, start_ns, end_ns, flags);
 }
 
-/* The thread of session 17, as the fake has it, around its newest answer. */
+/* An operation of the thread of session 17 of the fake server, at its newest answer. */
 static bool feed_operations(struct fixture *f)
 {
 	struct sql_session_view view;
@@ -47,21 +45,14 @@ static bool feed_operations(struct fixture *f)
 	assert_int_equal(view.connection_id, 17);
 	assert_true(view.tid > 0);
 	feed(f, view.tid, e.current->asked_ns - NSEC_PER_SEC, e.current->answered_ns + 1, 0);
-	feed(f, view.tid, e.current->asked_ns - NSEC_PER_SEC, e.current->answered_ns + 2, EVENT_FINISHED);
-	feed(f, view.tid, e.current->asked_ns + 1, e.current->answered_ns + NSEC_PER_SEC, EVENT_FINISHED);
+	feed(f, view.tid, e.current->asked_ns - NSEC_PER_SEC, e.current->answered_ns + 2,
+		EVENT_FINISHED);
+	feed(f, view.tid, e.current->asked_ns + 1, e.current->answered_ns + NSEC_PER_SEC,
+		EVENT_FINISHED);
 	feed(f, view.tid, e.current->asked_ns - NSEC_PER_SEC, e.current->asked_ns, EVENT_FINISHED);
-	feed(f, view.tid + 1, e.current->asked_ns - NSEC_PER_SEC, e.current->answered_ns + 1, EVENT_FINISHED);
+	feed(f, view.tid + 1, e.current->asked_ns - NSEC_PER_SEC, e.current->answered_ns + 1,
+		EVENT_FINISHED);
 	return true;
-}
-
-static int setup_grows(void **state)
-{
-	return setup_sql(state, "sql.grows");
-}
-
-static int setup_good(void **state)
-{
-	return setup_sql(state, "sql.good");
 }
 
 static int setup_backend(void **state)
@@ -71,8 +62,8 @@ static int setup_backend(void **state)
 
 static void assert_connections(struct fixture *f, const uint64_t expected[5])
 {
-	static const step steps[] = { is_answered, trigger_until_stopped, feed_operations, stop_it, is_closed,
-		NULL };
+	static const step steps[] = { is_answered, trigger_until_stopped, feed_operations, stop_it,
+		is_closed, NULL };
 	const struct output *out;
 	unsigned int count = 0;
 
@@ -100,7 +91,7 @@ static void test_connections_of_processes(void **state)
 	assert_connections(*state, (const uint64_t[]){ 17, 17, 17, 17, 0 });
 }
 
-/* In the tree that the session takes for /proc, these are threads of the server. */
+/* Makes these threads part of the server in the fixture /proc. */
 static void put_thread(struct fixture *f, int32_t server_pid, int32_t tid)
 {
 	char path[64];
@@ -119,8 +110,8 @@ static const struct sql_snapshot *worst_of(struct fixture *f, int32_t *ret_serve
 }
 
 /*
- * 7001 hung at the third answer, which was the worst, 7002 since then, 7003 is of another process, and 7004
- * has a request in flight.
+ * 7001 hung at the third answer, which was the worst, 7002 hung later, 7003 belongs to another
+ * process, and 7004 only has a request in flight.
  */
 static bool hang(struct fixture *f)
 {
@@ -148,7 +139,7 @@ static bool is_answered_again(struct fixture *f)
 	return e.current->asked_ns > f->mark_ns;
 }
 
-/* It does so before the lines of the worst moment are written. */
+/* It returns before the lines of the worst phase are written. */
 static bool one_returns(struct fixture *f)
 {
 	feed(f, 7001, BEFORE_NS, clock_mono_ns(), EVENT_FINISHED);
@@ -156,10 +147,10 @@ static bool one_returns(struct fixture *f)
 	return true;
 }
 
-static void test_candidates_of_the_worst_moment(void **state)
+static void test_candidates_of_the_worst_phase(void **state)
 {
-	static const step steps[] = { trigger_until_stopped, hang, is_answered_again, one_returns, stop_it,
-		is_closed, NULL };
+	static const step steps[] = { trigger_until_stopped, hang, is_answered_again, one_returns,
+		stop_it, is_closed, NULL };
 	struct fixture *f = *state;
 	const struct output *out;
 	unsigned int sessions[2] = { 0, 0 };
@@ -168,12 +159,12 @@ static void test_candidates_of_the_worst_moment(void **state)
 	out = read_output(f);
 	for (unsigned int i = 0; i < out->count; i++) {
 		const struct record_sql *q = &out->lines[i].sql;
-		bool worst = strcmp(q->moment, "worst") == 0;
+		bool worst = q->phase == RECORD_PHASE_worst;
 
 		if (out->lines[i].type != RECORD_SQL || q->connection_id == 0 ||
-			strcmp(q->moment, "open") == 0)
+			q->phase == RECORD_PHASE_open)
 			continue;
-		/* A session whose thread is known has none. */
+		/* A session whose thread is known has no candidates. */
 		assert_int_equal(q->candidates[0], q->tid ? 0 : worst ? 7001 : 7002);
 		assert_int_equal(q->candidates[1], 0);
 		sessions[worst] += !q->tid;
@@ -182,8 +173,8 @@ static void test_candidates_of_the_worst_moment(void **state)
 	assert_int_equal(sessions[false], 2);
 }
 
-/* Each answer is worse than the one before: who hung at an earlier one does not count. */
-static void test_candidates_of_an_earlier_worst_moment(void **state)
+/* Each answer is worse than the one before: threads that hung at an earlier one do not count. */
+static void test_candidates_of_an_earlier_worst_answer_are_dropped(void **state)
 {
 	static const step steps[] = { trigger_until_stopped, hang, is_answered_again, one_returns,
 		is_answered_again, stop_it, is_closed, NULL };
@@ -193,8 +184,10 @@ static void test_candidates_of_an_earlier_worst_moment(void **state)
 
 	run(f, steps);
 	out = read_output(f);
-	assert_true(find_moment(out, "worst", &q) > 5);
-	q = &((const struct record *)(const void *)((const char *)q - offsetof(struct record, sql)))[1].sql;
+	assert_true(find_phase(out, "worst", &q) > 5);
+	q = &((const struct record *)(const void *)((const char *)q -
+		offsetof(struct record, sql)))[1]
+		     .sql;
 	assert_int_equal(q->candidates[0], 7002);
 	assert_int_equal(q->candidates[1], 0);
 }
@@ -202,12 +195,11 @@ static void test_candidates_of_an_earlier_worst_moment(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_connections_of_threads, setup_good, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_connections_of_processes, setup_backend, teardown_sql),
-		cmocka_unit_test_setup_teardown(test_candidates_of_the_worst_moment, setup_good,
+		sql_test(test_connections_of_threads, "sql.good"),
+		cmocka_unit_test_setup_teardown(test_connections_of_processes, setup_backend,
 			teardown_sql),
-		cmocka_unit_test_setup_teardown(test_candidates_of_an_earlier_worst_moment, setup_grows,
-			teardown_sql),
+		sql_test(test_candidates_of_the_worst_phase, "sql.good"),
+		sql_test(test_candidates_of_an_earlier_worst_answer_are_dropped, "sql.grows"),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts every call of the allocator by the thread that writes records: there must be none. */
+/* The thread that writes records must never call the allocator. */
 #include "test_alloc.h"
 #include "test_sinks_dirs.h"
 
@@ -18,7 +18,7 @@ static void test_writing_never_allocates(void **state)
 	assert_int_equal(allocations, before + 1);
 	free(probe);
 
-	/* Nobody listens on either socket, and the spool and the output get full. */
+	/* Neither socket has a receiver, and the spool and the output become full. */
 	d->config.journal.enabled = true;
 	d->config.syslog.enabled = true;
 	text_copy(d->config.journal.socket, sizeof(d->config.journal.socket), "/nonexistent/a");
@@ -27,7 +27,7 @@ static void test_writing_never_allocates(void **state)
 	sinks = dirs_start(d, (1U << SINK_COUNT) - 1, ends[1], false);
 	for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++)
 		data_any(&records[type], type);
-	dirs_settle(sinks);
+	dirs_flush(sinks);
 	before = allocations;
 	for (unsigned int round = 0; round < 3; round++) {
 		for (unsigned int type = 0; type < RECORD_TYPE_COUNT; type++)

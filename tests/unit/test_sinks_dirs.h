@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Directories and a configuration for tests of the sinks, and waiting for what threads do.
- * Included by the tests of the sinks.
- * Never touches anything outside of its own directory.
+ * Directories and a configuration for tests of the sinks, and functions that wait for their
+ * threads. Included by the tests of the sinks. Never touches anything outside of its own directory.
  */
 #ifndef TEST_SINKS_DIRS_H
 #define TEST_SINKS_DIRS_H
@@ -22,13 +21,18 @@
 #include <unistd.h>
 
 #include "record/reader.h"
+#include "sinks/lock.h"
 #include "sinks/sink.h"
 #include "test_record_data.h"
 #include "util/cleanup.h"
 #include "util/file.h"
 
-/* Generous, for a noisy machine; a test that passes never waits for it. */
+/* Generous, for a busy machine; a test that passes never waits so long. */
 #define DIRS_PATIENCE_NS (20 * NSEC_PER_SEC)
+
+/* The first incident and its file. */
+#define FIRST_ID "20261120T031207Z-0000"
+#define FIRST FIRST_ID ".jsonl"
 
 struct dirs {
 	char root[64]; /* on a tmpfs */
@@ -75,7 +79,7 @@ static inline struct sinks *dirs_start(const struct dirs *d, unsigned int wanted
 	return sinks;
 }
 
-static inline void dirs_settle(struct sinks *sinks)
+static inline void dirs_flush(struct sinks *sinks)
 {
 	assert_true(sinks_flush(sinks, DIRS_PATIENCE_NS));
 }
@@ -87,7 +91,7 @@ static inline void dirs_pause(void)
 	nanosleep(&pause, NULL);
 }
 
-/* How many names in a directory contain `part` (all for ""). */
+/* How many names in a directory contain `part` (all for "", without the file of the locks). */
 static inline unsigned int dirs_count(const char *path, const char *part)
 {
 	_cleanup_closedir_ DIR *dir = opendir(path);
@@ -97,22 +101,31 @@ static inline unsigned int dirs_count(const char *path, const char *part)
 	assert_non_null(dir);
 	while ((entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-			strstr(entry->d_name, part))
+			strcmp(entry->d_name, LOCK_NAME) != 0 && strstr(entry->d_name, part))
 			count++;
 	return count;
 }
 
-/* Until so many names contain `part`. */
+/* Waits until so many names contain `part`. */
 static inline void dirs_wait_count(const char *path, const char *part, unsigned int count)
 {
 	uint64_t begin_ns = clock_mono_ns();
 
 	while (dirs_count(path, part) != count) {
 		if (clock_mono_ns() - begin_ns > DIRS_PATIENCE_NS)
-			fail_msg("%u names with \"%s\" in %s instead of %u",
-				dirs_count(path, part), part, path, count);
+			fail_msg("%u names with \"%s\" in %s instead of %u", dirs_count(path, part),
+				part, path, count);
 		dirs_pause();
 	}
+}
+
+/*
+ * Until no thread of freed sinks is left: a child has only the thread that forks, and what another
+ * one held, such as the sanitizer's heap, stays locked in it for ever.
+ */
+static inline void dirs_wait_threads(void)
+{
+	dirs_wait_count("/proc/self/task", "", 1);
 }
 
 static inline size_t dirs_read(const char *dir, const char *name, char *buf, size_t size)
@@ -171,7 +184,7 @@ static inline void dirs_write_record(struct sinks *sinks, enum record_type type,
 	sinks_write(sinks, r);
 }
 
-/* As the session does it: with the counts of this incident in its close. */
+/* Writes `close` as the session does, with the losses of this incident. */
 static inline struct record_close dirs_close(struct sinks *sinks, unsigned int incident)
 {
 	_cleanup_free_ struct record *r = malloc(sizeof(*r));
@@ -182,7 +195,7 @@ static inline struct record_close dirs_close(struct sinks *sinks, unsigned int i
 	return r->close;
 }
 
-/* Opens and waits until it has its file, which may be in the making; false when it gets none. */
+/* Opens an incident and waits until it has its file; false when it gets none. */
 static inline bool dirs_open(const struct dirs *d, struct sinks *sinks, unsigned int incident,
 	uint64_t patience_ns)
 {
@@ -210,6 +223,21 @@ static inline uint64_t dirs_write_incident(const struct dirs *d, struct sinks *s
 		dirs_write_record(sinks, RECORD_STALL, incident);
 	c = dirs_close(sinks, incident);
 	return c.lost[RECORD_LOST_spool_dropped];
+}
+
+/* Makes an empty file in the spool and holds its lock like the process that writes it. */
+static inline int dirs_hold(const struct dirs *d, const char *name)
+{
+	_cleanup_close_ int dir_fd =
+		open(d->config.record.spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int lock_fd = lock_open(dir_fd);
+	struct stat st;
+
+	assert_true(lock_fd >= 0);
+	dirs_write(d->config.record.spool_dir, name, "", 0);
+	assert_int_equal(fstatat(dir_fd, name, &st, 0), 0);
+	assert_int_equal(lock_take(lock_fd, st.st_ino), 0);
+	return lock_fd;
 }
 
 #endif

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Retention: exact, only of what is ours, and also when nothing happens. */
+/*
+ * Retention: the limits hold exactly, only records are removed, and age counts without incidents,
+ * too.
+ */
 #include "test_sinks_dirs.h"
 
 #include <sys/file.h>
 
-#include "sinks/files.h"
+#include "util/file.h"
 #include "sinks/retention.h"
 #include "sinks/writer.h"
 
-#define FIRST_ID "20261120T031207Z-0000"
-#define FIRST FIRST_ID ".jsonl"
+static void set_written(const struct dirs *d, const char *name, uint64_t real_ns)
+{
+	const struct timespec at = { .tv_sec = (time_t)(real_ns / NSEC_PER_SEC) };
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", d->config.record.dir, name);
+	assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){ at, at }, 0), 0);
+}
 
 /* Makes a record of `bytes` in the durable directory. */
 static void make_kept(const struct dirs *d, unsigned int second, size_t bytes)
@@ -24,14 +33,20 @@ static void make_kept(const struct dirs *d, unsigned int second, size_t bytes)
 	buf[n] = '\n';
 	snprintf(name, sizeof(name), "%s.jsonl", id);
 	dirs_write(d->config.record.dir, name, buf, bytes);
+	set_written(d, name, DATA_REAL_NS + second * NSEC_PER_SEC);
 }
 
 static int apply(const struct dirs *d, uint64_t bytes, uint64_t count, uint64_t age_ns)
 {
 	const struct retention_limits limits = { bytes, count, age_ns };
+	const struct retention_clock clock = { .boot_id = "this boot",
+		.mono_ns = 1000 * NSEC_PER_SEC,
+		.real_ns = DATA_REAL_NS + 100 * NSEC_PER_SEC,
+		.synchronised = true };
 	_cleanup_close_ int fd = open(d->config.record.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int lock_fd = lock_open(fd);
 
-	return retention_apply(fd, &limits, DATA_REAL_NS + 100 * NSEC_PER_SEC);
+	return retention_apply(fd, lock_fd, &limits, &clock);
 }
 
 static void test_retention_is_exact(void **state)
@@ -49,18 +64,19 @@ static void test_retention_is_exact(void **state)
 	assert_int_equal(apply(d, 41180, 0, 0), 0);
 	assert_int_equal(apply(d, 41179, 0, 0), 1);
 	assert_int_equal(apply(d, 41180 - 1010 - 1, 0, 0), 1);
-	/* The oldest left is number 12, 88 s and the part of a second old. */
+	/* The oldest one left is number 12, 88 s and a fraction old. */
 	assert_int_equal(apply(d, 0, 0, 89 * NSEC_PER_SEC), 0);
 	assert_int_equal(apply(d, 0, 0, 80 * NSEC_PER_SEC), 9);
 	assert_int_equal(apply(d, 1, 1, 1), 29);
 	assert_int_equal(dirs_count(d->config.record.dir, ""), 0);
 }
 
-static void test_retention_takes_only_what_is_ours(void **state)
+static void test_retention_removes_only_records(void **state)
 {
 	const struct dirs *d = *state;
 	char path[2 * PATH_MAX], target[2 * PATH_MAX];
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int dir_fd = -1, lock_fd = -1, fd = -1;
+	struct stat st;
 
 	make_kept(d, 0, 1000);
 	make_kept(d, 1, 1000);
@@ -77,8 +93,12 @@ static void test_retention_takes_only_what_is_ours(void **state)
 	assert_int_equal(mkdir(path, 0700), 0);
 	path[strlen(path) - 7] = '5';
 	assert_int_equal(mkfifo(path, 0600), 0);
-	/* And one that is being written. */
-	fd = open(target, O_RDONLY | O_CLOEXEC);
+	/* A record that is being written, and one that merely somebody has locked. */
+	dir_fd = open(d->config.record.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	lock_fd = lock_open(dir_fd);
+	assert_int_equal(fstatat(dir_fd, FIRST, &st, 0), 0);
+	assert_int_equal(lock_take(lock_fd, st.st_ino), 0);
+	fd = openat(dir_fd, "20261120T031208Z-0001.jsonl", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
 	assert_int_equal(apply(d, 1, 1, 1), 1);
 	assert_int_equal(dirs_count(d->config.record.dir, ""), 8);
@@ -95,21 +115,21 @@ static void test_retention_runs_after_each_record(void **state)
 	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
 	for (unsigned int i = 100; i < 106; i++) {
 		dirs_write_incident(d, sinks, i, 1);
-		dirs_settle(sinks);
+		dirs_flush(sinks);
 		assert_in_range(dirs_count(d->config.record.dir, ""), 2, 3);
 	}
 	assert_int_equal(dirs_count(d->config.record.dir, "Z-0069"), 1);
 	sinks_free(sinks);
 }
 
-/* Nothing is ever recorded, so nothing but time wakes the writer. */
-static void test_retention_by_age_holds_on_a_quiet_host(void **state)
+/* Nothing is recorded, so only the timer wakes the writer. */
+static void test_retention_by_age_without_incidents(void **state)
 {
 	struct dirs *d = *state;
 	const struct writer_options options = { .spool_dir = d->config.record.spool_dir,
 		.dir = d->config.record.dir,
 		.limits = { .max_age_ns = 1 },
-		.group = FILES_NO_GROUP,
+		.group = FILE_NO_GROUP,
 		.retry_ns = WRITER_RETRY_NS,
 		.age_check_ns = 10 * NSEC_PER_MSEC };
 	struct writer *writer;
@@ -117,31 +137,135 @@ static void test_retention_by_age_holds_on_a_quiet_host(void **state)
 
 	assert_int_equal(mkdir(d->config.record.spool_dir, 0700), 0);
 	assert_int_equal(writer_new(&options, &writer), 0);
-	for (begin_ns = clock_mono_ns(); !writer_is_settled(writer); dirs_pause())
+	for (begin_ns = clock_mono_ns(); !writer_is_flushed(writer); dirs_pause())
 		assert_true(clock_mono_ns() - begin_ns < DIRS_PATIENCE_NS);
 	/* More than once. */
 	for (unsigned int i = 0; i < 3; i++) {
 		char id[RECORD_ID_SIZE], name[RECORD_FILE_SIZE], line[128];
 		int n;
 
-		/* Five seconds and the part of one ago. */
+		/* Five seconds and a fraction ago. */
 		record_make_id(clock_real_ns() - 5 * NSEC_PER_SEC, i, id);
 		n = snprintf(line, sizeof(line),
 			"{\"v\":1,\"type\":\"open\",\"incident\":\"%s\",\n", id);
 		snprintf(name, sizeof(name), "%s.jsonl", id);
 		dirs_write(d->config.record.dir, name, line, (size_t)n);
+		set_written(d, name, clock_real_ns() - 5 * NSEC_PER_SEC);
 		dirs_wait_count(d->config.record.dir, "", 0);
 	}
 	writer_free(writer);
+}
+
+#define DAY_NS (24 * 3600 * NSEC_PER_SEC)
+#define NOW_NS (DATA_REAL_NS + 100 * DAY_NS)
+
+/* Makes a record with a whole `open` line: its boot, and when it was opened and written. */
+static void make_opened(const struct dirs *d, unsigned int number, const char *boot_id,
+	uint64_t mono_ns, uint64_t real_ns, uint64_t written_ns)
+{
+	_cleanup_free_ char *buf = malloc(RECORD_LINE_SIZE);
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	struct text line = { .buf = buf, .size = RECORD_LINE_SIZE };
+	char name[RECORD_FILE_SIZE];
+
+	data_any(r, RECORD_OPEN);
+	record_make_id(real_ns, number, r->incident);
+	r->real_ns = real_ns;
+	r->mono_ns = mono_ns;
+	text_copy(r->open.boot_id, sizeof(r->open.boot_id), boot_id);
+	record_encode_json(r, &line);
+	snprintf(name, sizeof(name), "%s.jsonl", r->incident);
+	dirs_write(d->config.record.dir, name, line.buf, line.len);
+	set_written(d, name, written_ns);
+}
+
+static int apply_age(const struct dirs *d, const struct retention_clock *clock)
+{
+	const struct retention_limits limits = { .max_age_ns = 30 * DAY_NS };
+	_cleanup_close_ int fd = open(d->config.record.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return retention_apply(fd, -1, &limits, clock);
+}
+
+static bool is_there(const struct dirs *d, const char *part)
+{
+	return dirs_count(d->config.record.dir, part) == 1;
+}
+
+static void test_age_in_this_boot_is_told_by_the_monotonic_clock(void **state)
+{
+	const struct dirs *d = *state;
+	struct retention_clock clock = { .boot_id = "now",
+		.mono_ns = 3600 * NSEC_PER_SEC,
+		.uptime_ns = 3600 * NSEC_PER_SEC,
+		.real_ns = NOW_NS,
+		.synchronised = true };
+
+	/* Before the clock was set it said 2026, 1970 or 2099. */
+	make_opened(d, 1, "now", 60 * NSEC_PER_SEC, DATA_REAL_NS, DATA_REAL_NS);
+	make_opened(d, 2, "now", 60 * NSEC_PER_SEC, NSEC_PER_SEC, NSEC_PER_SEC);
+	make_opened(d, 3, "now", 60 * NSEC_PER_SEC, NOW_NS + 30000 * DAY_NS, NOW_NS);
+	assert_int_equal(apply_age(d, &clock), 0);
+	/* A jump of the clock by years changes nothing, whether or not the kernel believes it. */
+	clock.real_ns += 4000 * DAY_NS;
+	assert_int_equal(apply_age(d, &clock), 0);
+	clock.synchronised = false;
+	assert_int_equal(apply_age(d, &clock), 0);
+	/* What is really too old goes, whatever its name says. */
+	clock.mono_ns = clock.uptime_ns = 31 * DAY_NS;
+	make_opened(d, 4, "now", 30 * DAY_NS, DATA_REAL_NS, DATA_REAL_NS);
+	assert_int_equal(apply_age(d, &clock), 3);
+	assert_true(is_there(d, "-0004.jsonl"));
+}
+
+static void test_a_clock_that_is_ahead_removes_nothing(void **state)
+{
+	const struct dirs *d = *state;
+	struct retention_clock clock = { .boot_id = "now",
+		.mono_ns = 3600 * NSEC_PER_SEC,
+		.uptime_ns = 3600 * NSEC_PER_SEC,
+		.real_ns = NOW_NS + 4000 * DAY_NS };
+
+	make_opened(d, 1, "before", 60 * NSEC_PER_SEC, NOW_NS - 50 * DAY_NS, NOW_NS - 50 * DAY_NS);
+	make_opened(d, 2, "before", 60 * NSEC_PER_SEC, NOW_NS - 10 * DAY_NS, NOW_NS - 10 * DAY_NS);
+	/* Opened when the clock was behind, but written when it was right. */
+	make_opened(d, 3, "before", 60 * NSEC_PER_SEC, NSEC_PER_SEC, NOW_NS - 10 * DAY_NS);
+	assert_int_equal(apply_age(d, &clock), 0);
+	/* The clock has been set right. */
+	clock.real_ns = NOW_NS;
+	clock.synchronised = true;
+	assert_int_equal(apply_age(d, &clock), 1);
+	assert_false(is_there(d, "-0001.jsonl"));
+	/* A clock that nobody vouches for; but this boot has lasted long enough. */
+	clock.synchronised = false;
+	clock.uptime_ns = 29 * DAY_NS;
+	assert_int_equal(apply_age(d, &clock), 0);
+	clock.uptime_ns = 31 * DAY_NS;
+	assert_int_equal(apply_age(d, &clock), 2);
+}
+
+static void test_the_clock_of_this_host(void **state)
+{
+	struct retention_clock clock;
+
+	(void)state;
+	retention_read_clock(&clock);
+	assert_int_equal(strlen(clock.boot_id), 36);
+	assert_true(clock.mono_ns > 0);
+	assert_true(clock.uptime_ns + NSEC_PER_SEC > clock.mono_ns);
+	print_message("the clock is %ssynchronised\n", clock.synchronised ? "" : "not ");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_DIRS(test_retention_is_exact),
-		WITH_DIRS(test_retention_takes_only_what_is_ours),
+		WITH_DIRS(test_retention_removes_only_records),
 		WITH_DIRS(test_retention_runs_after_each_record),
-		WITH_DIRS(test_retention_by_age_holds_on_a_quiet_host),
+		WITH_DIRS(test_retention_by_age_without_incidents),
+		WITH_DIRS(test_age_in_this_boot_is_told_by_the_monotonic_clock),
+		WITH_DIRS(test_a_clock_that_is_ahead_removes_nothing),
+		cmocka_unit_test(test_the_clock_of_this_host),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

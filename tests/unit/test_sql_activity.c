@@ -2,6 +2,8 @@
 /* What several databases do at once, and which of them does most of it. */
 #include "test_sql_setup.h"
 
+#include <poll.h>
+
 static const struct config_list states = { .count = 1, .items = { "Sending?data" } };
 
 static struct sql_activity activity_of(const struct fixture *f)
@@ -15,7 +17,9 @@ static struct sql_activity activity_of(const struct fixture *f)
 static void add_targets(struct fixture *f, const char *const sections[], unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)
-		assert_int_equal(config_sql_default_target(sections[i], &f->config.sql.targets[i + 1]), 0);
+		assert_int_equal(config_sql_default_target(sections[i],
+					 &f->config.sql.targets[i + 1]),
+			0);
 	f->config.sql.targets_count = count + 1;
 	assert_int_equal(sql_reload(f->sql, &f->config), 0);
 	assert_int_equal(sql_targets_count(f->sql), count + 1);
@@ -33,7 +37,7 @@ static bool have_all_answered(struct fixture *f)
 	return true;
 }
 
-static void test_the_busiest(void **state)
+static void test_target_with_most_statements(void **state)
 {
 	static const char *const others[] = { "sql.good", "sql.backend" };
 	struct sql_activity activity;
@@ -63,7 +67,7 @@ static bool is_the_silent_one(struct fixture *f)
 	return activity.unanswered_ns > 0 && strcmp(activity.targets.unanswered, "stops") == 0;
 }
 
-static void test_the_silent_one(void **state)
+static void test_unresponsive_target(void **state)
 {
 	static const char *const others[] = { "sql.stops" };
 	struct fixture f;
@@ -81,7 +85,7 @@ static bool is_late(struct fixture *f)
 	return evidence(f).unanswered_ns > 0;
 }
 
-static void test_a_login_is_no_silence(void **state)
+static void test_slow_login_is_not_unresponsive(void **state)
 {
 	struct fixture f;
 
@@ -93,12 +97,161 @@ static void test_a_login_is_no_silence(void **state)
 	teardown(&f);
 }
 
+static bool has_answer_of(const struct fixture *f, unsigned int index)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, index, &e);
+	return e.current != NULL;
+}
+
+static bool is_stopped(struct fixture *f)
+{
+	return strstr(evidence(f).why, "same server") && has_answer_of(f, 1);
+}
+
+static bool goes_on(struct fixture *f)
+{
+	return has_answer_of(f, 0) && !*evidence(f).why;
+}
+
+/* Over TCP and over its socket: it is asked once, and its sessions count once. */
+static void test_one_server_in_two_ways(void **state)
+{
+	static const struct config_list none;
+	struct sql_activity activity;
+	struct config config;
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.twin");
+	config = f.config;
+	assert_int_equal(config_sql_default_target("sql.local-twin", &config.sql.targets[1]), 0);
+	config.sql.targets_count = 2;
+	assert_int_equal(sql_reload(f.sql, &config), 0);
+	run_until(&f, is_stopped);
+	assert_string_equal(evidence(&f).why,
+		"it is the same server as sql.local-twin, and asked there");
+	sql_get_activity(f.sql, &none, &activity);
+	assert_int_equal(activity.active, 1);
+	/* Without the other section, it is asked again. */
+	assert_int_equal(sql_reload(f.sql, &f.config), 0);
+	run_until(&f, goes_on);
+	sql_get_activity(f.sql, &none, &activity);
+	assert_int_equal(activity.active, 1);
+	teardown(&f);
+}
+
+static void test_pause_follows_the_cost(void **state)
+{
+	const uint64_t interval_ns = 2 * NSEC_PER_SEC, us = NSEC_PER_USEC;
+
+	(void)state;
+	assert_int_equal(sql_target_choose_pause(interval_ns, 500 * us, 0), 2 * NSEC_PER_SEC);
+	assert_int_equal(sql_target_choose_pause(interval_ns, 500 * us, 5), NSEC_PER_SEC);
+	/* Never more than a thousandth of a CPU, however many sessions there are. */
+	assert_int_equal(sql_target_choose_pause(interval_ns, 1500 * us, 5), 1500 * MS);
+	assert_int_equal(sql_target_choose_pause(interval_ns, 9 * MS, 100), 9 * NSEC_PER_SEC);
+	/* But once a minute, or as rarely as somebody wants it. */
+	assert_int_equal(sql_target_choose_pause(interval_ns, NSEC_PER_SEC, 0), 60 * NSEC_PER_SEC);
+	assert_int_equal(sql_target_choose_pause(interval_ns, UINT64_MAX, 0), 60 * NSEC_PER_SEC);
+	assert_int_equal(sql_target_choose_pause(600 * NSEC_PER_SEC, NSEC_PER_SEC, 0),
+		600 * NSEC_PER_SEC);
+	assert_int_equal(sql_target_choose_pause(NSEC_PER_SEC, 0, 5), NSEC_PER_SEC);
+}
+
+/* One answer that waited for a CPU does not make the database expensive. */
+static void test_cost_rises_slowly(void **state)
+{
+	uint64_t cost_ns = sql_target_estimate_cost(0, 50 * NSEC_PER_USEC);
+
+	(void)state;
+	assert_int_equal(cost_ns, 50 * NSEC_PER_USEC);
+	cost_ns = sql_target_estimate_cost(cost_ns, 20 * MS);
+	assert_true(cost_ns < 200 * NSEC_PER_USEC);
+	for (unsigned int i = 0; i < 30; i++)
+		cost_ns = sql_target_estimate_cost(cost_ns, 20 * MS);
+	assert_int_equal(cost_ns, 20 * MS);
+	assert_int_equal(sql_target_estimate_cost(cost_ns, MS), MS);
+}
+
+static bool has_two_answers(struct fixture *f)
+{
+	return activity_of(f).answers >= 2;
+}
+
+/* What is not a second old, sleeps or belongs to the server itself is no pile-up. */
+static void test_only_lasting_statements_count(void **state)
+{
+	struct sql_activity activity;
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.mixed");
+	run_until(&f, has_two_answers);
+	activity = activity_of(&f);
+	assert_int_equal(activity.active, 4);
+	assert_int_equal(activity.lasting, 2);
+	assert_int_equal(activity.in_state, 1);
+	assert_int_equal(activity.longest_ns, 3 * NSEC_PER_SEC);
+	teardown(&f);
+}
+
+static bool has_role(struct fixture *f)
+{
+	return has_two_answers(f) && *sql_find_role(f->sql, evidence(f).server_pid);
+}
+
+static bool has_no_role(struct fixture *f)
+{
+	return !*sql_find_role(f->sql, evidence(f).server_pid);
+}
+
+/* Of a process that does not work any more it is still known what it is for. */
+static void test_role_of_a_process(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.roles");
+	run_until(&f, has_role);
+	assert_string_equal(sql_find_role(f.sql, evidence(&f).server_pid), "checkpointer");
+	assert_string_equal(sql_find_role(f.sql, 0), "");
+	assert_string_equal(sql_find_role(NULL, 1), "");
+	run_until(&f, has_no_role);
+	teardown(&f);
+}
+
+/* An old answer says what is known until the next one. */
+static void test_values_stay_until_the_next_answer(void **state)
+{
+	struct sql_activity before, after;
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.mixed");
+	run_until(&f, has_two_answers);
+	before = activity_of(&f);
+	poll(NULL, 0, 100);
+	after = activity_of(&f);
+	assert_true(after.present);
+	assert_int_equal(after.answers, before.answers);
+	assert_int_equal(after.lasting, 2);
+	teardown(&f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_busiest),
-		cmocka_unit_test(test_the_silent_one),
-		cmocka_unit_test(test_a_login_is_no_silence),
+		cmocka_unit_test(test_target_with_most_statements),
+		cmocka_unit_test(test_unresponsive_target),
+		cmocka_unit_test(test_slow_login_is_not_unresponsive),
+		cmocka_unit_test(test_one_server_in_two_ways),
+		cmocka_unit_test(test_pause_follows_the_cost),
+		cmocka_unit_test(test_cost_rises_slowly),
+		cmocka_unit_test(test_only_lasting_statements_count),
+		cmocka_unit_test(test_role_of_a_process),
+		cmocka_unit_test(test_values_stay_until_the_next_answer),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)

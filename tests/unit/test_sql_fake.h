@@ -46,7 +46,8 @@ static inline void fake_server(void)
 	fake_server_of(getpid(), "");
 }
 
-static inline void fake_row(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns, bool idle)
+static inline void fake_row_in(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns,
+	bool idle, const char *in_state)
 {
 	struct sql_frame_session f = {
 		.frame = { SQL_FRAME_SESSION, 0, ask },
@@ -58,16 +59,21 @@ static inline void fake_row(uint64_t ask, uint64_t id, int32_t tid, uint64_t ela
 		.user = "app@localhost",
 		.database = "shop",
 		.command = "Query",
-		.state = "Sending data",
 		.text = "SELECT ?",
 		.text_bytes = 12,
 	};
 	size_t size = offsetof(struct sql_frame_session, text) + strlen(f.text) + 1;
 
+	snprintf(f.state, sizeof(f.state), "%s", in_state);
 	if (!tid)
 		snprintf(f.no_tid, sizeof(f.no_tid), "thread pool");
 	f.frame.size = (uint32_t)size;
 	fake_send(&f, size);
+}
+
+static inline void fake_row(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns, bool idle)
+{
+	fake_row_in(ask, id, tid, elapsed_ns, idle, "Sending data");
 }
 
 static inline void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t elapsed_ns)
@@ -93,6 +99,48 @@ static inline void fake_end_with(uint64_t ask, const char *error, bool renew)
 static inline void fake_end(uint64_t ask, const char *error)
 {
 	fake_end_with(ask, error, false);
+}
+
+/* One server, which is reached in two ways. */
+static inline void fake_twin(uint64_t ask, int32_t server_pid)
+{
+	struct sql_frame_server f = {
+		.frame = { SQL_FRAME_SERVER, sizeof(f), 0 },
+		.server_pid = server_pid,
+		.identity = 42,
+		.version = "10.11.6-MariaDB",
+	};
+
+	fake_send(&f, sizeof(f));
+	fake_session(ask, 17, 0, NSEC_PER_SEC);
+	fake_end(ask, "");
+}
+
+/* A process of the server itself that has no statement. */
+static inline void fake_background(uint64_t ask, int32_t tid, const char *command)
+{
+	struct sql_frame_session f = {
+		.frame = { SQL_FRAME_SESSION, offsetof(struct sql_frame_session, text) + 1, ask },
+		.connection_id = 7,
+		.tid = tid,
+		.background = 1,
+	};
+
+	snprintf(f.command, sizeof(f.command), "%s", command);
+	fake_send(&f, f.frame.size);
+}
+
+/* A parallel worker of a leader, init for example. */
+static inline void fake_worker(uint64_t ask, uint64_t id, int32_t tid, int32_t leader_pid)
+{
+	struct sql_frame_session f = {
+		.frame = { SQL_FRAME_SESSION, offsetof(struct sql_frame_session, text) + 1, ask },
+		.connection_id = id,
+		.tid = tid,
+		.leader_pid = leader_pid,
+	};
+
+	fake_send(&f, f.frame.size);
 }
 
 /* The third answer has most to say: that is the worst. */
@@ -131,12 +179,14 @@ static inline bool fake_is_right(void)
 	char password[16] = "";
 
 	return pread(fake_password_fd, password, sizeof(password) - 1, 0) > 0 &&
-	       strcmp(password, "right\n") == 0;
+		strcmp(password, "right\n") == 0;
 }
 
 #define FAKE_FIRST_ANSWERS 20
 
-/* 17 runs from the beginning, 21 since a little later; then, with neither, come 18, 19 and once 20. */
+/*
+ * 17 runs from the beginning, 21 since a little later; then, with neither, come 18, 19 and once 20.
+ */
 static inline void fake_ending(uint64_t ask, unsigned int nth)
 {
 	static uint64_t start_ns;
@@ -176,7 +226,7 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		if (nth == 1)
 			fake_answer(ask);
 		else
-			fake_end(ask, SQL_ERROR_SILENT " for 1.7 s");
+			fake_end(ask, SQL_ERROR_UNRESPONSIVE " for 1.7 s");
 	} else if (strcmp(mode, "garbage") == 0) {
 		fake_send(garbage, sizeof(garbage));
 	} else if (strcmp(mode, "other") == 0) {
@@ -214,10 +264,34 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		fake_row(ask, 17, getpid(), 3 * NSEC_PER_SEC, true);
 		fake_session(ask, 18, 0, NSEC_PER_SEC);
 		fake_end(ask, "");
+	} else if (strcmp(mode, "mixed") == 0) {
+		fake_server();
+		fake_session(ask, 17, 0, 3 * NSEC_PER_SEC);
+		fake_session(ask, 18, 0, NSEC_PER_SEC - 1);
+		fake_row_in(ask, 19, 0, 2 * NSEC_PER_SEC, false, "User sleep");
+		fake_row_in(ask, 20, 0, 2 * NSEC_PER_SEC, false, "updating");
+		fake_row(ask, 21, 0, 3 * NSEC_PER_SEC, true);
+		fake_end(ask, "");
+	} else if (strcmp(mode, "roles") == 0) {
+		/* It works, and is in the second answer no more; then a client has its number. */
+		fake_server();
+		fake_background(ask, nth == 1 ? getpid() : 0, "checkpointer");
+		if (nth > 5)
+			fake_session(ask, 17, getpid(), NSEC_PER_SEC);
+		fake_end(ask, "");
 	} else if (strcmp(mode, "logins") == 0) {
 		for (unsigned int i = 0; i < 5000; i++)
 			fake_server();
 		fake_end(ask, "");
+	} else if (strcmp(mode, "absurd") == 0) {
+		fake_server();
+		fake_session(ask, 17, -1, UINT64_MAX);
+		fake_worker(ask, 18, getpid(), 1);
+		fake_end(ask, "");
+	} else if (strcmp(mode, "twin") == 0) {
+		fake_twin(ask, 0);
+	} else if (strcmp(mode, "local-twin") == 0) {
+		fake_twin(ask, getpid());
 	} else if (strcmp(mode, "most") == 0) {
 		fake_server();
 		fake_server();
@@ -241,7 +315,8 @@ static inline int fake_main(const char *mode)
 		strcmp(in.setup.name, mode) != 0 || strcmp(in.setup.user, "iostall") != 0)
 		return 1;
 	fake_start(in.setup.password_file);
-	for (unsigned int nth = 1; recv(STDIN_FILENO, &in, sizeof(in), 0) == sizeof(in.frame); nth++)
+	for (unsigned int nth = 1; recv(STDIN_FILENO, &in, sizeof(in), 0) == sizeof(in.frame);
+		nth++)
 		fake_be(mode, in.frame.ask, nth);
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* Lists of sessions of a client library that a test speaks for. */
 #include <errmsg.h>
 #include <errno.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,11 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "sql/mariadb.h"
+#include "sql/helper/mariadb_sessions.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -29,12 +31,21 @@ static char text[2048];
 static char *cells[] = { (char[]){ "17" }, (char[]){ "app" }, (char[]){ "h" }, NULL,
 	(char[]){ "Query" }, (char[32]){ "3" }, (char[]){ "" }, text, (char[]){ "0" } };
 /* The same of THREADS_QUERY. */
-static char *thread_cells[] = { (char[]){ "17" }, (char[]){ "2225" }, (char[32]){ "100" }, (char[32]){ "0" } };
+static char *thread_cells[] = { (char[]){ "17" }, (char[32]){ "2225" }, (char[32]){ "100" },
+	(char[32]){ "0" } };
 static unsigned long lengths[ARRAY_SIZE(cells)];
 static unsigned int rows_left;
 static unsigned int threads_asked;
+static unsigned long text_length; /* as the server tells it; 0: that of the text */
 static bool is_about_threads;
 static int answers[2];
+
+/* 0: as many as the cells have. */
+static unsigned int columns;
+static unsigned int rows_of_list; /* 0: one */
+static char list_query[64];
+
+static unsigned int row_error; /* instead of the first row; 0: none */
 
 static my_socket get_socket(MYSQL *mysql)
 {
@@ -42,17 +53,20 @@ static my_socket get_socket(MYSQL *mysql)
 	return answers[1];
 }
 
+/* Of the next answer; 0: none. */
+static unsigned int next_error;
+
 static int send_query(MYSQL *mysql, const char *query, unsigned long len)
 {
 	(void)mysql;
 	is_about_threads = len == strlen(THREADS_QUERY) && memcmp(query, THREADS_QUERY, len) == 0;
 	threads_asked += is_about_threads;
-	rows_left = 1;
+	next_error = 0;
+	rows_left = is_about_threads || rows_of_list == 0 ? 1 : rows_of_list;
+	if (!is_about_threads)
+		snprintf(list_query, sizeof(list_query), "%.*s", (int)len, query);
 	return 0;
 }
-
-/* Of the next answer; 0: none. */
-static unsigned int next_error;
 
 static my_bool read_query_result(MYSQL *mysql)
 {
@@ -62,11 +76,8 @@ static my_bool read_query_result(MYSQL *mysql)
 
 static unsigned int get_errno(MYSQL *mysql)
 {
-	unsigned int code = next_error;
-
 	(void)mysql;
-	next_error = 0;
-	return code;
+	return next_error;
 }
 
 static const char *get_error(MYSQL *mysql)
@@ -75,7 +86,7 @@ static const char *get_error(MYSQL *mysql)
 	return "refused";
 }
 
-static MYSQL_RES *store_result(MYSQL *mysql)
+static MYSQL_RES *use_result(MYSQL *mysql)
 {
 	(void)mysql;
 	return (MYSQL_RES *)(is_about_threads ? thread_cells : cells);
@@ -86,21 +97,27 @@ static void free_result(MYSQL_RES *result)
 	(void)result;
 }
 
-static my_ulonglong num_rows(MYSQL_RES *result)
+static unsigned int num_fields(MYSQL_RES *result)
 {
-	(void)result;
-	return rows_left;
+	if (columns)
+		return columns;
+	return result == (MYSQL_RES *)cells ? ARRAY_SIZE(cells) : ARRAY_SIZE(thread_cells);
 }
 
 static MYSQL_ROW fetch_row(MYSQL_RES *result)
 {
-	return rows_left-- ? (MYSQL_ROW)result : NULL;
+	if (row_error)
+		next_error = row_error;
+	if (rows_left == 0 || next_error)
+		return NULL;
+	rows_left--;
+	return (MYSQL_ROW)result;
 }
 
 static unsigned long *fetch_lengths(MYSQL_RES *result)
 {
 	(void)result;
-	lengths[7] = strlen(text);
+	lengths[7] = text_length ? text_length : strlen(text);
 	return lengths;
 }
 
@@ -114,9 +131,9 @@ static const struct mariadb_functions server = {
 	.mysql_get_socket = get_socket,
 	.mysql_send_query = send_query,
 	.mysql_read_query_result = read_query_result,
-	.mysql_store_result = store_result,
+	.mysql_use_result = use_result,
 	.mysql_free_result = free_result,
-	.mysql_num_rows = num_rows,
+	.mysql_num_fields = num_fields,
 	.mysql_fetch_row = fetch_row,
 	.mysql_fetch_lengths = fetch_lengths,
 	.mysql_thread_id = thread_id,
@@ -189,7 +206,7 @@ static void test_whole(void **state)
 
 /* --- the number of a statement, and since when it runs ------------------------------------- */
 
-struct asker {
+struct worker {
 	struct sql_frame_setup setup;
 	struct sql_link link;
 	int fds[2];
@@ -197,14 +214,18 @@ struct asker {
 
 static int setup_asker(void **state)
 {
-	struct asker *a = calloc(1, sizeof(*a));
+	struct worker *a = calloc(1, sizeof(*a));
 
 	a->setup = (struct sql_frame_setup){ .text_mode = SQL_TEXT_OFF, .text_bytes = 1024 };
-	a->link = (struct sql_link){ .setup = &a->setup, .threads_query = THREADS_QUERY, .lib = server };
+	a->link = (struct sql_link){ .setup = &a->setup,
+		.threads_query = THREADS_QUERY,
+		.lib = server };
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->fds), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, answers), 0);
 	assert_int_equal(send(answers[0], "", 1, 0), 1);
-	threads_asked = 0;
+	threads_asked = columns = rows_of_list = next_error = 0;
+	text_length = 0;
+	snprintf(thread_cells[1], 32, "2225");
 	text_copy(text, sizeof(text), "SELECT 1");
 	*state = a;
 	return 0;
@@ -212,7 +233,7 @@ static int setup_asker(void **state)
 
 static int teardown_asker(void **state)
 {
-	struct asker *a = *state;
+	struct worker *a = *state;
 
 	mariadb_forget_threads(&a->link);
 	for (unsigned int i = 0; i < 2; i++) {
@@ -224,10 +245,12 @@ static int teardown_asker(void **state)
 }
 
 /* The list says time_s, the threads, if they are asked, query_id and time_us. */
-static struct sql_frame_session ask(struct asker *a, unsigned int time_s, unsigned int query_id,
+static struct sql_frame_session ask(struct worker *a, unsigned int time_s, unsigned int query_id,
 	uint64_t time_us)
 {
-	struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup, .dialect = SQL_DIALECT_MYSQL };
+	struct sql_answer answer = { .fd = a->fds[0],
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_MYSQL };
 	struct sql_frame_session session;
 	char error_buf[SQL_ERROR_SIZE];
 	struct text error = TEXT_ON(error_buf);
@@ -244,7 +267,7 @@ static struct sql_frame_session ask(struct asker *a, unsigned int time_s, unsign
 }
 
 /* As if all that was asked and answered had been so much earlier. */
-static void pass(struct asker *a, uint64_t ns)
+static void pass(struct worker *a, uint64_t ns)
 {
 	a->link.threads_asked_ns -= ns;
 	a->link.asked_at_ns -= ns;
@@ -253,17 +276,18 @@ static void pass(struct asker *a, uint64_t ns)
 }
 
 /* Asked for with the list, and long under way. */
-static void test_the_threads_say_more(void **state)
+static void test_thread_list_has_exact_times(void **state)
 {
 	struct sql_frame_session s = ask(*state, 3, 100, 3700000);
 
 	assert_int_equal(threads_asked, 1);
 	assert_int_equal(s.query_id, 100);
-	assert_in_range(s.elapsed_ns, 3700 * NSEC_PER_MSEC, 3700 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
+	assert_in_range(s.elapsed_ns, 3700 * NSEC_PER_MSEC,
+		3700 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
 }
 
 /* The list saw another one, that ended before the threads were asked. */
-static void test_the_next_statement_is_another(void **state)
+static void test_next_statement_gets_no_old_time(void **state)
 {
 	struct sql_frame_session s = ask(*state, 3, 101, 0);
 
@@ -272,9 +296,9 @@ static void test_the_next_statement_is_another(void **state)
 }
 
 /* The first began 0.2 s before the threads were asked; a second later it may be any. */
-static void test_what_was_kept_is_of_another(void **state)
+static void test_kept_threads_of_an_earlier_statement(void **state)
 {
-	struct asker *a = *state;
+	struct worker *a = *state;
 	struct sql_frame_session s = ask(a, 0, 100, 200000);
 
 	assert_int_equal(s.query_id, 100);
@@ -289,24 +313,52 @@ static void test_what_was_kept_is_of_another(void **state)
 }
 
 /* It has run for longer than what was kept is old. */
-static void test_what_was_kept_is_of_the_same(void **state)
+static void test_kept_threads_of_the_same_statement(void **state)
 {
-	struct asker *a = *state;
+	struct worker *a = *state;
 	struct sql_frame_session s = ask(a, 5, 100, 5500000);
 
 	pass(a, 2 * NSEC_PER_SEC);
 	s = ask(a, 7, 101, 0);
 	assert_int_equal(threads_asked, 1);
 	assert_int_equal(s.query_id, 100);
-	assert_in_range(s.elapsed_ns, 7500 * NSEC_PER_MSEC, 7500 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
+	assert_in_range(s.elapsed_ns, 7500 * NSEC_PER_MSEC,
+		7500 * NSEC_PER_MSEC + 2 * NSEC_PER_SEC);
+}
+
+/* While idle nothing is asked that the server has to write a table for, and no text. */
+static void test_a_glance_is_cheap(void **state)
+{
+	struct worker *a = *state;
+	struct sql_answer answer = { .fd = a->fds[0],
+		.is_glance = true,
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_MYSQL };
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+
+	text_reset(&error);
+	for (unsigned int i = 0; i < 3; i++) {
+		assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+		assert_string_equal(list_query, "SHOW PROCESSLIST");
+		assert_int_equal(threads_asked, 1);
+	}
+	/* Now and then, so that they are known when the disk of its temporary files hangs. */
+	pass(a, 61 * NSEC_PER_SEC);
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	assert_int_equal(threads_asked, 2);
+	/* The first question of an incident has all. */
+	ask(a, 3, 100, 3700000);
+	assert_string_equal(list_query, "SHOW FULL PROCESSLIST");
+	assert_int_equal(threads_asked, 3);
 }
 
 /* --- what goes wrong ----------------------------------------------------------------------- */
 
 /* The server gave up the question that nobody waits for any more. */
-static void test_a_late_error_is_of_no_use(void **state)
+static void test_late_error_is_ignored(void **state)
 {
-	struct asker *a = *state;
+	struct worker *a = *state;
 
 	a->link.pending_since_ns = clock_mono_ns();
 	next_error = 1969;
@@ -314,9 +366,9 @@ static void test_a_late_error_is_of_no_use(void **state)
 	assert_int_equal(a->link.pending_since_ns, 0);
 }
 
-static void test_a_session_that_is_lost_is_lost(void **state)
+static void test_lost_session_is_reported(void **state)
 {
-	struct asker *a = *state;
+	struct worker *a = *state;
 	struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup };
 	char error_buf[SQL_ERROR_SIZE];
 	struct text error = TEXT_ON(error_buf);
@@ -326,6 +378,124 @@ static void test_a_session_that_is_lost_is_lost(void **state)
 	next_error = CR_SERVER_LOST;
 	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), -ENOTCONN);
 	assert_string_equal(error_buf, "refused (2013)");
+}
+
+/* --- what cannot be true ------------------------------------------------------------------- */
+
+/* The server's numbers are beyond all that is possible: they are dropped, the session stays. */
+static void test_absurd_numbers_cost_themselves(void **state)
+{
+	struct worker *a = *state;
+	struct sql_answer answer = { .fd = a->fds[0],
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_MYSQL };
+	struct sql_frame_session session;
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+
+	text_reset(&error);
+	snprintf(cells[CELL_TIME_S], 32, "18446744073709551615");
+	snprintf(thread_cells[1], 32, "99999999999");
+	snprintf(thread_cells[3], 32, "-1");
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	assert_int_equal(answer.sent, 1);
+	assert_true(recv(a->fds[1], &session, sizeof(session), 0) > 0);
+	assert_int_equal(session.connection_id, 17);
+	assert_int_equal(session.tid, 0);
+	assert_true(session.elapsed_ns <= SQL_ELAPSED_MAX_NS);
+	assert_int_equal(answer.invalid, 1);
+}
+
+static int snapshot_fails(struct worker *a, char said[static SQL_ERROR_SIZE])
+{
+	struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup };
+	struct text error = { .buf = said, .size = SQL_ERROR_SIZE };
+	int r;
+
+	text_reset(&error);
+	r = mariadb_snapshot(&a->link, &answer, &error);
+	assert_int_equal(answer.sent, 0);
+	return r;
+}
+
+static void test_missing_columns(void **state)
+{
+	char said[SQL_ERROR_SIZE];
+
+	columns = 3;
+	assert_int_equal(snapshot_fails(*state, said), -EBADMSG);
+	assert_string_equal(said, "the server answers with 3 columns instead of 8");
+}
+
+/* Only what is sent is kept: no more sessions, and no more of a statement than is looked at. */
+static void test_many_sessions(void **state)
+{
+	struct worker *a = *state;
+	struct sql_answer answer = { .fd = a->fds[0],
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_MYSQL };
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+	struct mallinfo2 before, after;
+	pid_t reader = fork();
+	char byte;
+
+	assert_true(reader >= 0);
+	if (reader == 0) {
+		close(a->fds[0]);
+		while (recv(a->fds[1], &byte, 1, 0) > 0)
+			;
+		_exit(0);
+	}
+	text_reset(&error);
+	rows_of_list = 100000;
+	before = mallinfo2();
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	after = mallinfo2();
+	assert_int_equal(answer.sent, SQL_SESSIONS_MAX);
+	assert_int_equal(answer.left_out, 100000 - SQL_SESSIONS_MAX);
+	/* Nothing to see with a sanitizer, whose allocator does not count here. */
+	assert_true(after.arena + after.hblkhd < before.arena + before.hblkhd + (8UL << 20));
+	shutdown(a->fds[0], SHUT_RDWR);
+	assert_int_equal(waitpid(reader, NULL, 0), reader);
+}
+
+/* Then only the beginnings are asked for, as the server cuts them. */
+static void test_long_statements(void **state)
+{
+	struct worker *a = *state;
+	struct sql_frame_session session;
+	char said[SQL_ERROR_SIZE];
+
+	a->setup.text_mode = SQL_TEXT_REDACTED;
+	text_length = 65UL << 20;
+	assert_int_equal(snapshot_fails(a, said), -ENOTCONN);
+	assert_string_equal(said, "the statements that run have more than 64 MiB");
+	assert_string_equal(list_query, "SHOW FULL PROCESSLIST");
+	text_length = 0;
+	memset(text, 'x', 100);
+	memcpy(text, HEAD, strlen(HEAD));
+	text[100] = '\0';
+	session = ask(a, 3, 100, 3700000);
+	assert_string_equal(list_query, "SHOW PROCESSLIST");
+	assert_string_equal(session.text, "INSERT INTO t VALUES (?");
+	a->link.short_until_ns = 1;
+	session = ask(a, 3, 100, 3700000);
+	assert_string_equal(list_query, "SHOW FULL PROCESSLIST");
+}
+
+/* The library refuses a row that is too long, and the session is of no use any more. */
+static void test_long_statement(void **state)
+{
+	struct worker *a = *state;
+	char said[SQL_ERROR_SIZE];
+
+	row_error = CR_SERVER_LOST;
+	assert_int_equal(snapshot_fails(a, said), -ENOTCONN);
+	row_error = 0;
+	assert_true(a->link.short_until_ns > clock_mono_ns());
+	ask(a, 3, 100, 3700000);
+	assert_string_equal(list_query, "SHOW PROCESSLIST");
 }
 
 static unsigned int read_timeout_s;
@@ -353,10 +523,11 @@ static int set_option(MYSQL *mysql, enum mysql_option option, ...)
 }
 
 /* What is set later the library does not look at. */
-static MYSQL *refuse(MYSQL *mysql, const char *host, const char *user, const char *password, const char *db,
-	unsigned int port, const char *socket, unsigned long flags)
+static MYSQL *refuse(MYSQL *mysql, const char *host, const char *user, const char *password,
+	const char *db, unsigned int port, const char *socket, unsigned long flags)
 {
-	(void)mysql, (void)host, (void)user, (void)password, (void)db, (void)port, (void)socket, (void)flags;
+	(void)mysql, (void)host, (void)user, (void)password, (void)db, (void)port, (void)socket,
+		(void)flags;
 	assert_int_equal(read_timeout_s, want_timeout_s);
 	next_error = CR_CONNECTION_ERROR;
 	return NULL;
@@ -367,7 +538,7 @@ static void close_session(MYSQL *mysql)
 	(void)mysql;
 }
 
-static void log_in(struct asker *a, const char *host, unsigned int timeout_s)
+static void log_in(struct worker *a, const char *host, unsigned int timeout_s)
 {
 	struct sql_frame_server described = { 0 };
 	char error_buf[SQL_ERROR_SIZE], missing_buf[SQL_ERROR_SIZE];
@@ -386,7 +557,7 @@ static void log_in(struct asker *a, const char *host, unsigned int timeout_s)
 }
 
 /* A local server that stops in the middle of an answer still has the session. */
-static void test_patience_is_set_before_the_login(void **state)
+static void test_read_timeout_is_set_before_login(void **state)
 {
 	log_in(*state, "", 0);
 	log_in(*state, "db.example", SQL_NETWORK_TIMEOUT_S);
@@ -398,13 +569,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_whole),
-		WITH_ASKER(test_the_threads_say_more),
-		WITH_ASKER(test_the_next_statement_is_another),
-		WITH_ASKER(test_what_was_kept_is_of_another),
-		WITH_ASKER(test_what_was_kept_is_of_the_same),
-		WITH_ASKER(test_a_late_error_is_of_no_use),
-		WITH_ASKER(test_a_session_that_is_lost_is_lost),
-		WITH_ASKER(test_patience_is_set_before_the_login),
+		WITH_ASKER(test_thread_list_has_exact_times),
+		WITH_ASKER(test_next_statement_gets_no_old_time),
+		WITH_ASKER(test_kept_threads_of_an_earlier_statement),
+		WITH_ASKER(test_kept_threads_of_the_same_statement),
+		WITH_ASKER(test_a_glance_is_cheap),
+		WITH_ASKER(test_late_error_is_ignored),
+		WITH_ASKER(test_lost_session_is_reported),
+		WITH_ASKER(test_absurd_numbers_cost_themselves),
+		WITH_ASKER(test_missing_columns),
+		WITH_ASKER(test_many_sessions),
+		WITH_ASKER(test_long_statements),
+		WITH_ASKER(test_long_statement),
+		WITH_ASKER(test_read_timeout_is_set_before_login),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

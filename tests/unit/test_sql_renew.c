@@ -64,12 +64,12 @@ static unsigned int count_starts(void)
 
 static bool is_refused(struct fixture *f)
 {
-	return evidence(f).is_told && *evidence(f).why;
+	return evidence(f).is_known && *evidence(f).why;
 }
 
 static bool is_told(struct fixture *f)
 {
-	return evidence(f).is_told;
+	return evidence(f).is_known;
 }
 
 static uint64_t wait_until_ns;
@@ -112,7 +112,7 @@ static void test_a_new_password_needs_no_reload(void **state)
 }
 
 /* 20, 40, 80 ... ms after the first, and not with each question. */
-static void test_ever_later(void **state)
+static void test_retries_are_further_and_further_apart(void **state)
 {
 	struct fixture f;
 
@@ -126,7 +126,7 @@ static void test_ever_later(void **state)
 }
 
 /* A fork and an exec may wait for the disk that hangs. */
-static void test_not_while_an_incident_is_open(void **state)
+static void test_no_new_helper_while_an_incident_is_open(void **state)
 {
 	struct fixture f;
 	unsigned int starts;
@@ -149,7 +149,7 @@ static void test_not_while_an_incident_is_open(void **state)
 }
 
 /* Where there cannot be another one, it is asked on. */
-static void test_kept_while_an_incident_is_open(void **state)
+static void test_helper_is_kept_while_an_incident_is_open(void **state)
 {
 	struct fixture f;
 	unsigned int starts;
@@ -170,7 +170,7 @@ static void test_kept_while_an_incident_is_open(void **state)
 }
 
 /* A helper that says that another one would not help, and one whose login is right. */
-static void test_not_for_other_reasons(void **state)
+static void test_other_errors_keep_the_helper(void **state)
 {
 	static const char *const sections[] = { "sql.refused", "sql.good" };
 	struct fixture f;
@@ -188,11 +188,16 @@ static void test_not_for_other_reasons(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_a_new_password_needs_no_reload, setup_dir, teardown_dir),
-		cmocka_unit_test_setup_teardown(test_ever_later, setup_dir, teardown_dir),
-		cmocka_unit_test_setup_teardown(test_not_while_an_incident_is_open, setup_dir, teardown_dir),
-		cmocka_unit_test_setup_teardown(test_kept_while_an_incident_is_open, setup_dir, teardown_dir),
-		cmocka_unit_test_setup_teardown(test_not_for_other_reasons, setup_dir, teardown_dir),
+		cmocka_unit_test_setup_teardown(test_a_new_password_needs_no_reload, setup_dir,
+			teardown_dir),
+		cmocka_unit_test_setup_teardown(test_retries_are_further_and_further_apart,
+			setup_dir, teardown_dir),
+		cmocka_unit_test_setup_teardown(test_no_new_helper_while_an_incident_is_open,
+			setup_dir, teardown_dir),
+		cmocka_unit_test_setup_teardown(test_helper_is_kept_while_an_incident_is_open,
+			setup_dir, teardown_dir),
+		cmocka_unit_test_setup_teardown(test_other_errors_keep_the_helper, setup_dir,
+			teardown_dir),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "sql-helper") == 0)

@@ -15,7 +15,7 @@
 
 #include "test_sql_fake.h"
 
-#include "loop.h"
+#include "util/loop.h"
 #include "sql/sql.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -54,17 +54,19 @@ static inline void on_tick(void *userdata, uint64_t expirations)
 }
 
 /* A loop ends once, so each wait has its own; targets keep theirs. */
-static inline void setup_with_password(struct fixture *f, const char *section, const char *password_file)
+static inline void setup_with_password(struct fixture *f, const char *section,
+	const char *password_file)
 {
 	memset(f, 0, sizeof(*f));
 	log_set_level(LOG_LEVEL_ERROR);
 	config_set_defaults(&f->config);
 	assert_int_equal(config_sql_default_target(section, &f->config.sql.targets[0]), 0);
-	text_copy(f->config.sql.targets[0].password_file, sizeof(f->config.sql.targets[0].password_file),
-		password_file);
+	text_copy(f->config.sql.targets[0].password_file,
+		sizeof(f->config.sql.targets[0].password_file), password_file);
 	f->config.sql.targets_count = 1;
 	assert_int_equal(loop_new(&f->loop), 0);
-	assert_int_equal(sql_new(&(struct sql_options){
+	assert_int_equal(sql_new(
+				 &(struct sql_options){
 					 .config = &f->config,
 					 .procfs = "/proc",
 					 .loop = f->loop,
@@ -112,6 +114,11 @@ static inline void run_until(struct fixture *f, bool (*is_done)(struct fixture *
 static inline bool has_answer(struct fixture *f)
 {
 	return evidence(f).current != NULL;
+}
+
+static inline bool says_why(struct fixture *f)
+{
+	return *evidence(f).why && evidence(f).is_known;
 }
 
 #endif

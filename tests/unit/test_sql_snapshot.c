@@ -15,9 +15,12 @@
 #define SEC NSEC_PER_SEC
 
 /* One answer with one statement of the thread. */
-static void answer(struct sql_snapshot *snapshot, uint64_t answered_ns, uint64_t elapsed_ns, const char *text)
+static void answer(struct sql_snapshot *snapshot, uint64_t answered_ns, uint64_t elapsed_ns,
+	const char *text)
 {
-	struct sql_frame_session session = { .tid = TID, .connection_id = 17, .elapsed_ns = elapsed_ns };
+	struct sql_frame_session session = { .tid = TID,
+		.connection_id = 17,
+		.elapsed_ns = elapsed_ns };
 	const struct sql_frame_end end = { .server_ns = 1 };
 
 	strcpy(session.text, text);
@@ -26,7 +29,9 @@ static void answer(struct sql_snapshot *snapshot, uint64_t answered_ns, uint64_t
 	sql_snapshot_end(snapshot, &end, answered_ns);
 }
 
-/* It scanned, and waits for a lock of the next statement when the incident ends: the scan it was. */
+/*
+ * It scanned, and waits for a lock of the next statement when the incident ends: the scan it was.
+ */
 static void test_a_later_statement_led_to_nothing(void **state)
 {
 	static struct sql_snapshot worst, newest;
@@ -123,7 +128,9 @@ static void test_the_connection_of_a_process(void **state)
 static void test_the_connection_of_a_worker(void **state)
 {
 	static struct sql_snapshot newest;
-	struct sql_frame_session worker = { .tid = TID + 5, .connection_id = 99, .leader_pid = TID };
+	struct sql_frame_session worker = { .tid = TID + 5,
+		.connection_id = 99,
+		.leader_pid = TID };
 	const struct sql_operation op = { TID + 5, false, 90 * SEC, 110 * SEC };
 
 	(void)state;
@@ -135,10 +142,16 @@ static void test_the_connection_of_a_worker(void **state)
 /* A leader, its worker, which says the same statement, and another session. */
 static void answer_of_workers(struct sql_snapshot *snapshot)
 {
-	struct sql_frame_session leader = { .tid = TID, .connection_id = 17, .elapsed_ns = 5 * SEC };
-	struct sql_frame_session worker = { .tid = TID + 1, .connection_id = 18, .elapsed_ns = 5 * SEC,
+	struct sql_frame_session leader = { .tid = TID,
+		.connection_id = 17,
+		.elapsed_ns = 5 * SEC };
+	struct sql_frame_session worker = { .tid = TID + 1,
+		.connection_id = 18,
+		.elapsed_ns = 5 * SEC,
 		.leader_pid = TID };
-	struct sql_frame_session other = { .tid = TID + 2, .connection_id = 19, .elapsed_ns = 3 * SEC };
+	struct sql_frame_session other = { .tid = TID + 2,
+		.connection_id = 19,
+		.elapsed_ns = 3 * SEC };
 
 	strcpy(leader.text, "SELECT");
 	strcpy(worker.text, "SELECT");

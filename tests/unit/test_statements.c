@@ -9,14 +9,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/exit.h"
+#include "util/exit.h"
 #include "cli/show.h"
-#include "cli/statements.h"
+#include "page/statements.h"
 #include "test_record_data.h"
 #include "util/cleanup.h"
 #include "util/file.h"
 
-#define AT(ms) (DATA_MONO_NS + (uint64_t)(ms) * NSEC_PER_MSEC)
+#define AT(ms) (DATA_MONO_NS + (uint64_t)(ms)*NSEC_PER_MSEC)
 #define TID 2230
 
 /* A record that has only what is looked at. */
@@ -124,7 +124,9 @@ static void test_only_what_was_under_way(void **state)
 	/* It is not known where exactly a thread was when the server looked. */
 	assert_said(fd, operation(AT(9900), 50), RAN "SELECT a FROM t\n");
 	assert_said(fd, operation(AT(9990), 500), "");
-	/* Began before the statement: the clocks of two programs. Ended before it: another one's. */
+	/*
+	 * Began before the statement: the clocks of two programs. Ended before it: another one's.
+	 */
 	assert_said(fd, operation(AT(1400), 150), RAN "SELECT a FROM t\n");
 	assert_said(fd, operation(AT(1000), 450), "");
 	r = operation(AT(3000), 200);
@@ -139,7 +141,10 @@ static void test_only_what_was_under_way(void **state)
 	assert_said(fd, r, RAN "SELECT a FROM t\n");
 }
 
-/* What it says is as old as the question may be: the statement may have ended before the stall began. */
+/*
+ * What it says is as old as the question may be: the statement may have ended before the stall
+ * began.
+ */
 static void test_an_answer_that_was_read_late(void **state)
 {
 	_cleanup_close_ int fd = make_file();
@@ -152,7 +157,9 @@ static void test_an_answer_that_was_read_late(void **state)
 	assert_said(fd, operation(AT(9870), 500), RAN "SELECT a\n");
 }
 
-/* A thread does not wait for a request: the next statement may have begun while it was under way. */
+/*
+ * A thread does not wait for a request: the next statement may have begun while it was under way.
+ */
 static void test_a_request_is_of_the_statement_that_sent_it(void **state)
 {
 	_cleanup_close_ int fd = make_file();
@@ -161,10 +168,10 @@ static void test_a_request_is_of_the_statement_that_sent_it(void **state)
 	(void)state;
 	add_session(fd, AT(10000), 8500, "SELECT a");
 	r = operation(AT(1400), 3000);
-	text_copy(r->operation.probe, sizeof(r->operation.probe), "uring");
+	r->operation.probe = RECORD_PROBE_uring;
 	assert_said(fd, r, "");
 	r = operation(AT(1600), 3000);
-	text_copy(r->operation.probe, sizeof(r->operation.probe), "uring");
+	r->operation.probe = RECORD_PROBE_uring;
 	assert_said(fd, r, RAN "SELECT a\n");
 }
 
@@ -203,7 +210,7 @@ static void test_what_ran_longest_between_the_moments(void **state)
 
 	(void)state;
 	add_late_answer(fd, AT(20000), 500);
-	text_copy(r->sql.moment, sizeof(r->sql.moment), "longest");
+	r->sql.phase = RECORD_PHASE_slow;
 	r->sql.answer_ns = 30 * NSEC_PER_MSEC;
 	add_line(fd, r);
 	assert_said(fd, operation(AT(9960), 30), RAN "INSERT\n");
@@ -272,7 +279,7 @@ static void test_texts_are_short_and_printable(void **state)
 	assert_said(fd, operation(AT(3000), 200), expected);
 }
 
-static void assert_shown(int fd, bool json, const char *expected)
+static void assert_shown(int fd, enum show_as as, const char *expected)
 {
 	static const struct config config;
 	_cleanup_free_ char *buf = calloc(1, 65536);
@@ -280,9 +287,9 @@ static void assert_shown(int fd, bool json, const char *expected)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(show_record(out, &config, path, json), EXIT_CODE_OK);
+	assert_int_equal(show_record(out, &config, path, as, NULL), EXIT_CODE_OK);
 	fclose(out);
-	if (json)
+	if (as == SHOW_JSON)
 		assert_null(strstr(buf, expected));
 	else
 		assert_non_null(strstr(buf, expected));
@@ -299,9 +306,10 @@ static void test_show(void **state)
 	add_line(fd, r);
 	add_line(fd, stall);
 	add_session(fd, AT(10000), 8500, "SELECT a");
-	assert_shown(fd, false, "            at io_schedule < folio_wait_bit_common < filemap_read\n" RAN
-		     "SELECT a\n  ");
-	assert_shown(fd, true, RAN);
+	assert_shown(fd, SHOW_EVENTS,
+		"            at io_schedule < folio_wait_bit_common < filemap_read\n" RAN
+		"SELECT a\n  ");
+	assert_shown(fd, SHOW_JSON, RAN);
 }
 
 int main(void)

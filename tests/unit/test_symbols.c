@@ -88,7 +88,7 @@ static void test_hidden_addresses(void **state)
 }
 
 /* More than the first allocation holds; each found again. */
-static void test_many(void **state)
+static void test_many_symbols(void **state)
 {
 	struct tree *t = *state;
 	size_t count = 40000, size = count * 48;
@@ -111,7 +111,25 @@ static void test_many(void **state)
 	symbols_free(s);
 }
 
-static void test_no_room(void **state)
+static void test_code_of_tracepoints_shares_a_name(void **state)
+{
+	struct symbols *s = NULL;
+
+	assert_int_equal(load(*state,
+				 "ffffffff81000100 t perf_trace_ext4_sync\n"
+				 "ffffffff81000200 T vfs_read\n"
+				 "ffffffff81000300 t perf_trace_xfs_log\n"
+				 "ffffffff81000400 t perf_trace\n",
+				 &s),
+		0);
+	assert_name(s, 0xffffffff81000104, "perf_trace_+0x4");
+	assert_name(s, 0xffffffff81000200, "vfs_read+0x0");
+	assert_name(s, 0xffffffff81000308, "perf_trace_+0x8");
+	assert_name(s, 0xffffffff81000400, "perf_trace+0x0");
+	symbols_free(s);
+}
+
+static void test_name_that_does_not_fit(void **state)
 {
 	struct symbols *s = NULL;
 	char buf[8];
@@ -131,8 +149,9 @@ int main(void)
 		tree_test(test_names),
 		tree_test(test_addresses_that_are_no_symbol),
 		tree_test(test_hidden_addresses),
-		tree_test(test_many),
-		tree_test(test_no_room),
+		tree_test(test_many_symbols),
+		tree_test(test_code_of_tracepoints_shares_a_name),
+		tree_test(test_name_that_does_not_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -285,6 +285,33 @@ static void test_json_overflow(void **state)
 	}
 }
 
+static void assert_json_printable(const char *json, size_t len, const char *want)
+{
+	char buf[256];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	text_add_json_printable(&t, json, len);
+	assert_false(t.overflow);
+	assert_string_equal(buf, want);
+}
+
+static void test_json_printable(void **state)
+{
+#define ASSERT(json, want) assert_json_printable(json, sizeof(json) - 1, want)
+	(void)state;
+	/* What iostall itself writes stays byte for byte. */
+	ASSERT("{\"a\":[1,\"\\u001b \\\"\xc3\xa4\\\\\"]}",
+		"{\"a\":[1,\"\\u001b \\\"\xc3\xa4\\\\\"]}");
+	ASSERT("{\"a\":\"\x1b[2J\x7f\xc2\x9b\xe2\x80\xae\"}",
+		"{\"a\":\"\\u001b[2J\\u007f\\u009b\\u202e\"}");
+	ASSERT("{\"\xff\":\"\0\"}", "{\"\\ufffd\":\"\\u0000\"}");
+	/* An escaped quote does not end a string, an escaped backslash does not escape. */
+	ASSERT("\"\\\"\x1b\\\\\"\x1b", "\"\\\"\\u001b\\\\\"?");
+	ASSERT("{\t\"a\"\r:\x1b 1\xff}", "{ \"a\" :? 1?}");
+#undef ASSERT
+}
+
 static void test_count(void **state)
 {
 	char buf[32];
@@ -308,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_json),
 		cmocka_unit_test(test_json_overflow),
+		cmocka_unit_test(test_json_printable),
 		cmocka_unit_test(test_count),
 	};
 

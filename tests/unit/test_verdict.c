@@ -1,62 +1,69 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verdict: nothing is blamed without evidence, what is said of whom, and the facts. */
+/*
+ * The verdict: nobody is blamed without evidence, which device is judged, and how facts are kept.
+ */
 #include "test_verdict_setup.h"
 
-/* Nothing is blamed without evidence */
+/* Nobody is blamed without evidence */
 
-static void test_nothing_is_unknown(void **state)
+static void test_no_lines_give_no_verdict(void **state)
 {
 	struct fixture *x = *state;
 
 	decide(x);
 	assert_verdict(x, "unknown", "inferred",
-		"no verdict: there is no operation of 100 ms and no reading of the devices");
+		"no verdict: no operation took 100 ms or longer and the devices were not sampled");
 	samples(x, &idle_sdb, 5);
 	decide(x);
 	assert_verdict(x, "unknown", "inferred",
-		"no verdict: no operation took 100 ms and no device was at its limit");
-	assert_string_equal(part(x, "missing")->basis, "");
+		"no verdict: no operation took 100 ms or longer and no device was at its limit");
+	assert_string_equal(record_basis_text(part(x, "missing")->basis), "");
 }
 
-static void test_a_wait_nobody_can_explain_is_unknown(void **state)
+static void test_an_unexplained_wait_gives_no_verdict(void **state)
 {
 	struct fixture *x = *state;
 
 	samples(x, &idle_sdb, 5);
 	operation(x, 2225, "", 4 * NSEC_PER_SEC, true);
 	decide(x);
-	assert_verdict(x, "unknown", "inferred", "no verdict: operations took up to 4.00 s, but what they "
-		"waited for is not known and no device was at its limit; what the devices did with each "
-		"request was not seen");
+	assert_verdict(x, "unknown", "inferred",
+		"no verdict: operations took up to 4.00 s, but it is not known what they waited "
+		"for, and no device was at its limit; requests to the devices were not traced");
 }
 
-/* The watchdog alone sees a saturated device, but not by whom. */
-static void test_saturated_by_nobody_known(void **state)
+/* The samples alone show a saturated device, but not who loaded it. */
+static void test_saturated_without_a_known_culprit(void **state)
 {
 	struct fixture *x = *state;
 
 	samples(x, &loaded_sdb, 5);
 	decide(x);
 	assert_verdict(x, "saturated", "measured",
-		"device sdb saturated (util 100 %, r_await 300 ms, queue 64)");
+		"device sdb was saturated for 5.00 s (util 100 %, r_await 300 ms, queue depth 64)");
 	assert_null(part(x, "culprit"));
 	assert_non_null(part(x, "missing"));
 }
 
-/* At work all the time, and nobody waits: a fast device that serves one after the other. */
-static void test_utilisation_alone_is_no_load(void **state)
+/* A fast device that serves one request after another is busy all the time, but nobody waits. */
+static void test_full_utilisation_alone_is_not_saturation(void **state)
 {
-	const struct watch_disk fast = { .name = "sdb", .major = 8, .minor = 16, .util_pct = 100,
-		.inflight = 1, .read_await_ms = 0.1, .queue = 1, .read_bytes = 40 * MIB };
+	const struct record_disk fast = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 100,
+		.inflight = 1,
+		.read_await_ms = 0.1,
+		.queue = 1,
+		.read_bytes = 40 * MIB };
 	struct fixture *x = *state;
 
 	samples(x, &fast, 5);
 	decide(x);
-	assert_string_equal(x->v.class_name, "unknown");
+	assert_string_equal(record_class_text(x->v.class), "unknown");
 }
 
-/* What was long over when the incident opened is not what it is about. */
-static void test_the_calm_before_counts_for_nothing(void **state)
+/* A load that was over long before the incident opened did not cause it. */
+static void test_samples_long_before_the_trigger_are_ignored(void **state)
 {
 	struct fixture *x = *state;
 
@@ -65,18 +72,18 @@ static void test_the_calm_before_counts_for_nothing(void **state)
 	x->now_ns = TRIGGER_NS;
 	samples(x, &idle_sdb, 5);
 	decide(x);
-	assert_string_equal(x->v.class_name, "unknown");
+	assert_string_equal(record_class_text(x->v.class), "unknown");
 }
 
-/* A device mapper and the disk below it: the disk is judged, which knows whose its requests are. */
-static void test_the_disk_below_is_judged(void **state)
+/* Only the requests of the disk have a known owner. */
+static void test_the_disk_below_a_device_mapper_is_judged(void **state)
 {
-	struct watch_disk dm = loaded_sdb;
+	struct record_disk dm = loaded_sdb;
 	struct fixture *x = *state;
 
-	text_copy(dm.name, sizeof(dm.name), "dm-0");
-	dm.major = 253;
-	dm.minor = 0;
+	text_copy(dm.dev_name, sizeof(dm.dev_name), "dm-0");
+	dm.dev.major = 253;
+	dm.dev.minor = 0;
 	samples(x, &dm, 5);
 	x->now_ns = TRIGGER_NS;
 	scan(x);
@@ -85,47 +92,71 @@ static void test_the_disk_below_is_judged(void **state)
 	assert_int_equal(part(x, "culprit")->tid, 2225);
 }
 
-/* A loop device and the one below it: the upper one knows who asked, the lower one where it comes from. */
-static void test_of_a_loop_device_and_the_one_below(void **state)
+/*
+ * To blame somebody the loop device is better: its requests are known by process. Else it is the
+ * disk.
+ */
+static void test_a_loop_device_or_the_disk_below_is_judged(void **state)
 {
-	struct watch_disk loop = loaded_sdb;
-	struct record_device silent = { .dev_major = 7, .dev_name = "loop0", .final = true, .in_flight = 3 };
-	struct record_io_by by = { .by = "thread", .dev_major = 7, .dev_name = "loop0", .pid = 42, .tid = 43,
-		.comm = "reader", .bytes = MIB, .share_pct = 97 };
-	struct record_operation op = { .op = "read", .pid = 42, .tid = 44, .dev_major = 7,
-		.dev_name = "loop0", .dur_ns = 90 * NSEC_PER_SEC };
+	struct record_disk loop = loaded_sdb;
+	struct record_device unresponsive = { .dev.major = 7,
+		.dev_name = "loop0",
+		.below = "sdb",
+		.final = true,
+		.in_flight = 3 };
+	struct record_io_by by = { .by = RECORD_BY_thread,
+		.dev.major = 7,
+		.dev_name = "loop0",
+		.pid = 42,
+		.tid = 43,
+		.comm = "reader",
+		.bytes = MIB,
+		.busy_ns = 9700 * MS,
+		.busy_share_pct = 97 };
+	struct record_operation op = { .op = RECORD_OP_read,
+		.pid = 42,
+		.tid = 44,
+		.dev.major = 7,
+		.dev_name = "loop0",
+		.start_mono_ns = TRIGGER_NS,
+		.dur_ns = 90 * NSEC_PER_SEC };
 	struct fixture *x = *state;
 
-	text_copy(loop.name, sizeof(loop.name), "loop0");
-	loop.major = 7;
-	loop.minor = 0;
+	text_copy(loop.dev_name, sizeof(loop.dev_name), "loop0");
+	loop.dev.major = 7;
+	loop.dev.minor = 0;
 	scan(x);
 	x->now_ns = TRIGGER_NS;
 	samples(x, &loop, 10);
-	verdict_note_device(&x->f, &silent);
+	verdict_note_device(&x->f, &unresponsive);
 	verdict_note_io_by(&x->f, &by);
 	verdict_note_operation(&x->f, &op, true);
 	decide(x);
-	assert_string_equal(x->v.class_name, "saturated");
+	assert_string_equal(record_class_text(x->v.class), "saturated");
 	assert_string_equal(x->v.dev_name, "loop0");
 	assert_int_equal(part(x, "culprit")->tid, 43);
-	/* Both hang: it is the disk. */
-	silent.no_completion_ns = 9 * NSEC_PER_SEC;
-	verdict_note_device(&x->f, &silent);
-	silent.dev_major = 8;
-	silent.dev_minor = 16;
-	silent.no_completion_ns = 8 * NSEC_PER_SEC;
-	verdict_note_device(&x->f, &silent);
+	/* When both hang, the disk is the cause. */
+	unresponsive.no_completion_ns = 9 * NSEC_PER_SEC;
+	verdict_note_device(&x->f, &unresponsive);
+	unresponsive.dev.major = 8;
+	unresponsive.dev.minor = 16;
+	unresponsive.no_completion_ns = 8 * NSEC_PER_SEC;
+	verdict_note_device(&x->f, &unresponsive);
 	decide(x);
-	assert_string_equal(x->v.class_name, "hung");
+	assert_string_equal(record_class_text(x->v.class), "hung");
 	assert_string_equal(x->v.dev_name, "sdb");
 }
 
-/* It opened a file that nobody could name, for longer than each of its reads from the disk. */
-static void test_a_longer_wait_for_what_is_not_known_hides_no_victim(void **state)
+/* It opened a file that could not be resolved, for longer than each of its reads from the disk. */
+static void test_a_longer_wait_on_an_unknown_file_hides_no_victim(void **state)
 {
-	struct record_operation open = { .op = "open", .probe = "wait", .pid = 2211, .tid = 2240,
-		.comm = "mariadbd", .path = "./big/db.opt", .dur_ns = 9 * NSEC_PER_SEC };
+	struct record_operation open = { .op = RECORD_OP_open,
+		.probe = RECORD_PROBE_wait,
+		.pid = 2211,
+		.tid = 2240,
+		.comm = "mariadbd",
+		.path = "./big/db.opt",
+		.dur_ns = 9 * NSEC_PER_SEC };
 	struct fixture *x = *state;
 
 	scan(x);
@@ -135,20 +166,22 @@ static void test_a_longer_wait_for_what_is_not_known_hides_no_victim(void **stat
 	decide(x);
 	assert_int_equal(part(x, "victims")->threads, 3);
 	assert_string_equal(part(x, "victims")->text,
-		"3 threads, the longest 12.00 s: mariadbd[2211/2230] for the device");
+		"mariadbd[2211/2230] waited the longest of 3 threads, 12.00 s for the device");
 	open.tid = 2230;
 	open.dur_ns = 20 * NSEC_PER_SEC;
 	verdict_note_operation(&x->f, &open, true);
 	decide(x);
 	assert_string_equal(part(x, "victims")->text,
-		"3 threads, the longest 12.00 s: mariadbd[2211/2230] for the device");
+		"mariadbd[2211/2230] waited the longest of 3 threads, 12.00 s for the device");
 }
 
-/* They do not change what was wrong, and may tell why. */
-static void test_what_goes_with_any_verdict(void **state)
+/* They do not change the verdict, but may explain it. */
+static void test_kernel_lines_and_memory_pressure_go_with_any_verdict(void **state)
 {
-	const struct record_kernel line = { .text = "nvme nvme0: I/O 12 QID 3 timeout, aborting" };
-	struct record_sample s = { .sample = { .mono_ns = TRIGGER_NS, .interval_ns = NSEC_PER_SEC } };
+	const struct record_kernel line = { .level = RECORD_LEVEL_warning,
+		.text = "nvme nvme0: I/O 12 QID 3 timeout, aborting" };
+	struct record_sample s = { .reading = { .mono_ns = TRIGGER_NS,
+					   .interval_ns = NSEC_PER_SEC } };
 	struct fixture *x = *state;
 
 	scan(x);
@@ -157,53 +190,80 @@ static void test_what_goes_with_any_verdict(void **state)
 	assert_null(part(x, "memory"));
 	verdict_note_kernel(&x->f, &line);
 	verdict_note_kernel(&x->f, &line);
-	s.sample.psi_memory = (struct watch_psi){ true, 40, 31 };
+	s.reading.psi.memory = (struct record_pressure){ true, 40, 31 };
 	verdict_note_sample(&x->f, &s);
 	decide(x);
-	assert_string_equal(x->v.class_name, "saturated");
-	assert_string_equal(part(x, "kernel")->text, "2 lines about storage in the kernel's log, the "
-		"first: nvme nvme0: I/O 12 QID 3 timeout, aborting");
-	assert_string_equal(part(x, "memory")->text, "all runnable tasks waited for memory in up to 31 % "
-		"of the time (pressure, full)");
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	assert_non_null(strstr(x->v.sentence,
+		"; the kernel logged 2 problems of storage, first \"nvme nvme0: I/O 12 QID 3 "
+		"timeout, aborting\""));
+	assert_string_equal(part(x, "kernel")->text,
+		"the kernel logged 2 lines about storage; the first: nvme nvme0: I/O 12 QID 3 "
+		"timeout, aborting");
+	assert_string_equal(part(x, "memory")->text,
+		"all non-idle tasks were stalled on memory for up to 31 % of the time (PSI "
+		"memory full)");
+}
+
+/* A full disk makes no operation slow. */
+static void test_errors_are_told_even_where_nobody_waits(void **state)
+{
+	struct record_operation op = { .op = RECORD_OP_write,
+		.probe = RECORD_PROBE_vfs,
+		.pid = 2300,
+		.tid = 2300,
+		.comm = "sort",
+		.path = "/srv/sort.1",
+		.start_mono_ns = TRIGGER_NS,
+		.dur_ns = 150 * MS,
+		.ret = -28 };
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 3);
+	verdict_note_operation(&x->f, &op, true);
+	verdict_note_operation(&x->f, &op, true);
+	op.ret = -5;
+	verdict_note_operation(&x->f, &op, true);
+	/* An end of file, or a result that is not known. */
+	op.ret = 0;
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"; 2 operations failed with ENOSPC, the first of sort pid 2300 on /srv/sort.1; 1 "
+		"operation failed with EIO, that of sort pid 2300 on /srv/sort.1"));
 }
 
 /* The facts */
 
-static void test_kinds_of_waits(void **state)
+static void test_each_cause_has_a_kind(void **state)
 {
 	(void)state;
-	assert_int_equal(verdict_wait_of(""), VERDICT_WAIT_none);
-	assert_int_equal(verdict_wait_of("what nobody has heard of"), VERDICT_WAIT_other);
-	/* Each of the words that there are has its kind. */
-#define WAITS(prefix, waits_for) assert_true(*waits_for && (verdict_wait_of(waits_for) != VERDICT_WAIT_other || \
-		strcmp(waits_for, "kernel worker") == 0 || strcmp(waits_for, "core dump") == 0));
-#define WEAK(prefix, waits_for) WAITS(prefix, waits_for)
-#include "enrich/waits.def"
-#undef WEAK
-#undef WAITS
+	assert_int_equal(verdict_wait_of(RECORD_CAUSE_NONE), VERDICT_WAIT_none);
+	assert_int_equal(verdict_wait_of(RECORD_CAUSE_page), VERDICT_WAIT_device);
+	for (enum record_cause cause = RECORD_CAUSE_NONE + 1; cause < RECORD_CAUSE_COUNT; cause++)
+		assert_int_not_equal(verdict_wait_of(cause), VERDICT_WAIT_none);
 }
 
-static void test_more_than_there_is_room_for(void **state)
+static void test_more_threads_and_devices_than_are_kept(void **state)
 {
 	struct fixture *x = *state;
 
-	for (int32_t tid = 1; tid <= VERDICT_THREADS_MAX + 23; tid++)
+	for (int32_t tid = 1; tid <= VERDICT_WAITERS_MAX + 23; tid++)
 		operation(x, tid, "page", NSEC_PER_SEC, false);
-	assert_int_equal(x->f.threads_left_out, 23);
+	assert_int_equal(x->f.waiters_left_out, 23);
 	for (uint32_t i = 0; i < VERDICT_DEVICES_MAX + 3; i++) {
-		struct watch_disk disk = loaded_sdb;
+		struct record_disk disk = loaded_sdb;
 
-		disk.major = 100 + i;
+		disk.dev.major = 100 + i;
 		sample(x, &disk);
 	}
 	assert_int_equal(x->f.devices_count, VERDICT_DEVICES_MAX);
-	assert_int_equal(x->f.devices_left_out, 3);
 	decide(x);
-	assert_string_equal(x->v.class_name, "saturated");
+	assert_string_equal(record_class_text(x->v.class), "saturated");
 }
 
-/* The files' device is a partition, whatever comes first. */
-static void test_a_partition_is_its_disk(void **state)
+/* Whichever line comes first. */
+static void test_waits_on_a_partition_count_for_its_disk(void **state)
 {
 	struct fixture *x = *state;
 
@@ -215,8 +275,8 @@ static void test_a_partition_is_its_disk(void **state)
 	assert_int_equal(x->f.devices[0].operations, 2);
 }
 
-/* An operation that hangs has a line each second, and is one wait. */
-static void test_stuck_lines_do_not_add_up(void **state)
+/* An operation that hangs has a line each second. */
+static void test_stuck_lines_of_one_operation_are_one_wait(void **state)
 {
 	struct fixture *x = *state;
 
@@ -233,19 +293,20 @@ static void test_stuck_lines_do_not_add_up(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		verdict_test(test_nothing_is_unknown),
-		verdict_test(test_a_wait_nobody_can_explain_is_unknown),
-		verdict_test(test_saturated_by_nobody_known),
-		verdict_test(test_utilisation_alone_is_no_load),
-		verdict_test(test_the_calm_before_counts_for_nothing),
-		verdict_test(test_the_disk_below_is_judged),
-		verdict_test(test_of_a_loop_device_and_the_one_below),
-		verdict_test(test_a_longer_wait_for_what_is_not_known_hides_no_victim),
-		verdict_test(test_what_goes_with_any_verdict),
-		cmocka_unit_test(test_kinds_of_waits),
-		verdict_test(test_more_than_there_is_room_for),
-		verdict_test(test_a_partition_is_its_disk),
-		verdict_test(test_stuck_lines_do_not_add_up),
+		verdict_test(test_no_lines_give_no_verdict),
+		verdict_test(test_an_unexplained_wait_gives_no_verdict),
+		verdict_test(test_saturated_without_a_known_culprit),
+		verdict_test(test_full_utilisation_alone_is_not_saturation),
+		verdict_test(test_samples_long_before_the_trigger_are_ignored),
+		verdict_test(test_the_disk_below_a_device_mapper_is_judged),
+		verdict_test(test_a_loop_device_or_the_disk_below_is_judged),
+		verdict_test(test_a_longer_wait_on_an_unknown_file_hides_no_victim),
+		verdict_test(test_kernel_lines_and_memory_pressure_go_with_any_verdict),
+		verdict_test(test_errors_are_told_even_where_nobody_waits),
+		cmocka_unit_test(test_each_cause_has_a_kind),
+		verdict_test(test_more_threads_and_devices_than_are_kept),
+		verdict_test(test_waits_on_a_partition_count_for_its_disk),
+		verdict_test(test_stuck_lines_of_one_operation_are_one_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

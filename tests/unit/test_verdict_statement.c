@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The verdict: whose statement loaded a device, and which are of others. */
+/* The verdict: whose statement loaded a device, and how many others ran. */
 #include "test_verdict_setup.h"
 
 static bool find_scan(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
@@ -7,8 +7,10 @@ static bool find_scan(void *userdata, int32_t pid, int32_t tid, struct verdict_s
 	(void)userdata;
 	assert_int_equal(pid, 2211);
 	assert_int_equal(tid, 2225);
-	*ret = (struct verdict_statement){ .user = "app@localhost", .database = "big",
-		.text = "SELECT COUNT(*)\n\tFROM t  WHERE c LIKE ?", .elapsed_ns = 31 * NSEC_PER_SEC };
+	*ret = (struct verdict_statement){ .user = "app@localhost",
+		.database = "big",
+		.text = "SELECT COUNT(*)\n\tFROM t  WHERE c LIKE ?",
+		.elapsed_ns = 31 * NSEC_PER_SEC };
 	return true;
 }
 
@@ -26,24 +28,31 @@ static int32_t leader_of_none(void *userdata, int32_t tid)
 	return tid;
 }
 
-static void test_a_statement_stays_out_of_the_logs_of_others(void **state)
+static void test_the_message_for_logs_has_no_statement_text(void **state)
 {
-	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_none,
+	const struct verdict_sql sql = { .find_statement = find_scan,
+		.leader_of = leader_of_none,
 		.count_others = count_others };
 	struct fixture *x = *state;
 
 	scan(x);
 	verdict_decide(&x->f, &sql, &x->v);
-	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
-		"queue 64): 92 % of 204.0 MiB read by mariadbd tid 2225, big/t.ibd, app@localhost "
-		"\"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s; 2 other threads waited up "
-		"to 12.00 s; 14 other statements under way for up to 12.00 s");
-	assert_string_equal(x->v.message, "device sdb saturated (util 100 %, r_await 300 ms, queue 64): "
-		"92 % of 204.0 MiB read by mariadbd tid 2225, big/t.ibd, app@localhost, a statement running "
-		"31.00 s; 2 other threads waited up to 12.00 s; 14 other statements under way for up to "
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): mariadbd tid 2225 used 92 % of the device time (1000 reads, "
+		"100.0 MiB), mostly on big/t.ibd, for a statement that app@localhost had been "
+		"running for 31.00 s: \"SELECT COUNT(*) FROM t WHERE c LIKE ?\". 2 other threads "
+		"waited up to 12.00 s; up to 14 other statements ran at once, the longest for "
 		"12.00 s");
+	assert_string_equal(x->v.message,
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): mariadbd tid 2225 used 92 % of the device time (1000 reads, "
+		"100.0 MiB), mostly on big/t.ibd, for a statement that app@localhost had been "
+		"running for 31.00 s. 2 other threads waited up to 12.00 s; up to 14 other "
+		"statements ran at once, the longest for 12.00 s");
 	assert_string_equal(part(x, "statement")->text,
-		"app@localhost \"SELECT COUNT(*) FROM t WHERE c LIKE ?\" running 31.00 s");
+		"a statement that app@localhost had been running for 31.00 s: \"SELECT COUNT(*) "
+		"FROM t WHERE c LIKE ?\"");
 }
 
 static bool find_given(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
@@ -54,32 +63,39 @@ static bool find_given(void *userdata, int32_t pid, int32_t tid, struct verdict_
 	return true;
 }
 
-static void assert_statement(struct fixture *x, uint64_t started_ns, uint64_t elapsed_ns, bool is_sure,
-	const char *basis)
+static void assert_statement(struct fixture *x, uint64_t started_ns, uint64_t elapsed_ns,
+	bool is_sure, const char *basis)
 {
-	struct verdict_statement statement = { .user = "app", .text = "SELECT 1", .elapsed_ns = elapsed_ns,
+	struct verdict_statement statement = { .user = "app",
+		.text = "SELECT 1",
+		.elapsed_ns = elapsed_ns,
 		.started_ns = started_ns };
-	const struct verdict_sql sql = { .find_statement = find_given, .leader_of = leader_of_none,
-		.count_others = count_others, .userdata = &statement };
+	const struct verdict_sql sql = { .find_statement = find_given,
+		.leader_of = leader_of_none,
+		.count_others = count_others,
+		.userdata = &statement };
 
 	verdict_decide(&x->f, &sql, &x->v);
-	assert_non_null(strstr(x->v.sentence, is_sure ? "t.ibd, app \"SELECT 1\" running " :
-							"t.ibd, meanwhile app \"SELECT 1\" running "));
-	assert_non_null(strstr(x->v.message, is_sure ? "t.ibd, app, a statement running " :
-						       "t.ibd, meanwhile app, a statement running "));
-	assert_string_equal(part(x, "statement")->basis, basis);
-	assert_memory_equal(part(x, "statement")->text, "app \"SELECT 1\" running ", 23);
+	assert_non_null(strstr(x->v.sentence,
+		is_sure ? "t.ibd, for a statement that app had been running for "
+			: "t.ibd, perhaps for a statement that app had been running for "));
+	assert_non_null(strstr(x->v.message,
+		is_sure ? "t.ibd, for a statement that app had been running for "
+			: "t.ibd, perhaps for a statement that app had been running for "));
+	assert_string_equal(record_basis_text(part(x, "statement")->basis), basis);
+	assert_memory_equal(part(x, "statement")->text, "a statement that app had ", 25);
+	assert_non_null(strstr(part(x, "statement")->text, " s: \"SELECT 1\""));
 }
 
-/* The thread may have moved the bytes for the one before. */
-static void test_a_statement_that_began_later_is_not_passed_off_as_the_reason(void **state)
+/* The thread may have moved the bytes for its previous statement. */
+static void test_a_statement_after_the_trigger_is_only_perhaps_the_cause(void **state)
 {
 	struct fixture *x = *state;
 
 	scan(x);
 	assert_statement(x, TRIGGER_NS, 4500 * MS, true, "measured");
 	assert_statement(x, TRIGGER_NS + 1, 4500 * MS, false, "inferred");
-	/* In whole seconds nobody knows it better than to a second. */
+	/* A length in whole seconds may be off by a second. */
 	assert_statement(x, TRIGGER_NS - NSEC_PER_SEC, 4 * NSEC_PER_SEC, true, "measured");
 	assert_statement(x, TRIGGER_NS - NSEC_PER_SEC + 1, 4 * NSEC_PER_SEC, true, "inferred");
 	assert_statement(x, TRIGGER_NS + NSEC_PER_SEC, 4 * NSEC_PER_SEC, true, "inferred");
@@ -92,12 +108,14 @@ static int32_t leader_of_counted(void *userdata, int32_t tid)
 	return tid;
 }
 
-/* Each look goes over all sessions of all targets, and there may be 256 threads. */
+/* Each lookup searches all sessions of all databases, and there may be 256 threads. */
 static void test_the_culprits_leader_is_looked_up_once(void **state)
 {
 	unsigned int looks = 0;
-	const struct verdict_sql sql = { .find_statement = find_scan, .leader_of = leader_of_counted,
-		.count_others = count_others, .userdata = &looks };
+	const struct verdict_sql sql = { .find_statement = find_scan,
+		.leader_of = leader_of_counted,
+		.count_others = count_others,
+		.userdata = &looks };
 	struct fixture *x = *state;
 
 	scan(x);
@@ -105,7 +123,7 @@ static void test_the_culprits_leader_is_looked_up_once(void **state)
 		operation(x, tid, "page", NSEC_PER_SEC, true);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_int_equal(part(x, "victims")->threads, 102);
-	/* As a thread with a share, as the culprit, and as a thread that waited. */
+	/* Once as a thread with a share, once as the culprit, and once as a thread that waited. */
 	assert_in_range(looks, 1, 3);
 }
 
@@ -114,12 +132,13 @@ static bool find_of_process(void *userdata, int32_t pid, int32_t tid, struct ver
 	(void)userdata;
 	assert_int_equal(pid, 4711);
 	assert_int_equal(tid, 0);
-	*ret = (struct verdict_statement){ .user = "app@localhost", .text = "SELECT 1",
+	*ret = (struct verdict_statement){ .user = "app@localhost",
+		.text = "SELECT 1",
 		.elapsed_ns = 9 * NSEC_PER_SEC };
 	return true;
 }
 
-/* Of two statements, one of them by process 4711. */
+/* Two statements ran, one of them in process 4711. */
 static uint32_t count_of_two(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
 {
 	(void)userdata;
@@ -127,10 +146,11 @@ static uint32_t count_of_two(void *userdata, int32_t tid, uint64_t *ret_longest_
 	return tid == 4711 ? 1 : 2;
 }
 
-/* A backend of PostgreSQL with less than half: a line of a process has no thread. */
-static void test_the_statement_of_a_process_is_none_of_the_others(void **state)
+/* A PostgreSQL backend with less than half of the bytes: the line of a process names no thread. */
+static void test_the_culprits_statement_is_not_counted_among_the_others(void **state)
 {
-	const struct verdict_sql sql = { .find_statement = find_of_process, .leader_of = leader_of_none,
+	const struct verdict_sql sql = { .find_statement = find_of_process,
+		.leader_of = leader_of_none,
 		.count_others = count_of_two };
 	struct fixture *x = *state;
 
@@ -139,8 +159,11 @@ static void test_the_statement_of_a_process_is_none_of_the_others(void **state)
 	load(x, "process", 4711, 0, "postgres", 40, false);
 	load(x, "process", 4712, 0, "postgres", 30, false);
 	verdict_decide(&x->f, &sql, &x->v);
-	assert_non_null(strstr(x->v.sentence, "40 % of 204.0 MiB read by postgres pid 4711 together with 1 "
-		"other, app@localhost \"SELECT 1\" running 9.00 s; 1 other statement under way"));
+	assert_non_null(strstr(x->v.sentence,
+		": nobody used half of the device time; postgres pid 4711 used most, 40 % (1000 "
+		"reads, 100.0 MiB) for a statement "
+		"that app@localhost had been running for 9.00 s: \"SELECT 1\". 1 other statement "
+		"had been running for 4.00 s"));
 }
 
 static bool find_of_leader(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
@@ -148,7 +171,8 @@ static bool find_of_leader(void *userdata, int32_t pid, int32_t tid, struct verd
 	(void)userdata;
 	assert_int_equal(pid, 4711);
 	assert_int_equal(tid, 4711);
-	*ret = (struct verdict_statement){ .user = "app@localhost", .text = "SELECT 1",
+	*ret = (struct verdict_statement){ .user = "app@localhost",
+		.text = "SELECT 1",
 		.elapsed_ns = 9 * NSEC_PER_SEC };
 	return true;
 }
@@ -160,13 +184,21 @@ static int32_t leader_of_backends(void *userdata, int32_t tid)
 }
 
 static const struct verdict_sql parallel = { .find_statement = find_of_leader,
-	.leader_of = leader_of_backends, .count_others = count_of_two };
+	.leader_of = leader_of_backends,
+	.count_others = count_of_two };
 
 static void backend_waits(struct fixture *x, int32_t pid)
 {
-	struct record_operation op = { .op = "read", .probe = "vfs", .pid = pid, .tid = pid,
-		.comm = "postgres", .waits_for = "page", .dev_major = 8, .dev_minor = 16,
-		.dev_name = "sdb", .dur_ns = NSEC_PER_SEC };
+	struct record_operation op = { .op = RECORD_OP_read,
+		.probe = RECORD_PROBE_vfs,
+		.pid = pid,
+		.tid = pid,
+		.comm = "postgres",
+		.waits_for = RECORD_CAUSE_page,
+		.dev.major = 8,
+		.dev.minor = 16,
+		.dev_name = "sdb",
+		.dur_ns = NSEC_PER_SEC };
 
 	verdict_note_operation(&x->f, &op, true);
 }
@@ -178,8 +210,8 @@ static void backend(struct fixture *x, int32_t pid, double share_pct)
 	load(x, "thread", pid, pid, "postgres", share_pct, false);
 }
 
-/* Each has a third, and none is another's competitor or victim. */
-static void test_workers_of_one_statement_are_one(void **state)
+/* Each has a third of the bytes, and none is a victim of another. */
+static void test_parallel_workers_are_blamed_together(void **state)
 {
 	struct fixture *x = *state;
 
@@ -190,10 +222,11 @@ static void test_workers_of_one_statement_are_one(void **state)
 	backend(x, 4721, 31);
 	backend(x, 4730, 2);
 	verdict_decide(&x->f, &parallel, &x->v);
-	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
-		"queue 64): 98 % of 204.0 MiB read by postgres pid 4711 and 2 that work for it, "
-		"app@localhost \"SELECT 1\" running 9.00 s; 1 other thread waited up to 1.00 s; 1 other "
-		"statement under way for up to 4.00 s");
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): postgres pid 4711 and 2 parallel workers used 98 % of the device time (3000 reads, 300.0 MiB) for a statement that app@localhost had been running "
+		"for 9.00 s: \"SELECT 1\". 1 other thread waited 1.00 s; 1 other statement had "
+		"been running for 4.00 s");
 	assert_int_equal(part(x, "culprit")->pid, 4711);
 	assert_int_equal(part(x, "culprit")->tid, 4711);
 	assert_int_equal(part(x, "culprit")->bytes, 300 * MIB);
@@ -201,12 +234,14 @@ static void test_workers_of_one_statement_are_one(void **state)
 	assert_int_equal(part(x, "victims")->tid, 4730);
 }
 
-/* What moved the bytes is named, not the one that it did it for; but that one is no victim. */
-static void test_who_works_for_the_statement_is_no_victim(void **state)
+/* A worker that moved most bytes alone is named itself. */
+static void test_a_parallel_leader_is_not_a_victim_of_its_worker(void **state)
 {
 	struct verdict_statement statement = { .text = "SELECT 1" };
-	const struct verdict_sql sql = { .find_statement = find_given, .leader_of = leader_of_backends,
-		.count_others = count_of_two, .userdata = &statement };
+	const struct verdict_sql sql = { .find_statement = find_given,
+		.leader_of = leader_of_backends,
+		.count_others = count_of_two,
+		.userdata = &statement };
 	struct fixture *x = *state;
 
 	samples(x, &loaded_sdb, 10);
@@ -220,12 +255,18 @@ static void test_who_works_for_the_statement_is_no_victim(void **state)
 	assert_int_equal(part(x, "victims")->tid, 4730);
 }
 
-/* One that only collects what they read; what they did on another device is not of this one. */
-static void test_a_leader_that_moved_nothing(void **state)
+/* A leader that only collects what its workers read. Its I/O on another device does not count. */
+static void test_a_parallel_leader_without_io(void **state)
 {
-	const struct record_io_by other = { .by = "thread", .dev_major = 9, .pid = 4711, .tid = 4711,
-		.comm = "postgres", .bytes = MIB, .share_pct = 9 };
-	const struct record_device device = { .dev_major = 9, .dev_name = "sdc", .final = true };
+	const struct record_io_by other = { .by = RECORD_BY_thread,
+		.dev.major = 9,
+		.pid = 4711,
+		.tid = 4711,
+		.comm = "postgres",
+		.bytes = MIB,
+		.busy_ns = NSEC_PER_SEC,
+		.busy_share_pct = 9 };
+	const struct record_device device = { .dev.major = 9, .dev_name = "sdc", .final = true };
 	struct fixture *x = *state;
 
 	samples(x, &loaded_sdb, 10);
@@ -236,16 +277,17 @@ static void test_a_leader_that_moved_nothing(void **state)
 	backend(x, 4721, 20);
 	backend(x, 4730, 10);
 	verdict_decide(&x->f, &parallel, &x->v);
-	assert_non_null(strstr(x->v.sentence, ": 60 % of 204.0 MiB read by 2 that work for postgres pid 4711, "
-		"app@localhost "));
+	assert_non_null(strstr(x->v.sentence,
+		": 2 parallel workers of postgres pid 4711 used 60 % of the device time (2000 reads, 200.0 MiB) for "));
 	assert_int_equal(part(x, "victims")->threads, 1);
 }
 
-/* With less than half they share the blame with others. */
-static void test_workers_with_less_than_half(void **state)
+/* Then they share the blame with others. */
+static void test_parallel_workers_with_less_than_half(void **state)
 {
 	struct fixture *x = *state;
-	const struct verdict_sql sql = { .find_statement = find_of_process, .leader_of = leader_of_backends,
+	const struct verdict_sql sql = { .find_statement = find_of_process,
+		.leader_of = leader_of_backends,
 		.count_others = count_of_two };
 
 	samples(x, &loaded_sdb, 10);
@@ -254,8 +296,9 @@ static void test_workers_with_less_than_half(void **state)
 	backend(x, 4720, 19);
 	backend(x, 4730, 18);
 	verdict_decide(&x->f, &sql, &x->v);
-	assert_non_null(strstr(x->v.sentence, ": 30 % of 204.0 MiB read by postgres pid 4711 together with 2 "
-		"others, "));
+	assert_non_null(strstr(x->v.sentence,
+		": nobody used half of the device time; postgres pid 4711 used most, 30 % (1000 reads, 100.0 MiB) for a statement that app@localhost had "
+		"been running for 9.00 s: \"SELECT 1\""));
 }
 
 static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
@@ -268,46 +311,93 @@ static bool find_never(void *userdata, int32_t pid, int32_t tid, struct verdict_
 	return false;
 }
 
-/* Nothing was at its limit, but something ran. */
+/* Nothing was at its limit, but statements ran. */
 static void test_statements_without_a_verdict(void **state)
 {
-	const struct verdict_sql sql = { .find_statement = find_never, .leader_of = leader_of_none,
+	const struct verdict_sql sql = { .find_statement = find_never,
+		.leader_of = leader_of_none,
 		.count_others = count_others };
 	struct fixture *x = *state;
 
 	samples(x, &idle_sdb, 5);
 	verdict_decide(&x->f, &sql, &x->v);
-	assert_verdict(x, "unknown", "inferred", "no verdict: no operation took 100 ms and no device was at "
-		"its limit; 14 statements under way for up to 12.00 s");
+	assert_verdict(x, "unknown", "inferred",
+		"no verdict: no operation took 100 ms or longer and no device was at its limit; "
+		"up to 14 statements ran at once, the longest for 12.00 s");
 	assert_string_equal(x->v.message, x->v.sentence);
-	/* Whose wait it was is not said, since it is not known to be one. */
+	/* Threads that waited are not called victims, since no cause is known. */
 	operation(x, 2230, "", 300 * MS, true);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_null(strstr(x->v.sentence, "waited up to"));
 }
 
-static void test_statements_of_a_silent_database(void **state)
+static bool find_no_statement(void *userdata, int32_t pid, int32_t tid,
+	struct verdict_statement *ret)
 {
-	const struct verdict_sql sql = { .find_statement = find_never, .leader_of = leader_of_none,
-		.count_others = count_others };
-	const struct verdict_silence silence = { .ns = 3 * NSEC_PER_SEC };
-	struct fixture *x = *state;
-
-	verdict_note_silence(&x->f, 0, "main", &(struct verdict_who){ 0 }, &silence);
-	verdict_decide(&x->f, &sql, &x->v);
-	assert_verdict(x, "unanswered", "measured",
-		"database main has not answered for 3.00 s; 14 statements under way for up to 12.00 s");
-	samples(x, &slow_sdb, 5);
-	verdict_decide(&x->f, &sql, &x->v);
-	assert_string_equal(x->v.class_name, "slow");
-	assert_non_null(strstr(x->v.sentence, "; database main has not answered for 3.00 s; 14 statements under "
-					       "way for up to 12.00 s"));
+	(void)userdata, (void)pid, (void)tid, (void)ret;
+	return false;
 }
 
-/* A device that is slow by itself is no statement's doing. */
-static void test_only_the_load_is_a_statement(void **state)
+static bool is_server_11067(void *userdata, int32_t pid)
 {
-	const struct verdict_sql sql = { .find_statement = find_never, .leader_of = leader_of_none,
+	(void)userdata;
+	return pid == 11067;
+}
+
+static void test_statements_of_an_unresponsive_database(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_never,
+		.leader_of = leader_of_none,
+		.count_others = count_others };
+	const struct verdict_unresponsive unresponsive = { .ns = 3 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	verdict_note_unresponsive(&x->f, 0, "main", &(struct verdict_who){ 0 }, &unresponsive);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_verdict(x, "unanswered", "measured",
+		"database main did not answer for 3.00 s; up to 14 statements ran at once, the "
+		"longest for 12.00 s");
+	samples(x, &slow_sdb, 5);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_string_equal(record_class_text(x->v.class), "slow");
+	assert_non_null(strstr(x->v.sentence,
+		"; database main did not answer for 3.00 s; up to 14 statements ran at once, the "
+		"longest for 12.00 s"));
+}
+
+static const char *role_of_checkpointer(void *userdata, int32_t pid, int32_t tid)
+{
+	(void)userdata;
+	(void)tid;
+	return pid == 11067 ? "checkpointer" : "";
+}
+
+/* It runs no statement, and its role says more. */
+static void test_a_process_of_the_server_itself(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_no_statement,
+		.is_server = is_server_11067,
+		.leader_of = leader_of_none,
+		.find_role = role_of_checkpointer,
+		.count_others = count_of_two };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 11067, 0, "postgres", 90, false);
+	load(x, "thread", 11067, 11067, "postgres", 90, false);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		"postgres pid 11067 (checkpointer) used 90 % of the device time"));
+	assert_null(strstr(x->v.sentence, "a statement that"));
+	assert_null(part(x, "statement"));
+	assert_null(part(x, "missing"));
+}
+
+static void test_a_slow_device_is_not_blamed_on_a_statement(void **state)
+{
+	const struct verdict_sql sql = { .find_statement = find_never,
+		.leader_of = leader_of_none,
 		.count_others = count_others };
 	struct fixture *x = *state;
 
@@ -315,9 +405,10 @@ static void test_only_the_load_is_a_statement(void **state)
 	totals(x, 40, 40 * 4096, 130 * MS);
 	load(x, "thread", 2211, 2225, "mariadbd", 100, false);
 	verdict_decide(&x->f, &sql, &x->v);
-	assert_string_equal(x->v.class_name, "slow");
-	/* Whose thread waited, and whose did not, is not known: they are not others. */
-	assert_non_null(strstr(x->v.sentence, "; 14 statements under way for up to 12.00 s"));
+	assert_string_equal(record_class_text(x->v.class), "slow");
+	/* No statement is named, so these are not "other" statements. */
+	assert_non_null(strstr(x->v.sentence,
+		"; up to 14 statements ran at once, the longest for 12.00 s"));
 	assert_null(part(x, "missing"));
 }
 
@@ -350,12 +441,15 @@ static uint32_t count_one(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
 	return 1;
 }
 
-/* It reads for its statements in threads of its own: no statement is guessed, nor is it one of others. */
-static void test_a_server_is_to_blame_without_a_statement(void **state)
+/* A server that reads in threads of its own: which statement they read for is not guessed. */
+static void test_a_server_is_blamed_without_a_statement(void **state)
 {
 	int32_t asked_tid = -1;
-	const struct verdict_sql sql = { .find_statement = find_none, .is_server = is_server,
-		.leader_of = leader_of_none, .count_others = count_one, .userdata = &asked_tid };
+	const struct verdict_sql sql = { .find_statement = find_none,
+		.is_server = is_server,
+		.leader_of = leader_of_none,
+		.count_others = count_one,
+		.userdata = &asked_tid };
 	struct fixture *x = *state;
 
 	samples(x, &loaded_sdb, 10);
@@ -366,19 +460,24 @@ static void test_a_server_is_to_blame_without_a_statement(void **state)
 	load(x, "file", 0, 0, "", 91, false);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_int_equal(asked_tid, 0);
-	assert_verdict(x, "saturated", "measured", "device sdb saturated (util 100 %, r_await 300 ms, "
-		"queue 64): 98 % of 204.0 MiB read by mariadbd pid 2211, big/t.ibd; 1 statement under "
-		"way for up to 4.00 s");
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): mariadbd pid 2211 used 98 % of the device time (1000 reads, "
+		"100.0 MiB), mostly on big/t.ibd. 1 statement had been running for 4.00 s");
 	assert_null(part(x, "statement"));
 	assert_string_equal(part(x, "missing")->text,
-		"for which statement the bytes were: no thread of the server moved half of them");
+		"it is not known which statement caused the I/O: no thread of the server did "
+		"half of it");
 }
 
 static void test_a_thread_of_a_server_without_a_statement(void **state)
 {
 	int32_t asked_tid = -1;
-	struct verdict_sql sql = { .find_statement = find_none, .is_server = is_server,
-		.leader_of = leader_of_none, .count_others = count_one, .userdata = &asked_tid };
+	struct verdict_sql sql = { .find_statement = find_none,
+		.is_server = is_server,
+		.leader_of = leader_of_none,
+		.count_others = count_one,
+		.userdata = &asked_tid };
 	struct fixture *x = *state;
 
 	scan(x);
@@ -386,8 +485,9 @@ static void test_a_thread_of_a_server_without_a_statement(void **state)
 	assert_int_equal(asked_tid, 2225);
 	assert_null(part(x, "statement"));
 	assert_string_equal(part(x, "missing")->text,
-		"for which statement the bytes were: none is known of the thread that moved them");
-	/* Nothing is missing where there was nothing to ask for, or nobody to ask. */
+		"it is not known which statement caused the I/O: no statement is known for the "
+		"thread that did it");
+	/* Nothing is missing when the culprit is no database, or no database is configured. */
 	sql.is_server = is_no_server;
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_null(part(x, "missing"));
@@ -398,18 +498,19 @@ static void test_a_thread_of_a_server_without_a_statement(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		verdict_test(test_a_statement_stays_out_of_the_logs_of_others),
-		verdict_test(test_a_statement_that_began_later_is_not_passed_off_as_the_reason),
+		verdict_test(test_the_message_for_logs_has_no_statement_text),
+		verdict_test(test_a_statement_after_the_trigger_is_only_perhaps_the_cause),
 		verdict_test(test_the_culprits_leader_is_looked_up_once),
-		verdict_test(test_the_statement_of_a_process_is_none_of_the_others),
-		verdict_test(test_workers_of_one_statement_are_one),
-		verdict_test(test_who_works_for_the_statement_is_no_victim),
-		verdict_test(test_a_leader_that_moved_nothing),
-		verdict_test(test_workers_with_less_than_half),
+		verdict_test(test_the_culprits_statement_is_not_counted_among_the_others),
+		verdict_test(test_parallel_workers_are_blamed_together),
+		verdict_test(test_a_parallel_leader_is_not_a_victim_of_its_worker),
+		verdict_test(test_a_parallel_leader_without_io),
+		verdict_test(test_parallel_workers_with_less_than_half),
 		verdict_test(test_statements_without_a_verdict),
-		verdict_test(test_statements_of_a_silent_database),
-		verdict_test(test_only_the_load_is_a_statement),
-		verdict_test(test_a_server_is_to_blame_without_a_statement),
+		verdict_test(test_statements_of_an_unresponsive_database),
+		verdict_test(test_a_process_of_the_server_itself),
+		verdict_test(test_a_slow_device_is_not_blamed_on_a_statement),
+		verdict_test(test_a_server_is_blamed_without_a_statement),
 		verdict_test(test_a_thread_of_a_server_without_a_statement),
 	};
 

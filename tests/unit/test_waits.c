@@ -14,30 +14,45 @@ static const struct {
 	const char *waits_for;
 } cases[] = {
 	{ "io_schedule+0x46\nfolio_wait_bit_common+0x13d\nfilemap_get_pages+0x5f\nfilemap_read+0xd9\n"
-	  "vfs_read+0x201", "page" },
-	{ "io_schedule\nwait_on_page_bit_common\ngeneric_file_buffered_read\nnew_sync_read", "page" },
+	  "vfs_read+0x201",
+		"page" },
+	{ "io_schedule\nwait_on_page_bit_common\ngeneric_file_buffered_read\nnew_sync_read",
+		"page" },
 	{ "schedule+0x5e\njbd2_log_wait_commit+0xd0\next4_sync_file+0x1a5\ndo_fsync+0x38",
-	  "journal commit" },
+		"journal commit" },
 	{ "schedule\nwait_transaction_locked\nadd_transaction_credits\nstart_this_handle",
-	  "journal commit" },
+		"journal commit" },
 	{ "schedule\nio_schedule_timeout\nbalance_dirty_pages\nbalance_dirty_pages_ratelimited_flags\n"
-	  "generic_perform_write", "dirty throttling" },
+	  "generic_perform_write",
+		"dirty throttling" },
 	{ "percpu_rwsem_wait\n__percpu_down_read\nvfs_write\n__x64_sys_pwrite64",
-	  "frozen file system" },
-	{ "percpu_rwsem_wait+0x15f\nvfs_write+0x3f0\n__x64_sys_pwrite64+0xa3", "frozen file system" },
+		"frozen file system" },
+	{ "percpu_rwsem_wait+0x15f\nvfs_write+0x3f0\n__x64_sys_pwrite64+0xa3",
+		"frozen file system" },
 	{ "percpu_rwsem_wait+0x15f\nlo_rw_aio.isra.0+0x33c\nloop_process_work+0x85",
-	  "frozen file system" },
+		"frozen file system" },
 	{ "percpu_rwsem_wait\ncgroup_attach_lock\ncgroup_procs_write_start", "control group lock" },
-	{ "io_schedule\nblk_mq_get_tag\n__blk_mq_alloc_requests\nblk_mq_submit_bio", "request slot" },
+	{ "io_schedule\nblk_mq_get_tag\n__blk_mq_alloc_requests\nblk_mq_submit_bio",
+		"request slot" },
 	{ "io_schedule\nrq_qos_wait\nwbt_wait\n__rq_qos_throttle", "block throttling" },
 	{ "schedule\nrwsem_down_write_slowpath\ndown_write_killable\nvm_mmap_pgoff",
-	  "read-write lock" },
+		"memory map lock" },
+	/* As /proc/TID/stack has it, without the frames of the lock. */
+	{ "vm_mmap_pgoff+0xc5\ndo_syscall_64+0x81", "memory map lock" },
+	{ "lock_mm_and_find_vma+0x61\ndo_user_addr_fault+0x1a3\nexc_page_fault+0x69",
+		"memory map lock" },
+	{ "schedule\nrwsem_down_write_slowpath\ndown_write\next4_buffered_write_iter",
+		"read-write lock" },
+	{ "io_schedule\nfolio_wait_bit_common\nfilemap_fault\n__do_fault\n__get_user_pages\n"
+	  "populate_vma_page_range\n__mm_populate\nvm_mmap_pgoff",
+		"page" },
 	{ "io_schedule\n__iomap_dio_rw\niomap_dio_rw\next4_file_read_iter", "device" },
 	/* What many reasons share gives way to the reason. */
 	{ "io_schedule\nsubmit_bio_wait\nblkdev_issue_flush\next4_sync_file", "device flush" },
 	{ "io_schedule\nfolio_wait_bit_common\nfolio_wait_writeback\n__filemap_fdatawait_range",
-	  "writeback" },
-	{ "io_schedule\nsubmit_bio_wait\nblkdev_read\nvfs_read\nksys_read\nfilemap_fault", "device" },
+		"writeback" },
+	{ "io_schedule\nsubmit_bio_wait\nblkdev_read\nvfs_read\nksys_read\nfilemap_fault",
+		"device" },
 	/* Nothing is guessed. */
 	{ "schedule\nfutex_wait_queue\nfutex_wait\ndo_futex", "" },
 	{ "0xffffffff81000110\n0xffffffff81000205", "" },
@@ -48,13 +63,35 @@ static void test_real_stacks(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_string_equal(waits_for(cases[i].stack), cases[i].waits_for);
+		assert_string_equal(record_cause_text(waits_for(cases[i].stack)),
+			cases[i].waits_for);
+}
+
+/* As the kernel has it in /proc/TID/wchan. */
+static void test_function_outside_the_scheduler(void **state)
+{
+	char name[32];
+
+	(void)state;
+	waits_in("io_schedule+0x46\nfolio_wait_bit_common+0x13d\nfilemap_read+0xd9", name,
+		sizeof(name));
+	assert_string_equal(name, "folio_wait_bit_common");
+	waits_in("schedule\nschedule_timeout\nio_schedule_timeout\nbalance_dirty_pages", name,
+		sizeof(name));
+	assert_string_equal(name, "balance_dirty_pages");
+	waits_in("rwsem_down_write_slowpath+0x1", name, sizeof(name));
+	assert_string_equal(name, "rwsem_down_write_slowpath");
+	waits_in("schedule+0x1", name, sizeof(name));
+	assert_string_equal(name, "schedule");
+	waits_in("", name, sizeof(name));
+	assert_string_equal(name, "");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_real_stacks),
+		cmocka_unit_test(test_function_outside_the_scheduler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 static void test_iowait_over_measured_time(void **state)
 {
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch *w;
 
 	tree_put_stat(t, 100, 1000, 0);
@@ -24,16 +24,16 @@ static void test_iowait_over_measured_time(void **state)
 	s = tree_sample(t, w, 0);
 	assert_int_equal(s->mono_ns, TREE_START_NS);
 	assert_int_equal(s->interval_ns, 0);
-	assert_real(s->iowait_pct, 0);
-	assert_real(s->busy_pct, 0);
+	assert_real(s->cpu.iowait_pct, 0);
+	assert_real(s->cpu.busy_pct, 0);
 
 	/* Half a CPU-second of iowait in one second, on two CPUs. */
 	tree_put_stat(t, 120, 1050, 3);
 	s = tree_sample(t, w, 1000);
 	assert_int_equal(s->interval_ns, NSEC_PER_SEC);
-	assert_real(s->iowait_cpus, 0.5);
-	assert_real(s->iowait_pct, 25);
-	assert_real(s->busy_pct, 10);
+	assert_real(s->cpu.iowait_cpus, 0.5);
+	assert_real(s->cpu.iowait_pct, 25);
+	assert_real(s->cpu.busy_pct, 10);
 	assert_int_equal(s->procs_running, 1);
 	assert_int_equal(s->procs_blocked, 3);
 
@@ -41,29 +41,29 @@ static void test_iowait_over_measured_time(void **state)
 	tree_put_stat(t, 120, 1100, 0);
 	s = tree_sample(t, w, 2500);
 	assert_int_equal(s->interval_ns, 2500 * NSEC_PER_MSEC);
-	assert_real(s->iowait_cpus, 0.2);
-	assert_real(s->iowait_pct, 10);
+	assert_real(s->cpu.iowait_cpus, 0.2);
+	assert_real(s->cpu.iowait_pct, 10);
 
 	/* iowait may decrease, and the next delta starts from there. */
 	tree_put_stat(t, 110, 1040, 0);
 	s = tree_sample(t, w, 1000);
-	assert_real(s->iowait_pct, 0);
-	assert_real(s->busy_pct, 0);
+	assert_real(s->cpu.iowait_pct, 0);
+	assert_real(s->cpu.busy_pct, 0);
 	tree_put_stat(t, 110, 1060, 0);
-	assert_real(tree_sample(t, w, 1000)->iowait_pct, 10);
+	assert_real(tree_sample(t, w, 1000)->cpu.iowait_pct, 10);
 
 	/* More than there is time for (ticks of 10 ms in a short interval) is all of it. */
 	tree_put_stat(t, 110, 1063, 0);
 	s = tree_sample(t, w, 10);
-	assert_real(s->iowait_cpus, 2);
-	assert_real(s->iowait_pct, 100);
+	assert_real(s->cpu.iowait_cpus, 2);
+	assert_real(s->cpu.iowait_pct, 100);
 	watch_free(w);
 }
 
 static void test_stat_larger_than_the_buffer(void **state)
 {
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch *w = NULL;
 	char *text = NULL;
 	size_t size;
@@ -87,9 +87,9 @@ static void test_stat_larger_than_the_buffer(void **state)
 		s = tree_sample(t, w, 1000);
 	}
 	/* 64 of 512 CPUs: 12.5 %, where the share does not tell, the CPU-seconds do. */
-	assert_real(s->iowait_cpus, 64);
-	assert_real(s->iowait_pct, 12.5);
-	assert_real(s->busy_pct, 2.5);
+	assert_real(s->cpu.iowait_cpus, 64);
+	assert_real(s->cpu.iowait_pct, 12.5);
+	assert_real(s->cpu.busy_pct, 2.5);
 	assert_int_equal(s->procs_running, 77);
 	assert_int_equal(s->procs_blocked, 12);
 	watch_free(w);
@@ -98,38 +98,64 @@ static void test_stat_larger_than_the_buffer(void **state)
 static void test_pressure_from_totals(void **state)
 {
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch *w;
 
 	tree_put_psi(t, "io", 1000000, 500000);
 	tree_put(t, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=100\n");
 	w = tree_watch(t);
 	s = tree_sample(t, w, 0);
-	assert_true(s->psi_io.present);
-	assert_real(s->psi_io.some_pct, 0);
-	assert_true(s->psi_cpu.present);
-	assert_false(s->psi_memory.present);
+	assert_true(s->psi.io.present);
+	assert_real(s->psi.io.some_pct, 0);
+	assert_true(s->psi.cpu.present);
+	assert_false(s->psi.memory.present);
 
 	tree_put_psi(t, "io", 1750000, 750000);
 	tree_put(t, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=500100\n");
 	s = tree_sample(t, w, 1250);
-	assert_real(s->psi_io.some_pct, 60);
-	assert_real(s->psi_io.full_pct, 20);
-	assert_real(s->psi_cpu.some_pct, 40);
-	assert_real(s->psi_cpu.full_pct, 0);
+	assert_real(s->psi.io.some_pct, 60);
+	assert_real(s->psi.io.full_pct, 20);
+	assert_real(s->psi.cpu.some_pct, 40);
+	assert_real(s->psi.cpu.full_pct, 0);
 
 	/* Lower than before, garbage, more than the time: 0, absent, 100. */
 	tree_put_psi(t, "io", 5, 5);
-	assert_real(tree_sample(t, w, 1000)->psi_io.some_pct, 0);
+	assert_real(tree_sample(t, w, 1000)->psi.io.some_pct, 0);
 	tree_put(t, "proc/pressure/io", "nonsense\n");
-	assert_false(tree_sample(t, w, 1000)->psi_io.present);
+	assert_false(tree_sample(t, w, 1000)->psi.io.present);
 	/* Back again there is nothing to compare with yet. */
 	tree_put_psi(t, "io", 500005, 5);
 	s = tree_sample(t, w, 1000);
-	assert_true(s->psi_io.present);
-	assert_real(s->psi_io.some_pct, 0);
+	assert_true(s->psi.io.present);
+	assert_real(s->psi.io.some_pct, 0);
 	tree_put_psi(t, "io", 9000005, 5);
-	assert_real(tree_sample(t, w, 1000)->psi_io.some_pct, 100);
+	assert_real(tree_sample(t, w, 1000)->psi.io.some_pct, 100);
+	watch_free(w);
+}
+
+static void test_memory_read_again(void **state)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct tree *t = *state;
+	const struct record_reading *s;
+	struct watch *w;
+
+	tree_put(t, "proc/vmstat", "workingset_refault_file 1000\npswpin 10\n");
+	w = tree_watch(t);
+	/* Nothing to compare with yet. */
+	assert_false(tree_sample(t, w, 0)->memory.present);
+	tree_put(t, "proc/vmstat",
+		"nr_free_pages 5\nworkingset_refault_file 1500\nworkingset_restore_file 30\n"
+		"pswpin 30\npswpout 7\npgsteal_kswapd 8\npgsteal_direct 9\npgmajfault 4\n");
+	s = tree_sample(t, w, 1000);
+	assert_true(s->memory.present);
+	assert_int_equal(s->memory.reread_bytes, 500 * page);
+	assert_int_equal(s->memory.active_bytes, 30 * page);
+	assert_int_equal(s->memory.swapped_in_bytes, 20 * page);
+	assert_int_equal(s->memory.swapped_out_bytes, 7 * page);
+	assert_int_equal(s->memory.reclaimed_bytes, 17 * page);
+	assert_int_equal(s->memory.major_faults, 4);
+	assert_int_equal(tree_sample(t, w, 1000)->memory.reread_bytes, 0);
 	watch_free(w);
 }
 
@@ -137,7 +163,7 @@ static void test_what_is_missing(void **state)
 {
 	struct tree *t = *state;
 	struct watch_options options = tree_options(t);
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch *w = NULL;
 
 	/* No pressure, no diskstats, no sysfs, no watched process: a sample all the same. */
@@ -146,8 +172,9 @@ static void test_what_is_missing(void **state)
 	options.process = options.device = options.device_ignore = NULL;
 	assert_int_equal(watch_new(&options, &w), 0);
 	s = tree_sample(t, w, 0);
-	assert_int_equal(s->disks_count, 0);
-	assert_false(s->psi_io.present);
+	assert_int_equal(s->devices_count, 0);
+	assert_false(s->psi.io.present);
+	assert_false(s->memory.present);
 	assert_int_equal(s->threads.scanned, 0);
 	assert_true(s->threads.complete);
 
@@ -178,7 +205,7 @@ static void test_history(void **state)
 	assert_int_equal(watch_history_count(w), 0);
 	assert_null(watch_history_get(w, 0));
 	for (unsigned int i = 0; i < 20; i++) {
-		const struct watch_sample *s = tree_sample(t, w, 1000);
+		const struct record_reading *s = tree_sample(t, w, 1000);
 		unsigned int count = watch_history_count(w);
 
 		/* Five seconds before the newest and the newest. */
@@ -249,7 +276,7 @@ static void put_fixture(struct tree *t, const char *from, const char *to)
 static void test_fixture_loop_on_throttled_disk(void **state)
 {
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch *w;
 
 	tree_list_add(&t->process, "mariadbd");
@@ -262,20 +289,20 @@ static void test_fixture_loop_on_throttled_disk(void **state)
 	put_fixture(t, FIXTURES_DIR "/procfs/throttled/step2", "proc");
 	s = tree_sample(t, w, 1000);
 
-	assert_real(s->iowait_pct, 48);
-	assert_real(s->iowait_cpus, 0.96);
-	assert_real(s->busy_pct, 2.5);
+	assert_real(s->cpu.iowait_pct, 48);
+	assert_real(s->cpu.iowait_cpus, 0.96);
+	assert_real(s->cpu.busy_pct, 2.5);
 	assert_int_equal(s->procs_blocked, 3);
-	assert_real(s->psi_io.some_pct, 74);
-	assert_real(s->psi_io.full_pct, 47.1);
-	assert_real(s->psi_memory.some_pct, 0);
-	assert_int_equal(s->disks_count, 3);
-	assert_string_equal(s->disks[0].name, "loop0");
-	assert_real(s->disks[0].util_pct, 100);
-	assert_int_equal(s->disks[0].inflight, 8);
-	assert_real(s->disks[0].read_await_ms, 250);
-	assert_real(s->disks[0].queue, 8);
-	assert_int_equal(s->disks[0].read_bytes, 4 << 20);
+	assert_real(s->psi.io.some_pct, 74);
+	assert_real(s->psi.io.full_pct, 47.1);
+	assert_real(s->psi.memory.some_pct, 0);
+	assert_int_equal(s->devices_count, 3);
+	assert_string_equal(s->devices[0].dev_name, "loop0");
+	assert_real(s->devices[0].util_pct, 100);
+	assert_int_equal(s->devices[0].inflight, 8);
+	assert_real(s->devices[0].read_await_ms, 250);
+	assert_real(s->devices[0].queue, 8);
+	assert_int_equal(s->devices[0].read_bytes, 4 << 20);
 	assert_string_equal(watch_disk_name(w, 254, 1), "vda1");
 	assert_true(s->threads.complete);
 	assert_int_equal(s->threads.scanned, 4);
@@ -294,7 +321,7 @@ static void test_this_host(void **state)
 		.process = &process,
 	};
 	const struct watch_process *processes;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	unsigned int count;
 	struct watch *w = NULL;
 
@@ -306,8 +333,8 @@ static void test_this_host(void **state)
 	s = watch_last(w);
 	assert_true(s->procs_running >= 1);
 	assert_true(s->interval_ns > 0);
-	assert_true(s->iowait_pct <= 100 && s->busy_pct <= 100);
-	assert_int_equal(s->psi_io.present, access("/proc/pressure/io", R_OK) == 0);
+	assert_true(s->cpu.iowait_pct <= 100 && s->cpu.busy_pct <= 100);
+	assert_int_equal(s->psi.io.present, access("/proc/pressure/io", R_OK) == 0);
 	assert_true(s->threads.complete);
 	assert_int_equal(s->threads.scanned, 1);
 	processes = watch_processes(w, &count);
@@ -323,6 +350,7 @@ int main(void)
 		tree_test(test_iowait_over_measured_time),
 		tree_test(test_stat_larger_than_the_buffer),
 		tree_test(test_pressure_from_totals),
+		tree_test(test_memory_read_again),
 		tree_test(test_what_is_missing),
 		tree_test(test_history),
 		tree_test(test_fixture_loop_on_throttled_disk),

@@ -39,7 +39,7 @@ static unsigned long allocations_of_samples(struct watch *w, struct tree *t, uns
 	return before;
 }
 
-/* Blocked threads, walks over /proc (one each 10 samples), firing rules. */
+/* Blocked threads, scans of /proc (one in 10 samples) and firing rules. */
 static void test_none_over_a_tree(void **state)
 {
 	struct tree *t = *state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "test_watch_tree.h"
+#include "watch/disks.h"
 
 #define assert_real(a, b) assert_float_equal((float)(a), (float)(b), 1e-4f)
 
@@ -30,22 +31,22 @@ static void put_rows(struct tree *t, const struct row *rows, size_t count)
 	free(text);
 }
 
-static const struct watch_disk *find_disk(const struct watch_sample *s, const char *name)
+static const struct record_disk *find_disk(const struct record_reading *s, const char *name)
 {
-	for (uint32_t i = 0; i < s->disks_count; i++)
-		if (strcmp(s->disks[i].name, name) == 0)
-			return &s->disks[i];
+	for (uint32_t i = 0; i < s->devices_count; i++)
+		if (strcmp(s->devices[i].dev_name, name) == 0)
+			return &s->devices[i];
 	return NULL;
 }
 
 /* Any judged disk, kept in the sample or not. */
-static const struct watch_disk *find_slot(
-	const struct watch *w, const char *name, uint32_t *ret_serial)
+static const struct record_disk *find_slot(const struct watch *w, const char *name,
+	uint32_t *ret_serial)
 {
 	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
-		const struct watch_disk *disk = watch_disk_in_slot(w, slot, ret_serial);
+		const struct record_disk *disk = watch_disk_in_slot(w, slot, ret_serial);
 
-		if (disk && strcmp(disk->name, name) == 0)
+		if (disk && strcmp(disk->dev_name, name) == 0)
 			return disk;
 	}
 	return NULL;
@@ -55,15 +56,15 @@ static void test_rates(void **state)
 {
 	struct tree *t = *state;
 	struct row row = { "sda", 8, 0, 100, 800, 500, 50, 400, 250, 0, 1000, 2000, 7 };
-	const struct watch_disk *disk;
+	const struct record_disk *disk;
 	struct watch *w;
 
 	put_rows(t, &row, 1);
 	w = tree_watch(t);
 	disk = find_disk(tree_sample(t, w, 0), "sda");
 	assert_non_null(disk);
-	assert_int_equal(disk->major, 8);
-	assert_int_equal(disk->minor, 0);
+	assert_int_equal(disk->dev.major, 8);
+	assert_int_equal(disk->dev.minor, 0);
 	assert_real(disk->util_pct, 0);
 	assert_real(disk->queue, 0);
 	assert_int_equal(disk->read_bytes, 0);
@@ -79,6 +80,12 @@ static void test_rates(void **state)
 	assert_real(disk->queue, 2);
 	assert_int_equal(disk->read_bytes, 80 * 512);
 	assert_int_equal(disk->write_bytes, 16 * 512);
+	assert_int_equal(disk->reads, 10);
+	assert_int_equal(disk->writes, 4);
+	assert_int_equal(disk->discards, 0);
+	assert_int_equal(disk->flushes, 2);
+	assert_int_equal(disk->read_ticks_ms, 200);
+	assert_int_equal(disk->write_ticks_ms, 20);
 
 	/* Nothing finished: no await. More busy time than time: 100 %. */
 	row.io_ms += 1030;
@@ -93,7 +100,7 @@ static void test_wrap_of_milliseconds(void **state)
 {
 	struct tree *t = *state;
 	struct row row = { "sda", 8, 0, 10, 80, 4294967290, 0, 0, 0, 1, 4294966796, 4294965296, 0 };
-	const struct watch_disk *disk;
+	const struct record_disk *disk;
 	struct watch *w;
 
 	put_rows(t, &row, 1);
@@ -123,7 +130,7 @@ static void test_reappearance(void **state)
 		{ "sda", 8, 0, 1000, 8000, 500, 0, 0, 0, 1, 1000, 2000, 0 },
 		{ "sdb", 8, 16, 1000, 8000, 500, 0, 0, 0, 1, 1000, 2000, 0 },
 	};
-	const struct watch_disk *disk;
+	const struct record_disk *disk;
 	uint32_t serial_a, serial_b, serial;
 	struct watch *w;
 
@@ -164,7 +171,7 @@ static void test_number_given_to_another_device(void **state)
 {
 	struct tree *t = *state;
 	struct row row = { "nvme0n1", 259, 0, 1000, 8000, 500, 0, 0, 0, 1, 1000, 2000, 0 };
-	const struct watch_disk *disk;
+	const struct record_disk *disk;
 	struct watch *w;
 
 	put_rows(t, &row, 1);
@@ -181,8 +188,32 @@ static void test_number_given_to_another_device(void **state)
 	row.name = "nvme2n1p1";
 	tree_put(t, "sys/dev/block/259:0/partition", "1\n");
 	put_rows(t, &row, 1);
-	assert_int_equal(tree_sample(t, w, 1000)->disks_count, 0);
+	assert_int_equal(tree_sample(t, w, 1000)->devices_count, 0);
 	assert_string_equal(watch_disk_name(w, 259, 0), "nvme2n1p1");
+	watch_free(w);
+}
+
+/* Nobody looks while no incident is open. */
+static void test_a_volume_that_is_suspended(void **state)
+{
+	static const struct row rows[] = { { .name = "dm-0", .major = 253 },
+		{ .name = "dm-1", .major = 253, .minor = 1 } };
+	const struct record_disk *disk;
+	struct tree *t = *state;
+	struct watch *w;
+
+	put_rows(t, rows, 2);
+	tree_put(t, "sys/dev/block/253:0/dm/suspended", "0\n");
+	tree_put(t, "sys/dev/block/253:1/dm/suspended", "1\n");
+	w = tree_watch(t);
+	disk = find_disk(tree_sample(t, w, 0), "dm-1");
+	assert_false(disk->suspended);
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_true(find_disk(watch_last(w), "dm-1")->suspended);
+	assert_false(find_disk(watch_last(w), "dm-0")->suspended);
+	tree_put(t, "sys/dev/block/253:1/dm/suspended", "0\n");
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_false(find_disk(watch_last(w), "dm-1")->suspended);
 	watch_free(w);
 }
 
@@ -199,7 +230,7 @@ static void test_which_rows_are_judged(void **state)
 		{ .name = "zram0", .major = 253, .minor = 0 },
 	};
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch_options options;
 	struct watch *w;
 
@@ -209,7 +240,7 @@ static void test_which_rows_are_judged(void **state)
 	put_rows(t, rows, sizeof(rows) / sizeof(rows[0]));
 	w = tree_watch(t);
 	s = tree_sample(t, w, 0);
-	assert_int_equal(s->disks_count, 5);
+	assert_int_equal(s->devices_count, 5);
 	assert_non_null(find_disk(s, "loop0"));
 	assert_non_null(find_disk(s, "sda"));
 	assert_non_null(find_disk(s, "nvme0n1"));
@@ -231,7 +262,7 @@ static void test_which_rows_are_judged(void **state)
 	t->device_ignore.count = 0;
 	assert_int_equal(watch_reload(w, &options), 0);
 	s = tree_sample(t, w, 1000);
-	assert_int_equal(s->disks_count, 2);
+	assert_int_equal(s->devices_count, 2);
 	assert_non_null(find_disk(s, "nvme0n1"));
 	assert_non_null(find_disk(s, "zram0"));
 	watch_free(w);
@@ -242,7 +273,7 @@ static void test_hung_device(void **state)
 	struct tree *t = *state;
 	/* Utilisation stays 0, as on 5.10 while a device is stuck. */
 	struct row row = { "sda", 8, 0, 100, 800, 500, 0, 0, 0, 0, 1000, 2000, 0 };
-	const struct watch_disk *disk;
+	const struct record_disk *disk;
 	struct watch *w;
 
 	put_rows(t, &row, 1);
@@ -280,7 +311,7 @@ static void test_three_hundred_disks(void **state)
 	struct tree *t = *state;
 	struct row rows[300] = { 0 };
 	char names[300][16];
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch_left_out left_out;
 	uint32_t serial;
 	struct watch *w;
@@ -302,12 +333,12 @@ static void test_three_hundred_disks(void **state)
 		rows[i].io_ms += i;
 	put_rows(t, rows, 300);
 	s = tree_sample(t, w, 1000);
-	assert_int_equal(s->disks_count, WATCH_SAMPLE_DISKS_MAX);
-	assert_int_equal(s->disks_left_out, 256 - WATCH_SAMPLE_DISKS_MAX);
-	assert_string_equal(s->disks[0].name, "sd3");
-	assert_string_equal(s->disks[1].name, "sd255");
-	assert_real(s->disks[1].util_pct, 25.5);
-	assert_string_equal(s->disks[7].name, "sd249");
+	assert_int_equal(s->devices_count, RECORD_DEVICES_MAX);
+	assert_int_equal(s->devices_left_out, 256 - RECORD_DEVICES_MAX);
+	assert_string_equal(s->devices[0].dev_name, "sd3");
+	assert_string_equal(s->devices[1].dev_name, "sd255");
+	assert_real(s->devices[1].util_pct, 25.5);
+	assert_string_equal(s->devices[7].dev_name, "sd249");
 	assert_real(find_slot(w, "sd17", &serial)->util_pct, 1.7);
 	watch_get_left_out(w, &left_out);
 	assert_int_equal(left_out.disks, 300 - 256);
@@ -347,10 +378,10 @@ static void test_two_thousand_rows(void **state)
 	free(rows);
 }
 
-static void test_garbage_and_twins(void **state)
+static void test_garbage_and_devices_named_twice(void **state)
 {
 	struct tree *t = *state;
-	const struct watch_sample *s;
+	const struct record_reading *s;
 	struct watch *w;
 
 	tree_put(t, "proc/diskstats",
@@ -361,10 +392,10 @@ static void test_garbage_and_twins(void **state)
 	w = tree_watch(t);
 	tree_sample(t, w, 0);
 	s = tree_sample(t, w, 1000);
-	assert_int_equal(s->disks_count, 2);
+	assert_int_equal(s->devices_count, 2);
 	assert_int_equal(find_disk(s, "sda")->no_completion_ns, NSEC_PER_SEC);
 	tree_put(t, "proc/diskstats", "%s", "");
-	assert_int_equal(tree_sample(t, w, 1000)->disks_count, 0);
+	assert_int_equal(tree_sample(t, w, 1000)->devices_count, 0);
 	watch_free(w);
 }
 
@@ -375,11 +406,12 @@ int main(void)
 		tree_test(test_wrap_of_milliseconds),
 		tree_test(test_reappearance),
 		tree_test(test_number_given_to_another_device),
+		tree_test(test_a_volume_that_is_suspended),
 		tree_test(test_which_rows_are_judged),
 		tree_test(test_hung_device),
 		tree_test(test_three_hundred_disks),
 		tree_test(test_two_thousand_rows),
-		tree_test(test_garbage_and_twins),
+		tree_test(test_garbage_and_devices_named_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,8 +107,9 @@ static void test_diskstats_forms(void **state)
 	assert_int_equal(row.ticks_ms[WATCH_DISKSTATS_DISCARD], 15);
 	assert_int_equal(row.ios[WATCH_DISKSTATS_FLUSH], 0);
 
-	assert_int_equal(
-		watch_parse_diskstats_line(text_cursor(ROW14 " 12 13 14 15 16 17 18"), &row), 0);
+	assert_int_equal(watch_parse_diskstats_line(text_cursor(ROW14 " 12 13 14 15 16 17 18"),
+				 &row),
+		0);
 	assert_int_equal(row.ios[WATCH_DISKSTATS_FLUSH], 16);
 	assert_int_equal(row.ticks_ms[WATCH_DISKSTATS_FLUSH], 17);
 	assert_int_equal(row.sectors[WATCH_DISKSTATS_FLUSH], 0);
@@ -302,8 +303,9 @@ static void test_lines_through_every_buffer_size(void **state)
 	(void)state;
 	for (size_t size = 64; size < 128; size++) {
 		read_lines(text, size, &c);
-		assert_string_equal(c.text, "one||two two|intr 5 4 3 2 1 0 0 0 0 0 0 0 0 0 0|"
-					    "three|last|");
+		assert_string_equal(c.text,
+			"one||two two|intr 5 4 3 2 1 0 0 0 0 0 0 0 0 0 0|"
+			"three|last|");
 	}
 	/* Too small for one line: that line is missing, the lines around it are whole. */
 	for (size_t size = 9; size < 35; size++) {

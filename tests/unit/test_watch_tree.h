@@ -87,8 +87,8 @@ static inline void tree_put(struct tree *t, const char *name, const char *format
 	free(text);
 }
 
-static inline int tree_remove_entry(
-	const char *path, const struct stat *st, int flag, struct FTW *ftw)
+static inline int tree_remove_entry(const char *path, const struct stat *st, int flag,
+	struct FTW *ftw)
 {
 	(void)st;
 	(void)flag;
@@ -105,8 +105,8 @@ static inline void tree_remove(struct tree *t, const char *name)
 }
 
 /* Two CPUs; ticks of 10 ms over both. */
-static inline void tree_put_stat(
-	struct tree *t, unsigned int busy, unsigned int iowait, unsigned int blocked)
+static inline void tree_put_stat(struct tree *t, unsigned int busy, unsigned int iowait,
+	unsigned int blocked)
 {
 	tree_put(t, "proc/stat",
 		"cpu  %u 0 0 1000 %u 0 0 0 0 0\n"
@@ -117,8 +117,8 @@ static inline void tree_put_stat(
 		busy, iowait, blocked);
 }
 
-static inline void tree_put_psi(
-	struct tree *t, const char *what, uint64_t some_us, uint64_t full_us)
+static inline void tree_put_psi(struct tree *t, const char *what, uint64_t some_us,
+	uint64_t full_us)
 {
 	char name[64];
 
@@ -134,6 +134,10 @@ static inline void tree_put_thread(struct tree *t, int pid, int tid, const char 
 {
 	char name[96];
 
+	if (pid == tid) {
+		snprintf(name, sizeof(name), "proc/%d/comm", pid);
+		tree_put(t, name, "%s\n", comm);
+	}
 	for (int whole = 0; whole <= (pid == tid); whole++) {
 		snprintf(name, sizeof(name), whole ? "proc/%d/stat" : "proc/%d/task/%d/stat", pid,
 			tid);
@@ -201,12 +205,45 @@ static inline struct watch *tree_watch(struct tree *t)
 	return w;
 }
 
-static inline const struct watch_sample *tree_sample(
-	struct tree *t, struct watch *w, uint64_t passed_ms)
+static inline const struct record_reading *tree_sample(struct tree *t, struct watch *w,
+	uint64_t passed_ms)
 {
 	t->now_ns += passed_ms * NSEC_PER_MSEC;
 	assert_int_equal(watch_take_sample(w, false), 0);
 	return watch_last(w);
+}
+
+static inline const struct record_threads *tree_scan(struct tree *t, struct watch *w,
+	uint64_t passed_ms)
+{
+	return &tree_sample(t, w, passed_ms)->threads;
+}
+
+static inline unsigned int tree_watched(struct watch *w)
+{
+	unsigned int count;
+
+	watch_processes(w, &count);
+	return count;
+}
+
+static inline bool tree_is_watched(struct watch *w, int pid)
+{
+	unsigned int count;
+	const struct watch_process *p = watch_processes(w, &count);
+
+	for (unsigned int i = 0; i < count; i++)
+		if (p[i].pid == pid)
+			return true;
+	return false;
+}
+
+static inline void tree_put_cgroup(struct tree *t, int pid, const char *text)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
+	tree_put(t, name, "%s", text);
 }
 
 #define tree_test(fn) cmocka_unit_test_setup_teardown(fn, tree_setup, tree_teardown)

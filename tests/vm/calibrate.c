@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Prints the nanoseconds that a million instructions take by the guest's clock: with -icount a million,
- * unless the guest measured its TSC badly at boot. The fastest of some rounds, since right after the
- * boot others want the only CPU as well.
+ * Prints the nanoseconds that a million instructions take by the guest's clock: with -icount a
+ * million, unless the guest measured its TSC badly at boot. The fastest of some rounds, since right
+ * after the boot others want the only CPU as well.
  */
 #include <inttypes.h>
 #include <stdint.h>

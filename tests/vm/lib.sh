@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Owns the names, places and exit codes that the scripts of the VM rig share.
+# Names, paths and exit codes that the scripts of tests/vm share.
 # Sourced by fetch, image, run and selftest only.
 # Never starts a VM, never writes outside the cache and temporary directories.
 
@@ -39,7 +39,7 @@ kernel_suite()
 	esac
 }
 
-# The lock is held until the script ends: a second script waits and finds the work done.
+# The script holds the lock until it ends. A second script waits and then finds the work done.
 lock_cache()
 {
 	mkdir -p "$VM_CACHE"
@@ -47,17 +47,18 @@ lock_cache()
 	flock "$LOCK_FD"
 }
 
-# Held until the script ends; first come, first served. An emulated CPU sleeps for half of a test's time, so
-# that there is room for one VM more than there are CPUs.
+# As many VMs run at a time as there are CPUs, since a VM never idles: its clock jumps over the time that it waits.
+# The script holds its place until it ends; the first script that asks gets the next place.
 take_slot()
 {
-	local queue_fd slot
+	local queue_fd slot slots
 
 	mkdir -p "$VM_CACHE"
 	exec {queue_fd}>"$VM_CACHE/queue.lock"
 	flock "$queue_fd"
+	slots=$(nproc)
 	while :; do
-		for ((slot = 0; slot <= $(nproc); slot++)); do
+		for ((slot = 0; slot < slots; slot++)); do
 			exec {SLOT_FD}>"$VM_CACHE/slot.$slot.lock"
 			if flock -n "$SLOT_FD"; then
 				exec {queue_fd}>&-
@@ -76,8 +77,8 @@ copy_files()
 		tar -C / -cf - --no-recursion -T - | tar -C "$1" -xf -
 }
 
-# copy_libraries ROOT [SKIP]: adds the shared libraries that ELF files below ROOT ask for, unless
-# the list SKIP has them already. Reads the dynamic section, because ldd runs what it looks at.
+# copy_libraries ROOT [SKIP]: adds the shared libraries that ELF files below ROOT need, except those in the list
+# SKIP. It reads the dynamic section, because ldd executes the file.
 copy_libraries()
 {
 	local root=$1 skip=${2:-/dev/null} before=-1 wanted
@@ -95,7 +96,7 @@ copy_libraries()
 	rm -f "$wanted"
 }
 
-# A library is a name and, through symbolic links, a file: all of them are needed.
+# A library has several names, which are symbolic links to a file. All of them are needed.
 readlink_chain()
 {
 	local path

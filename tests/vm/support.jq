@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What doctor and a record's coverage said under each kernel, as docs/kernel-support.md; or, with
-# --arg check 1, a line for each thing in which the two do not agree.
+# Makes docs/kernel-support.md from the reports of doctor and the coverage of a record under each kernel. With
+# --arg check 1 it prints a line for each difference between the two instead.
 #   $kernels  [{kernel, doctor: [lines of doctor --json], open: the first line of a record}, ...]
 
 def cell: if . == null then "" else gsub("\\|"; "\\|") end;
 def row: "| " + (map(cell) | join(" | ")) + " |";
 def table($head): ($head | row), ($head | map("---") | row), (.[] | row);
 
-# [{probe, backend, works, chosen, why}] of one kernel. "load: Invalid argument; a hint" has the reason first.
+# [{probe, backend, works, chosen, why}] of one kernel. In "load: Invalid argument; a hint" the reason is first.
 def backends: [.doctor[] | select(.area == "probe") | (.name | split("/")) as $name
 	| {probe: $name[0], backend: $name[1], works: (.result == "ok"),
 	   chosen: (.detail | test("in use")), why: (.detail | split("; ")[0])}];
@@ -35,10 +35,12 @@ else
 	| ($kernels[0] | backends | map([.probe, .backend])) as $all
 	| "# What works under which kernel",
 	  "",
-	  "Made by `tests/vm/support` from what `iostall doctor` and a record said under each of Debian's",
-	  "kernels; `make check-vm` fails when it is out of date. A probe uses one backend at a time; the",
-	  "others are there for kernels that refuse it. A probe that cannot attach costs only the paths that it",
-	  "alone sees.",
+	  "`tests/vm/support` generates this page from what `iostall doctor` and a record say under each of",
+	  "Debian's kernels; `make check-vm` fails when the page is out of date.",
+	  "",
+	  "A probe uses one backend, the one **in use**. The others that work are there for kernels that refuse",
+	  "it. For a backend that does not work the table has the kernel's reason. If no backend of a probe works,",
+	  "only the kinds of I/O that no other probe sees are missing from records.",
 	  "",
 	  "## Probes and their backends",
 	  "",
@@ -48,7 +50,9 @@ else
 		| if .chosen then "**in use**" elif .works then "works" else .why end]]
 	   | table(["probe"] + $names)),
 	  "",
-	  "## Paths into the kernel, and who sees them",
+	  "## Kinds of I/O, and the probe that sees each",
+	  "",
+	  "`coverage` in iostall-record(5) explains the names.",
 	  "",
 	  ([$kernels[0].open.coverage[].path | . as $path
 	    | [$path] + [$kernels[] | .open.coverage[] | select(.path == $path)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/commands.h"
+#include "util/exit.h"
+#include "util/log.h"
+
+static int run(const struct options *o)
+{
+	const struct options_command *command;
+	char error[OPTIONS_ERROR_SIZE];
+
+	if (o->args_count == 0) {
+		options_print_commands(stdout, commands, commands_count);
+		return EXIT_CODE_OK;
+	}
+	if (options_find_command(commands, commands_count, o->args[0], &command, error) < 0) {
+		log_error("help: %s", error);
+		return EXIT_CODE_USAGE;
+	}
+	options_print_usage(stdout, command);
+	return EXIT_CODE_OK;
+}
+
+const struct options_command command_help = {
+	.name = "help",
+	.arguments = "[COMMAND]",
+	.summary = "list the commands, or explain one command and its options",
+	.args_max = 1,
+	.run = run,
+};

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What a reload changed. */
+#include <stdio.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/table.h"
+#include "util/cleanup.h"
+
+/* A full list is longer, and ends in the middle of an item. */
+#define VALUE_SIZE 256
+
+struct comparison {
+	void (*tell)(void *userdata, const char *change);
+	void *userdata;
+	unsigned int changes;
+};
+
+static void tell(struct comparison *c, const char *line)
+{
+	c->changes++;
+	c->tell(c->userdata, line);
+}
+
+/* Each setting is one of its own configuration: targets may have moved. */
+static void compare_setting(struct comparison *c, const char *section,
+	const struct config_setting *before_setting, const struct config *before,
+	const struct config_setting *after_setting, const struct config *after)
+{
+	char was_buf[VALUE_SIZE], is_buf[VALUE_SIZE], line[2 * VALUE_SIZE + CONFIG_FULL_NAME_SIZE];
+	struct text was = TEXT_ON(was_buf), is = TEXT_ON(is_buf);
+
+	text_reset(&was);
+	text_reset(&is);
+	config_value_format(before_setting, before, &was);
+	config_value_format(after_setting, after, &is);
+	if (strcmp(was_buf, is_buf) == 0)
+		return;
+	snprintf(line, sizeof(line), "%s.%s = %s (was %s)", section, before_setting->key,
+		is.len ? is_buf : "\"\"", was.len ? was_buf : "\"\"");
+	tell(c, line);
+}
+
+static int find_target(const struct config *c, const char *section)
+{
+	for (unsigned int i = 0; i < c->sql.targets_count; i++)
+		if (strcmp(c->sql.targets[i].section, section) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void compare_target(struct comparison *c, const struct config *before,
+	unsigned int before_index, const struct config *after, unsigned int after_index)
+{
+	for (unsigned int i = 0; i < config_settings_count; i++) {
+		const struct config_setting *s = &config_settings[i];
+		const struct config_setting was = config_sql_setting(s, before_index);
+		const struct config_setting is = config_sql_setting(s, after_index);
+
+		if (strcmp(s->section, CONFIG_SQL_ANY) == 0)
+			compare_setting(c, before->sql.targets[before_index].section, &was, before,
+				&is, after);
+	}
+}
+
+static void compare_targets(struct comparison *c, const struct config *before,
+	const struct config *after)
+{
+	char line[CONFIG_SQL_SECTION_SIZE + 32];
+
+	for (unsigned int i = 0; i < before->sql.targets_count; i++) {
+		const char *section = before->sql.targets[i].section;
+		int index = find_target(after, section);
+
+		if (index >= 0) {
+			compare_target(c, before, i, after, (unsigned int)index);
+			continue;
+		}
+		snprintf(line, sizeof(line), "[%s] was removed", section);
+		tell(c, line);
+	}
+	for (unsigned int i = 0; i < after->sql.targets_count; i++) {
+		if (find_target(before, after->sql.targets[i].section) >= 0)
+			continue;
+		snprintf(line, sizeof(line), "[%s] was added", after->sql.targets[i].section);
+		tell(c, line);
+	}
+}
+
+unsigned int config_compare(const struct config *before, const struct config *after,
+	void (*tell_change)(void *userdata, const char *change), void *userdata)
+{
+	struct comparison c = { .tell = tell_change, .userdata = userdata };
+
+	for (unsigned int i = 0; i < config_settings_count; i++) {
+		const struct config_setting *s = &config_settings[i];
+
+		if (strcmp(s->section, CONFIG_SQL_ANY) != 0)
+			compare_setting(&c, s->section, s, before, s, after);
+	}
+	compare_targets(&c, before, after);
+	return c.changes;
+}

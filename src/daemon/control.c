@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "util/loop.h"
+#include "util/cleanup.h"
+#include "util/file.h"
+
+#define CLIENTS_MAX 8
+#define ASK_TIMEOUT_S 5
+
+struct client {
+	struct control *control;
+	struct loop_source *source;
+	uint64_t number; /* of the connection */
+	int fd;		 /* -1: free */
+};
+
+struct control {
+	struct loop *loop;
+	control_handler handler;
+	void *userdata;
+	struct loop_source *source;
+	int lock_fd;
+	int listen_fd;
+	struct sockaddr_un address;
+	uint64_t connections;
+	struct client clients[CLIENTS_MAX];
+};
+
+static int fill_address(const char *path, struct sockaddr_un *ret_address)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(address.sun_path, path);
+	*ret_address = address;
+	return 0;
+}
+
+static void drop_client(struct client *client)
+{
+	client->source = loop_remove(client->source);
+	client->fd = close_fd(client->fd);
+}
+
+static void on_client(void *userdata, uint64_t events)
+{
+	struct client *client = userdata;
+	struct control *control = client->control;
+	char request[128], buf[CONTROL_MESSAGE_MAX];
+	struct text answer = TEXT_ON(buf);
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t size = sizeof(peer);
+	ssize_t n;
+
+	(void)events;
+	n = recv(client->fd, request, sizeof(request) - 1, MSG_DONTWAIT);
+	if (n > 0 && getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
+		request[n] = '\0';
+		text_reset(&answer);
+		control->handler(control->userdata, request, peer.uid, &answer);
+		send(client->fd, answer.buf, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	drop_client(client);
+}
+
+/* A free place. When clients that send nothing hold all of them, the oldest one is dropped. */
+static struct client *take_place(struct control *control)
+{
+	struct client *oldest = &control->clients[0];
+
+	for (unsigned int i = 0; i < CLIENTS_MAX; i++) {
+		struct client *client = &control->clients[i];
+
+		if (client->fd < 0)
+			return client;
+		if (client->number < oldest->number)
+			oldest = client;
+	}
+	drop_client(oldest);
+	return oldest;
+}
+
+static void on_connection(void *userdata, uint64_t events)
+{
+	struct control *control = userdata;
+	int fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client;
+
+	(void)events;
+	if (fd < 0)
+		return;
+	client = take_place(control);
+	if (loop_add_fd(control->loop, fd, EPOLLIN, on_client, client, &client->source) < 0) {
+		close(fd);
+		return;
+	}
+	client->fd = fd;
+	client->number = control->connections++;
+}
+
+/* A service has its RuntimeDirectory=. Started by hand, the daemon makes the directory itself. */
+static int make_directory(const char *socket_path)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	text_copy(dir, sizeof(dir), socket_path);
+	slash = strrchr(dir, '/');
+	if (!slash || slash == dir)
+		return 0;
+	*slash = '\0';
+	return mkdir(dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int take_lock(const char *socket_path)
+{
+	_cleanup_close_ int fd = -1;
+	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
+
+	snprintf(path, sizeof(path), "%s.lock", socket_path);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? -EADDRINUSE : -errno;
+	return TAKE_FD(fd);
+}
+
+static int listen_on(struct control *control)
+{
+	const gid_t group = file_find_group();
+
+	control->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control->listen_fd < 0)
+		return -errno;
+	/* With the lock held, a socket that exists is left from a daemon that died. */
+	unlink(control->address.sun_path);
+	if (bind(control->listen_fd, (struct sockaddr *)&control->address,
+		    sizeof(control->address)) < 0)
+		return -errno;
+	if (chmod(control->address.sun_path, 0660) < 0)
+		return -errno;
+	/* Without that group only root can ask. */
+	if (group != FILE_NO_GROUP && chown(control->address.sun_path, (uid_t)-1, group) < 0)
+		chmod(control->address.sun_path, 0600);
+	return listen(control->listen_fd, CLIENTS_MAX) < 0 ? -errno : 0;
+}
+
+int control_new(struct loop *loop, const char *socket_path, control_handler handler, void *userdata,
+	struct control **ret_control)
+{
+	struct control *control = calloc(1, sizeof(*control));
+	int r;
+
+	if (!control)
+		return -ENOMEM;
+	*control = (struct control){
+		.loop = loop,
+		.handler = handler,
+		.userdata = userdata,
+		.lock_fd = -1,
+		.listen_fd = -1,
+	};
+	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
+		control->clients[i] = (struct client){ .control = control, .fd = -1 };
+	r = fill_address(socket_path, &control->address);
+	if (r == 0)
+		r = make_directory(socket_path);
+	if (r == 0)
+		r = control->lock_fd = take_lock(socket_path);
+	if (r >= 0)
+		r = listen_on(control);
+	if (r >= 0)
+		r = loop_add_fd(loop, control->listen_fd, EPOLLIN, on_connection, control,
+			&control->source);
+	if (r < 0) {
+		control_free(control);
+		return r;
+	}
+	*ret_control = control;
+	return 0;
+}
+
+struct control *control_free(struct control *control)
+{
+	if (!control)
+		return NULL;
+	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
+		drop_client(&control->clients[i]);
+	loop_remove(control->source);
+	if (control->listen_fd >= 0)
+		unlink(control->address.sun_path);
+	close_fd(control->listen_fd);
+	close_fd(control->lock_fd);
+	free(control);
+	return NULL;
+}
+
+int control_ask(const char *socket_path, const char *request, char ret_answer[CONTROL_MESSAGE_MAX])
+{
+	const struct timeval timeout = { .tv_sec = ASK_TIMEOUT_S };
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct sockaddr_un address;
+	ssize_t n;
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = fill_address(socket_path, &address);
+	if (r < 0)
+		return r;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return -errno;
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
+		return -errno;
+	n = recv(fd, ret_answer, CONTROL_MESSAGE_MAX - 1, 0);
+	if (n < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? -ETIMEDOUT : -errno;
+	if (n == 0)
+		return -ECONNRESET;
+	ret_answer[n] = '\0';
+	return 0;
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/control.h"
+#include "daemon/internal.h"
+#include "daemon/reclaim.h"
+#include "enrich/enrich.h"
+#include "health/health.h"
+#include "probes/set.h"
+#include "session/session.h"
+#include "sinks/sink.h"
+#include "sql/sql.h"
+#include "util/clock.h"
+#include "util/exit.h"
+#include "util/log.h"
+#include "util/log_relay.h"
+#include "util/loop.h"
+#include "util/notify.h"
+#include "watch/pressure_trigger.h"
+#include "watch/rules.h"
+#include "watch/watch.h"
+
+/* At exit: records that are not on disk by then stay in the spool for the next start. */
+#define FLUSH_TIMEOUT_NS (2 * NSEC_PER_SEC)
+#define SUMMARY_TIMEOUT_NS (NSEC_PER_SEC / 2)
+#define LOCK_PATIENCE_NS (3 * NSEC_PER_SEC)
+/* At exit: detaching takes 2 s, and 5 s with busy CPUs. */
+#define DETACH_TIMEOUT_NS (8 * NSEC_PER_SEC)
+#define STOP_TICK_NS (10 * NSEC_PER_MSEC)
+
+/* The last lines are written and the probes are detached before the loop ends. */
+static void continue_stop(struct daemon *d)
+{
+	if (d->stopping && !session_is_open(d->session) &&
+		(!session_is_detaching(d->session) || clock_mono_ns() >= d->stop_limit_ns))
+		loop_stop(d->loop);
+}
+
+static void stop(struct daemon *d, int exit_code)
+{
+	d->stopping = true;
+	d->exit_code = exit_code;
+	d->stop_limit_ns = clock_mono_ns() + DETACH_TIMEOUT_NS;
+	session_stop(d->session, RECORD_REASON_stopped);
+	loop_set_timer(d->tick_timer, STOP_TICK_NS, STOP_TICK_NS);
+	continue_stop(d);
+}
+
+const char *daemon_trigger(struct daemon *d, uint64_t hold_ns)
+{
+	static const struct record_trigger manual = { .rule = "manual" };
+
+	return session_trigger(d->session, &manual, hold_ns);
+}
+
+static void on_signal(void *userdata, uint64_t signal)
+{
+	struct daemon *d = userdata;
+
+	switch (signal) {
+	case SIGHUP:
+		/* In the foreground it means that the terminal has gone away. */
+		if (d->o->foreground) {
+			stop(d, EXIT_CODE_OK);
+			break;
+		}
+		notify_manager("RELOADING=1");
+		d->reload_wanted = true;
+		if (session_is_open(d->session))
+			log_info("the configuration will be reloaded when incident %s is closed",
+				session_incident(d->session));
+		daemon_reload(d);
+		break;
+	case SIGUSR1:
+		daemon_trigger(d, DAEMON_HOLD_NS);
+		break;
+	default:
+		if (d->stopping)
+			loop_stop(d->loop);
+		else
+			stop(d, EXIT_CODE_OK);
+	}
+}
+
+/* What the databases have answered since the last sample is part of this one. */
+static void note_databases(struct daemon *d)
+{
+	struct sql_activity activity;
+	bool is_new;
+
+	if (!d->sql)
+		return;
+	sql_get_activity(d->sql, &d->config->watch.sql_state, &activity);
+	/* The rules judge answers: a sample without a new one says nothing. */
+	is_new = activity.answers != d->sql_answers;
+	d->sql_answers = activity.answers;
+	watch_set_sql(d->watch,
+		&(struct record_sql_activity){
+			.present = activity.present,
+			.active = is_new ? (int32_t)activity.active : -1,
+			.lasting = is_new ? (int32_t)activity.lasting : -1,
+			.in_state = is_new ? (int32_t)activity.in_state : -1,
+			.longest_s = is_new ? (double)activity.longest_ns / NSEC_PER_SEC : NAN,
+			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
+		},
+		&activity.targets);
+}
+
+static void take_sample(struct daemon *d)
+{
+	int r;
+
+	note_databases(d);
+	health_tell(d->health, d->watch, session_is_open(d->session));
+	r = watch_take_sample(d->watch, session_is_open(d->session));
+	if (r < 0)
+		log_warning("no sample could be taken: %s", strerror(-r));
+	else
+		session_handle_sample(d->session);
+}
+
+static void on_sample(void *userdata, uint64_t expirations)
+{
+	struct daemon *d = userdata;
+
+	(void)expirations;
+	daemon_take_next(d);
+	daemon_reload(d);
+	daemon_grow(d);
+	take_sample(d);
+}
+
+/* The kernel reports a stall before the next sample is due, and long before it is the second. */
+static void on_pressure(void *userdata, uint64_t events)
+{
+	struct daemon *d = userdata;
+
+	(void)events;
+	if (session_get_state(d->session) != SESSION_IDLE ||
+		!d->config->rules[CONFIG_RULE_psi_io_full].enabled)
+		return;
+	rules_report_pressure(d->rules);
+	take_sample(d);
+	loop_set_timer(d->sample_timer, d->config->watch.interval_ns, d->config->watch.interval_ns);
+}
+
+static void on_tick(void *userdata, uint64_t expirations)
+{
+	struct daemon *d = userdata;
+
+	(void)expirations;
+	continue_stop(d);
+	sinks_tick(d->sinks, clock_mono_ns());
+	sql_tick(d->sql, session_is_open(d->session));
+	if (!session_is_open(d->session) && rules_doubt_database(d->rules))
+		sql_look_again(d->sql);
+}
+
+/* The reader of the pipe has gone, so nobody watches any more. */
+static void on_terminal_gone(void *userdata, uint64_t events)
+{
+	struct daemon *d = userdata;
+
+	(void)events;
+	d->terminal = loop_remove(d->terminal);
+	stop(d, EXIT_CODE_OK);
+}
+
+static void on_watchdog(void *userdata, uint64_t expirations)
+{
+	(void)userdata;
+	(void)expirations;
+	notify_manager("WATCHDOG=1");
+}
+
+static void on_closed(void *userdata, const char *incident, const struct record_close *close)
+{
+	struct daemon *d = userdata;
+
+	(void)incident;
+	d->stalls += close->stalls;
+	d->stuck += close->stuck_threads;
+	continue_stop(d);
+}
+
+/* Start and end */
+
+/*
+ * Code and data that were evicted are read back from the disk, which may be the one that stalls: a
+ * call that took 1 s was measured. Called once more when probes have been loaded: the heap cannot
+ * give back locked pages, and libbpf has used and freed some hundred kilobytes of them.
+ */
+static void lock_memory(void)
+{
+	munlockall();
+	malloc_trim(0);
+	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+		log_warning(
+			"memory cannot be locked (%s), so iostall itself may stall with the disk; "
+			"raise LimitMEMLOCK or grant CAP_IPC_LOCK",
+			strerror(errno));
+}
+
+/* Probes are loaded while the loop runs, which takes half a minute on an emulated CPU. */
+static void on_loaded(void *userdata, struct session *session, int error)
+{
+	struct daemon *d = userdata;
+	char buf[256];
+	struct text probes = TEXT_ON(buf);
+
+	if (session == d->next) {
+		daemon_next_loaded(d, error);
+		return;
+	}
+	if (error == 0) {
+		text_reset(&probes);
+		session_describe_probes(session, &probes);
+		log_notice("watching every %llu ms, probes ready: %s",
+			(unsigned long long)(d->config->watch.interval_ns / NSEC_PER_MSEC),
+			probes.buf);
+		lock_memory();
+		notify_manager("STATUS=");
+		daemon_reload(d);
+		return;
+	}
+	if (error_is_transient(error))
+		log_error("no probe can be attached now (%s); the next start may succeed",
+			strerror(-error));
+	else
+		log_error(
+			"no probe can be attached on this host (%s); `iostall doctor` explains what is missing",
+			strerror(-error));
+	d->exit_code = exit_code_unless_transient(error, EXIT_CODE_ARM);
+	loop_stop(d->loop);
+}
+
+int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session)
+{
+	const struct session_options options = {
+		.config = config,
+		.generation = d->generation++,
+		.kernel_types = &d->kernel_types,
+		.procfs = d->o->procfs,
+		.sysfs = d->o->sysfs,
+		.loop = d->loop,
+		.watch = d->watch,
+		.rules = d->rules,
+		.enrich = d->enrich,
+		.sinks = d->sinks,
+		.sql = d->sql,
+		.capture_fd = d->capture_fd,
+	};
+	int r = session_new(&options, ret_session);
+
+	if (r == 0)
+		session_set_callbacks(*ret_session, on_loaded, on_closed, d);
+	return r;
+}
+
+static int start_control(struct daemon *d)
+{
+	const struct timespec pause = { .tv_nsec = 100 * (long)NSEC_PER_MSEC };
+	const char *path = d->config->control.socket;
+	uint64_t begin_ns = clock_mono_ns();
+	int r;
+
+	/* A daemon that was killed holds the lock until the kernel has detached its probes. */
+	while ((r = control_new(d->loop, path, daemon_answer, d, &d->control)) == -EADDRINUSE &&
+		clock_mono_ns() - begin_ns < LOCK_PATIENCE_NS)
+		nanosleep(&pause, NULL);
+	if (r == -EADDRINUSE) {
+		log_error("another iostall daemon is running: it holds %s.lock", path);
+		return EXIT_CODE_CONTROL;
+	}
+	if (r < 0) {
+		log_error("control.socket: %s cannot be created: %s", path, strerror(-r));
+		return EXIT_CODE_SPOOL;
+	}
+	return EXIT_CODE_OK;
+}
+
+static int start_sinks(struct daemon *d)
+{
+	const struct sinks_options options = {
+		.config = d->config,
+		.wanted = sinks_used(d->config, d->o->foreground),
+		.terminal_fd = STDOUT_FILENO,
+		.terminal_json = d->o->json,
+	};
+	const char *spool_dir = d->config->record.spool_dir;
+	int r = sinks_new(&options, &d->sinks);
+
+	if (r == -EMEDIUMTYPE)
+		log_error(
+			"record.spool_dir: %s is not on tmpfs, so that a disk that hangs would stop "
+			"the recording; expected e.g. record.spool_dir=/dev/shm/iostall",
+			spool_dir);
+	else if (r < 0)
+		log_error("record.spool_dir: %s cannot be used: %s", spool_dir, strerror(-r));
+	return r < 0 ? EXIT_CODE_SPOOL : EXIT_CODE_OK;
+}
+
+static int start_watch(struct daemon *d)
+{
+	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
+	int r;
+
+	watch_options_from_config(d->config, &options);
+	r = watch_new(&options, &d->watch);
+	if (r == 0)
+		r = rules_new(d->config->rules, &d->rules);
+	if (r == 0)
+		r = enrich_new(d->o->procfs, d->watch, &d->enrich);
+	if (r < 0)
+		log_error("%s cannot be read: %s", d->o->procfs, strerror(-r));
+	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+/* Everything else is recorded without it. */
+static void start_sql(struct daemon *d)
+{
+	const struct sql_options options = {
+		.config = d->config,
+		.procfs = d->o->procfs,
+		.loop = d->loop,
+		.watch = d->watch,
+	};
+	int r = sql_new(&options, &d->sql);
+
+	if (r < 0)
+		log_warning("databases will not be asked: %s", strerror(-r));
+}
+
+static int start_session(struct daemon *d)
+{
+	int r = daemon_new_session(d, d->config, &d->session);
+
+	if (r < 0)
+		log_error("the probes cannot be loaded: %s", strerror(-r));
+	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+static int start_loop(struct daemon *d)
+{
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, 0 };
+	uint64_t watchdog_ns = notify_watchdog_ns();
+	int r = loop_add_timer(d->loop, on_sample, d, &d->sample_timer);
+
+	if (r == 0)
+		r = loop_add_timer(d->loop, on_tick, d, &d->tick_timer);
+	if (r == 0)
+		r = loop_add_timer(d->loop, on_watchdog, d, &d->watchdog_timer);
+	if (r == 0 && d->pressure_fd >= 0)
+		r = loop_add_fd(d->loop, d->pressure_fd, EPOLLPRI, on_pressure, d, &d->pressure);
+	if (r == 0)
+		r = loop_add_signals(d->loop, signals, on_signal, d);
+	if (r < 0) {
+		log_error("the event loop cannot be set up: %s", strerror(-r));
+		return EXIT_CODE_FAILURE;
+	}
+	/* The first sample is taken at once: it has no rates yet, but the second needs it. */
+	loop_set_timer(d->sample_timer, 1, d->config->watch.interval_ns);
+	loop_set_timer(d->tick_timer, NSEC_PER_SEC, NSEC_PER_SEC);
+	loop_set_timer(d->watchdog_timer, watchdog_ns / 3, watchdog_ns / 3);
+	return EXIT_CODE_OK;
+}
+
+static int start(struct daemon *d)
+{
+	int code = EXIT_CODE_OK;
+	int r;
+
+	d->started_ns = clock_mono_ns();
+	r = loop_new(&d->loop);
+	if (r < 0) {
+		log_error("the event loop cannot be set up: %s", strerror(-r));
+		return EXIT_CODE_FAILURE;
+	}
+	/* Signals first: threads that are created later inherit the mask. */
+	code = start_loop(d);
+	log_relay_decouple(STDERR_FILENO, &d->log_relay);
+	if (code == EXIT_CODE_OK && !d->o->foreground)
+		code = start_control(d);
+	if (code == EXIT_CODE_OK)
+		code = start_watch(d);
+	if (code == EXIT_CODE_OK)
+		health_replace(&d->health, d->loop, NULL, d->config);
+	if (code == EXIT_CODE_OK)
+		code = start_sinks(d);
+	if (code == EXIT_CODE_OK && d->o->capture) {
+		d->capture_fd = open(d->o->capture, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		if (d->capture_fd < 0) {
+			log_error("--capture: %s: %s", d->o->capture, strerror(errno));
+			code = EXIT_CODE_FAILURE;
+		}
+	}
+	if (code == EXIT_CODE_OK) {
+		start_sql(d);
+		code = start_session(d);
+	}
+	return code;
+}
+
+/* epoll reports when the reader of a pipe goes; files and terminals have no reader. */
+static void watch_terminal(struct daemon *d)
+{
+	struct stat st;
+
+	if (d->o->foreground && fstat(STDOUT_FILENO, &st) == 0 &&
+		(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) &&
+		loop_add_fd(d->loop, STDOUT_FILENO, 0, on_terminal_gone, d, &d->terminal) < 0)
+		log_warning("iostall will not notice when standard output is closed");
+}
+
+static void print_summary(const struct daemon *d, const char *records_dir)
+{
+	char buf[256 + PATH_MAX];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	text_add_count(&t, session_incidents_count(d->session), "incident, ", "incidents, ");
+	text_add_count(&t, d->stalls, "stall, ", "stalls, ");
+	text_add_count(&t, d->stuck, "operation stuck", "operations stuck");
+	text_addf(&t, "; records in %s\n", records_dir);
+	/* Not by printf(): the reader of a pipe may have stopped. */
+	sinks_print(d->sinks, &t);
+}
+
+static void restore_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void end(struct daemon *d)
+{
+	const struct config *config = d->config;
+	bool stay;
+
+	if (!sinks_flush(d->sinks, FLUSH_TIMEOUT_NS))
+		log_warning(
+			"not all records could be copied; the rest stays in %s for the next start",
+			config->record.spool_dir);
+	if (!d->o->foreground)
+		return;
+	stay = sinks_keep_records(d->sinks);
+	if (!d->o->json)
+		print_summary(d, stay ? config->record.spool_dir : config->record.dir);
+	sinks_flush(d->sinks, SUMMARY_TIMEOUT_NS);
+	if (stay && d->exit_code == EXIT_CODE_OK)
+		d->exit_code = EXIT_CODE_SPOOL;
+}
+
+static void run(struct daemon *d)
+{
+	int r;
+
+	watch_terminal(d);
+	notify_manager("READY=1\nSTATUS=The probes are being loaded.");
+	/* Helper processes are started before an incident can open: during one, none is started. */
+	sql_tick(d->sql, false);
+	if (d->o->now)
+		daemon_trigger(d, d->config->incident.max_time_ns);
+	r = loop_run(d->loop);
+	if (r < 0) {
+		log_error("the event loop failed: %s", strerror(-r));
+		d->exit_code = EXIT_CODE_FAILURE;
+	}
+	notify_manager("STOPPING=1");
+	/* What follows may take 2 s. A second Ctrl-C ends it at once. */
+	restore_signals();
+	end(d);
+}
+
+int daemon_run(struct config *config, const struct daemon_options *options)
+{
+	struct daemon d = { .o = options, .config = config, .capture_fd = -1 };
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (geteuid() != 0)
+		log_warning(
+			"not running as root: the kernel will refuse most of what iostall needs");
+	/* One heap for all threads, since each heap is locked in memory. */
+	mallopt(M_ARENA_MAX, 1);
+	/*
+	 * Fixed, or it would grow with what libbpf frees; then holes in the heap would stay locked,
+	 * too.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 16 * 1024);
+	/* Before 5.11, BPF maps count against this limit; where it is refused it is not needed. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	/* Before the capability that it needs is given up. */
+	d.pressure_fd = pressure_trigger_open(options->procfs);
+	if (d.pressure_fd < 0)
+		log_debug("the kernel does not report I/O pressure by itself: %s",
+			strerror(-d.pressure_fd));
+	reclaim_avoid_disks();
+	/* `watch | head`: when the reader is gone, lines are lost, but not the recording. */
+	signal(SIGPIPE, SIG_IGN);
+	/* Under a limit of file sizes (RLIMIT_FSIZE) a write fails with EFBIG, which is handled. */
+	signal(SIGXFSZ, SIG_IGN);
+	probe_set_redirect_libbpf_log();
+	d.exit_code = start(&d);
+	if (d.exit_code == EXIT_CODE_OK) {
+		lock_memory();
+		run(&d);
+	}
+	health_free(d.health);
+	control_free(d.control);
+	session_free(d.next);
+	session_free(d.session);
+	sql_free(d.sql);
+	/* Joins no thread: one of the sinks may hang in the kernel on a dead disk. */
+	sinks_free(d.sinks);
+	if (d.log_relay)
+		log_relay_flush(d.log_relay, FLUSH_TIMEOUT_NS);
+	fflush(NULL);
+	_exit(d.exit_code);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The daemon itself, which the files of this room share.
+ * Included by daemon.c, reload.c and requests.c.
+ * Never passed to other rooms: they use daemon.h.
+ */
+#ifndef IOSTALL_DAEMON_INTERNAL_H
+#define IOSTALL_DAEMON_INTERNAL_H
+
+#include <sys/types.h>
+
+#include "daemon/daemon.h"
+#include "session/session.h"
+
+/* How long a manual trigger keeps an incident open by default. */
+#define DAEMON_HOLD_NS (10 * NSEC_PER_SEC)
+
+struct daemon {
+	const struct daemon_options *o;
+	struct config *config;
+	bool reload_wanted; /* SIGHUP came; the reload waits until no incident is open */
+	/*
+	 * Of a reload, or for a host that has outgrown the session, while its probes are being
+	 * loaded and until no incident is open.
+	 */
+	struct session *next;
+	struct config *next_config; /* NULL: the configuration stays */
+	bool next_is_loaded;
+	bool cannot_grow;    /* a session with more room could not be loaded */
+	uint32_t generation; /* of the session */
+	struct loop *loop;
+	struct sinks *sinks;
+	struct watch *watch;
+	struct rules *rules;
+	struct sql *sql;
+	uint64_t sql_answers;  /* at the last sample */
+	struct health *health; /* NULL: no check is configured */
+	struct enrich *enrich;
+	struct session *session;
+	struct kernel_types *kernel_types;
+	struct control *control;
+	struct log_relay *log_relay; /* only where standard error is a file */
+	struct loop_source *sample_timer;
+	struct loop_source *pressure;
+	int pressure_fd; /* negative: the kernel reports no I/O pressure */
+	struct loop_source *tick_timer;
+	struct loop_source *watchdog_timer;
+	struct loop_source *terminal;
+	int capture_fd;
+	uint64_t started_ns;
+	uint64_t stalls; /* over all incidents, for the summary of `watch` */
+	uint64_t stuck;
+	bool stopping;
+	uint64_t stop_limit_ns; /* the loop ends then even if probes are still attached */
+	int exit_code;
+};
+
+/* daemon.c */
+/* The id of the incident that a manual trigger opens or keeps open. */
+const char *daemon_trigger(struct daemon *d, uint64_t hold_ns);
+int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session);
+
+/* reload.c */
+/*
+ * Reads the configuration if that is wanted. Not while an incident is open: files are read, and
+ * their disk may be the one that hangs.
+ */
+void daemon_reload(struct daemon *d);
+/* Makes a session with more room where the host has come to have more threads. */
+void daemon_grow(struct daemon *d);
+/* The probes of the next session have been loaded, or cannot be. */
+void daemon_next_loaded(struct daemon *d, int error);
+/* Once its probes are loaded, the new session takes over when no incident is open. */
+void daemon_take_next(struct daemon *d);
+
+/* requests.c */
+/* Of the control socket. */
+void daemon_answer(void *userdata, const char *request, uid_t uid, struct text *answer);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Keeps the process from waiting for the disk that it watches when the kernel is short of memory.
+ * Called once at the start, before threads and processes are made, which inherit it.
+ * Never fails: where the kernel refuses it, the log says so.
+ */
+#ifndef IOSTALL_DAEMON_RECLAIM_H
+#define IOSTALL_DAEMON_RECLAIM_H
+
+/*
+ * PR_SET_IO_FLUSHER: an allocation of this process does not write back or wait for pages of any
+ * file system. Needs CAP_SYS_RESOURCE, which is given up afterwards.
+ */
+void reclaim_avoid_disks(void);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "enrich/file_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "enrich/open_files.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/renewable_worker.h"
+#include "util/text.h"
+#include "watch/dents.h"
+
+/* Two buffers for directories and one for a file. */
+#define THREAD_STACK_BYTES (32 * 1024)
+#define FILE_BYTES 4096
+
+/* Of the thread while it is busy. */
+struct search {
+	uint32_t minor; /* of the connection */
+	char mount[MOUNTS_PATH_SIZE];
+	/* Of this search: */
+	int procfs_fd;
+	bool kernel_tells;	/* fdinfo says which connection a descriptor is of, as 6.18 does */
+	uint32_t candidates;	/* processes that serve some FUSE file system */
+	int32_t last_candidate; /* their descriptors come in a row */
+	int32_t named_pid;	/* the first whose command line has the mount point; 0: none has */
+	uint64_t took_ns;
+	struct record_file_server found; /* pid, comm, state, basis and search of it */
+	char buf[FILE_BYTES];
+};
+
+struct file_server {
+	struct renewable_worker worker; /* its state is a struct search */
+	uint64_t incident_ns;
+	bool is_expected; /* the search that is under way is of this incident and file system */
+	uint64_t rest_until_ns;
+	struct record_file_server answer;
+};
+
+/* On the thread */
+
+/* Of mounts with `auto_unmount` it stays, and may keep the descriptor. */
+static bool is_mount_helper(struct search *s, int32_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/comm", pid);
+	return file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf)) > 0 &&
+		strncmp(s->buf, "fusermount", strlen("fusermount")) == 0;
+}
+
+/* One argument is the mount point, perhaps with a slash behind it. */
+static bool has_mount_in_command_line(struct search *s, int32_t pid)
+{
+	size_t len = strlen(s->mount);
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/cmdline", pid);
+	n = *s->mount ? file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf)) : 0;
+	for (const char *p = s->buf; n > 0 && p < s->buf + n; p += strlen(p) + 1)
+		if (strncmp(p, s->mount, len) == 0 && strcmp(p + len + (p[len] == '/'), "") == 0)
+			return true;
+	return false;
+}
+
+static void add_candidate(struct search *s, int32_t pid)
+{
+	if (pid == s->last_candidate)
+		return;
+	s->last_candidate = pid;
+	s->candidates++;
+	if (!s->named_pid && has_mount_in_command_line(s, pid))
+		s->named_pid = pid;
+}
+
+/* "fuse_connection:\t52"; false: the kernel does not tell, or there is no connection yet. */
+static bool read_connection(struct search *s, int32_t pid, const char *fd, uint32_t *ret_minor)
+{
+	char path[64];
+	const char *line;
+
+	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
+	if (file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf)) <= 0)
+		return false;
+	line = strstr(s->buf, "fuse_connection:");
+	return line && sscanf(line, "fuse_connection: %" SCNu32, ret_minor) == 1;
+}
+
+static bool look_at(void *arg, int32_t pid, const char *fd)
+{
+	struct search *s = arg;
+	char link[64], path[32];
+	uint32_t minor;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
+	n = readlinkat(s->procfs_fd, link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return true;
+	path[n] = '\0';
+	if (strcmp(path, "/dev/fuse") != 0 || is_mount_helper(s, pid))
+		return true;
+	if (!read_connection(s, pid, fd, &minor)) {
+		add_candidate(s, pid);
+		return true;
+	}
+	s->kernel_tells = true;
+	if (minor == s->minor)
+		s->found.pid = pid;
+	return minor != s->minor;
+}
+
+/* The status of a thread is read without a lock, unlike its stat. '\0': it is gone. */
+static char state_of(struct search *s, int32_t pid, int32_t tid)
+{
+	const char *line;
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
+	n = file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf));
+	line = n > 0 ? strstr(s->buf, "\nState:\t") : NULL;
+	return line ? line[strlen("\nState:\t")] : '\0';
+}
+
+/* That of its first thread, or D where any thread is in D state. */
+static char state_of_process(struct search *s, uint64_t deadline_ns)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64], state = state_of(s, s->found.pid, s->found.pid);
+	struct dents dents;
+	const char *name;
+	int32_t tid;
+
+	snprintf(path, sizeof(path), "%d/task", s->found.pid);
+	fd = openat(s->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dents_reset(&dents);
+	while (fd >= 0 && state != 'D' && dents_next_number(&dents, fd, &tid, &name) > 0 &&
+		clock_mono_ns() < deadline_ns)
+		if (state_of(s, s->found.pid, tid) == 'D')
+			state = 'D';
+	return state;
+}
+
+static void describe(struct search *s, uint64_t deadline_ns)
+{
+	struct record_file_server *found = &s->found;
+	char path[64];
+
+	found->state = state_of_process(s, deadline_ns);
+	snprintf(path, sizeof(path), "%d/comm", found->pid);
+	if (file_read_at(s->procfs_fd, path, found->comm, sizeof(found->comm)) <= 0)
+		found->comm[0] = '\0';
+	found->comm[strcspn(found->comm, "\n")] = '\0';
+}
+
+static void run(void *state, const int *fds)
+{
+	struct search *s = state;
+	uint64_t begin_ns = clock_mono_ns(), deadline_ns = begin_ns + OPEN_FILES_LIMIT_NS;
+	const struct open_files files = { fds[0], deadline_ns, look_at, s };
+
+	s->procfs_fd = fds[0];
+	s->kernel_tells = false;
+	s->candidates = 0;
+	s->last_candidate = s->named_pid = 0;
+	s->found = (struct record_file_server){ .search = RECORD_SEARCH_complete };
+	if (!open_files_visit(&files))
+		s->found.search = RECORD_SEARCH_cut_off;
+	s->found.basis = s->found.pid ? RECORD_BASIS_measured : RECORD_BASIS_inferred;
+	/* One of those that were not looked at may be the server as well. */
+	if (!s->found.pid && !s->kernel_tells)
+		s->found.pid = s->named_pid || s->candidates != 1 ||
+				s->found.search == RECORD_SEARCH_cut_off
+			? s->named_pid
+			: s->last_candidate;
+	if (s->found.pid)
+		describe(s, deadline_ns);
+	else
+		s->found.basis = RECORD_BASIS_NONE;
+	s->took_ns = clock_mono_ns() - begin_ns;
+}
+
+/* Questions and answers, on the event loop */
+
+static const struct renewable_worker_kind kind = {
+	.run = run,
+	.stack_bytes = THREAD_STACK_BYTES,
+	.state_bytes = sizeof(struct search),
+	.limit_ns = FILE_SERVER_LIMIT_NS,
+};
+
+int file_server_new(int procfs_fd, struct file_server **ret_server)
+{
+	struct file_server *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	r = renewable_worker_init(&w->worker, &kind, procfs_fd);
+	if (r < 0) {
+		free(w);
+		return r;
+	}
+	*ret_server = w;
+	return 0;
+}
+
+struct file_server *file_server_free(struct file_server *w)
+{
+	if (w)
+		renewable_worker_done(&w->worker);
+	free(w);
+	return NULL;
+}
+
+void file_server_replace_hung(struct file_server *w, uint64_t now_ns)
+{
+	if (renewable_worker_renew(&w->worker, now_ns) >= 0)
+		w->is_expected = false;
+}
+
+static bool is_other(const struct file_server *w, const struct file_server_question *q)
+{
+	return q->incident_ns != w->incident_ns || q->major != w->answer.dev.major ||
+		q->minor != w->answer.dev.minor;
+}
+
+static void begin(struct file_server *w, const struct file_server_question *q)
+{
+	const struct mount *m = mounts_find_device(q->mounts, q->major, q->minor);
+
+	w->incident_ns = q->incident_ns;
+	w->is_expected = false;
+	w->rest_until_ns = 0;
+	w->answer = (struct record_file_server){ .present = true,
+		.dev = { .major = q->major, .minor = q->minor } };
+	if (!m)
+		return;
+	text_copy(w->answer.source, sizeof(w->answer.source), m->source);
+	text_copy_end(w->answer.mount, sizeof(w->answer.mount), m->point, strlen(m->point));
+}
+
+static void search(struct file_server *w, const struct file_server_question *q)
+{
+	const struct mount *m = mounts_find_device(q->mounts, q->major, q->minor);
+	struct search *s = w->worker.state;
+
+	/* The connection has the number of the file system, or of the disk below (fuseblk). */
+	s->minor = q->major << 20 | q->minor;
+	text_copy(s->mount, sizeof(s->mount), m ? m->point : "");
+	w->is_expected = true;
+	renewable_worker_start(&w->worker, q->now_ns);
+}
+
+static void take_found(struct file_server *w, const struct search *s)
+{
+	const struct record_file_server *found = &s->found;
+
+	w->answer.search = found->search;
+	w->answer.basis = found->basis;
+	w->answer.pid = found->pid;
+	w->answer.state = found->state;
+	text_copy(w->answer.comm, sizeof(w->answer.comm), found->comm);
+	w->rest_until_ns = w->worker.started_ns + s->took_ns * (1 + OPEN_FILES_REST_TIMES);
+	w->is_expected = false;
+}
+
+void file_server_find(struct file_server *w, const struct file_server_question *q,
+	struct record_file_server *ret_found)
+{
+	if (is_other(w, q))
+		begin(w, q);
+	if (!renewable_worker_is_busy(&w->worker)) {
+		if (w->is_expected)
+			take_found(w, w->worker.state);
+		if (q->is_fuse && q->now_ns >= w->rest_until_ns)
+			search(w, q);
+	} else if (renewable_worker_is_late(&w->worker, q->now_ns)) {
+		w->answer.search = RECORD_SEARCH_timed_out;
+	}
+	*ret_found = w->answer;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "enrich/open_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "watch/dents.h"
+
+enum answer {
+	GO_ON,
+	FOUND,
+	TOO_LATE,
+};
+
+static enum answer visit_process(const struct open_files *files, int32_t pid)
+{
+	_cleanup_close_ int fd = -1;
+	enum answer answer = GO_ON;
+	struct dents dents;
+	const char *name;
+	char path[64];
+	int32_t number;
+
+	snprintf(path, sizeof(path), "%d/fd", pid);
+	fd = openat(files->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dents_reset(&dents);
+	while (fd >= 0 && answer == GO_ON && dents_next_number(&dents, fd, &number, &name) > 0) {
+		if (clock_mono_ns() >= files->deadline_ns)
+			answer = TOO_LATE;
+		else if (!files->visit(files->arg, pid, name))
+			answer = FOUND;
+	}
+	return answer;
+}
+
+bool open_files_visit(const struct open_files *files)
+{
+	_cleanup_close_ int fd = openat(files->procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	enum answer answer = GO_ON;
+	struct dents dents;
+	const char *name;
+	int32_t pid;
+
+	dents_reset(&dents);
+	while (fd >= 0 && answer == GO_ON && dents_next_number(&dents, fd, &pid, &name) > 0)
+		answer = clock_mono_ns() >= files->deadline_ns ? TOO_LATE
+							       : visit_process(files, pid);
+	return answer != TOO_LATE;
+}

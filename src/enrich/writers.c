@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "enrich/writers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "enrich/open_files.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/renewable_worker.h"
+#include "util/text.h"
+
+#define BLOCK_BYTES 512
+/* Two buffers for directories, a path of 4 KB, and statx(2). */
+#define THREAD_STACK_BYTES (32 * 1024)
+/* Files whose growth is known; each takes 24 bytes. */
+#define FILES_MAX 512
+/* Mounts below the one that is full. With more, the thread may ask about a file of another one. */
+#define NESTED_MAX 64
+
+struct file {
+	uint64_t inode;
+	uint64_t dev;
+	uint64_t first_bytes; /* when it was seen first */
+};
+
+/* Of the thread while it is busy. */
+struct search {
+	char mount[MOUNTS_PATH_SIZE];
+	uint32_t major; /* 0: files may tell another device, as those of btrfs do */
+	uint32_t minor;
+	unsigned int nested_count;
+	char nested[NESTED_MAX][MOUNTS_PATH_SIZE];
+	uint64_t first_real_ns; /* when the first look began; 0: this is the first one */
+	uint32_t files_count;
+	struct file files[FILES_MAX];
+	/* Of this look: */
+	int procfs_fd;
+	uint64_t begin_real_ns;
+	uint64_t took_ns;
+	struct record_writer best;
+};
+
+struct writers {
+	struct renewable_worker worker; /* its state is a struct search */
+	uint64_t incident_ns;
+	bool is_first;	  /* the next look is the first one of this incident */
+	bool is_expected; /* the look that is under way is of this incident */
+	uint64_t rest_until_ns;
+	struct record_writer answer;
+};
+
+/* Paths */
+
+/* "/": every absolute path is on it. */
+static bool is_below(const char *path, const char *mount)
+{
+	size_t len = strcmp(mount, "/") == 0 ? 0 : strlen(mount);
+
+	return strncmp(path, mount, len) == 0 && path[len] == '/';
+}
+
+static bool is_on_mount(const struct search *s, const char *path)
+{
+	bool is_on = is_below(path, s->mount);
+
+	for (unsigned int i = 0; is_on && i < s->nested_count; i++)
+		is_on = !is_below(path, s->nested[i]);
+	return is_on;
+}
+
+/* False: nothing is mounted there, as far as is known. */
+static bool take_mounts(struct search *s, const struct mounts *mounts, const char *mount)
+{
+	bool is_known = false;
+
+	text_copy(s->mount, sizeof(s->mount), mount);
+	s->nested_count = 0;
+	for (unsigned int i = 0; i < mounts->count; i++) {
+		const char *point = mounts->list[i].point;
+
+		if (strcmp(point, mount) == 0) {
+			is_known = true;
+			s->major = mounts->list[i].major;
+			s->minor = mounts->list[i].minor;
+		} else if (is_below(point, mount) && s->nested_count < NESTED_MAX) {
+			text_copy(s->nested[s->nested_count++], MOUNTS_PATH_SIZE, point);
+		}
+	}
+	return is_known;
+}
+
+/* A look, on the thread */
+
+/* "flags:\t0100001": octal, as of open(2). */
+static bool is_open_for_writing(int procfs_fd, int32_t pid, const char *fd)
+{
+	char path[64], info[256], *flags;
+	unsigned int value;
+
+	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
+	if (file_read_at(procfs_fd, path, info, sizeof(info)) <= 0)
+		return false;
+	flags = strstr(info, "flags:");
+	return flags && sscanf(flags, "flags: %o", &value) == 1 && (value & O_ACCMODE) != O_RDONLY;
+}
+
+/* Made since the first look, so all of it has grown since. */
+static bool is_made_since(const struct search *s, const struct statx *st)
+{
+	uint64_t made_ns = (uint64_t)st->stx_btime.tv_sec * NSEC_PER_SEC + st->stx_btime.tv_nsec;
+
+	return s->first_real_ns && (st->stx_mask & STATX_BTIME) && made_ns >= s->first_real_ns;
+}
+
+/* Since it was seen first. Space counts, not the size: a file may be sparse. */
+static uint64_t grown_bytes(struct search *s, const struct statx *st)
+{
+	uint64_t bytes = st->stx_blocks * BLOCK_BYTES, grown;
+	uint64_t dev = makedev(st->stx_dev_major, st->stx_dev_minor);
+	struct file *f = s->files, *end = f + s->files_count;
+
+	while (f < end && (f->inode != st->stx_ino || f->dev != dev))
+		f++;
+	if (f == &s->files[FILES_MAX]) {
+		s->best.search = RECORD_SEARCH_cut_off;
+		return 0;
+	}
+	if (f == end) {
+		*f = (struct file){ st->stx_ino, dev, is_made_since(s, st) ? 0 : bytes };
+		s->files_count++;
+	}
+	grown = bytes > f->first_bytes ? bytes - f->first_bytes : 0;
+	return grown < WRITERS_GROWTH_MIN ? 0 : grown;
+}
+
+/* Where nothing grows, perhaps because all is full, the largest file that was changed counts. */
+static bool is_better(const struct search *s, const struct statx *st, uint64_t grown)
+{
+	time_t changed_after = (time_t)(s->begin_real_ns / NSEC_PER_SEC) - WRITERS_RECENT_S;
+
+	if (grown != s->best.grown_bytes)
+		return grown > s->best.grown_bytes;
+	return st->stx_mtime.tv_sec >= changed_after &&
+		st->stx_blocks * BLOCK_BYTES > s->best.bytes;
+}
+
+/* The path "/memfd:NAME" only looks like one of a file there, and so do those of containers. */
+static bool is_on_device(const struct search *s, const struct statx *st)
+{
+	return s->major == 0 || (st->stx_dev_major == s->major && st->stx_dev_minor == s->minor);
+}
+
+/* Always true: they all are to be looked at. */
+static bool look_at_file(void *arg, int32_t pid, const char *fd)
+{
+	struct search *s = arg;
+	char link[64], path[PATH_MAX];
+	struct statx st;
+	uint64_t grown;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
+	n = readlinkat(s->procfs_fd, link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return true;
+	path[n] = '\0';
+	if (!is_on_mount(s, path) || !is_open_for_writing(s->procfs_fd, pid, fd) ||
+		statx(s->procfs_fd, link, 0, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
+		!S_ISREG(st.stx_mode) || !is_on_device(s, &st))
+		return true;
+	grown = grown_bytes(s, &st);
+	if (!is_better(s, &st, grown))
+		return true;
+	s->best.pid = pid;
+	s->best.bytes = st.stx_blocks * BLOCK_BYTES;
+	s->best.grown_bytes = grown;
+	text_copy(s->best.path, sizeof(s->best.path),
+		(size_t)n < sizeof(s->best.path) ? path : path + n + 1 - sizeof(s->best.path));
+	return true;
+}
+
+static void run(void *state, const int *fds)
+{
+	struct search *s = state;
+	uint64_t begin_ns = clock_mono_ns();
+	const struct open_files files = { fds[0], begin_ns + OPEN_FILES_LIMIT_NS, look_at_file, s };
+	char path[64];
+
+	s->procfs_fd = fds[0];
+	s->begin_real_ns = clock_real_ns();
+	s->best = (struct record_writer){ .present = true, .search = RECORD_SEARCH_complete };
+	if (!open_files_visit(&files))
+		s->best.search = RECORD_SEARCH_cut_off;
+	if (!s->first_real_ns)
+		s->first_real_ns = s->begin_real_ns;
+	if (s->best.pid) {
+		snprintf(path, sizeof(path), "%d/comm", s->best.pid);
+		if (file_read_at(s->procfs_fd, path, s->best.comm, sizeof(s->best.comm)) <= 0)
+			s->best.comm[0] = '\0';
+		s->best.comm[strcspn(s->best.comm, "\n")] = '\0';
+	}
+	s->took_ns = clock_mono_ns() - begin_ns;
+}
+
+/* Questions and answers, on the event loop */
+
+static const struct renewable_worker_kind kind = {
+	.run = run,
+	.stack_bytes = THREAD_STACK_BYTES,
+	.state_bytes = sizeof(struct search),
+	.limit_ns = WRITERS_LIMIT_NS,
+};
+
+int writers_new(int procfs_fd, struct writers **ret_writers)
+{
+	struct writers *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	r = renewable_worker_init(&w->worker, &kind, procfs_fd);
+	if (r < 0) {
+		free(w);
+		return r;
+	}
+	*ret_writers = w;
+	return 0;
+}
+
+struct writers *writers_free(struct writers *w)
+{
+	if (w)
+		renewable_worker_done(&w->worker);
+	free(w);
+	return NULL;
+}
+
+void writers_replace_hung(struct writers *w, uint64_t now_ns)
+{
+	if (renewable_worker_renew(&w->worker, now_ns) >= 0)
+		w->is_expected = false;
+}
+
+static void begin_incident(struct writers *w, uint64_t incident_ns)
+{
+	w->incident_ns = incident_ns;
+	w->is_first = true;
+	w->is_expected = false;
+	w->answer = (struct record_writer){ 0 };
+}
+
+static void look(struct writers *w, const struct writers_question *q)
+{
+	struct search *s = w->worker.state;
+
+	if (q->now_ns < w->rest_until_ns || !take_mounts(s, q->mounts, q->mount))
+		return;
+	if (w->is_first) {
+		s->files_count = 0;
+		s->first_real_ns = 0;
+		w->is_first = false;
+	}
+	w->is_expected = true;
+	renewable_worker_start(&w->worker, q->now_ns);
+}
+
+void writers_find(struct writers *w, const struct writers_question *q,
+	struct record_writer *ret_writer)
+{
+	const struct search *s = w->worker.state;
+
+	if (q->incident_ns != w->incident_ns)
+		begin_incident(w, q->incident_ns);
+	if (!renewable_worker_is_busy(&w->worker)) {
+		if (w->is_expected) {
+			w->answer = s->best;
+			w->rest_until_ns =
+				w->worker.started_ns + s->took_ns * (1 + OPEN_FILES_REST_TIMES);
+		}
+		w->is_expected = false;
+		look(w, q);
+	} else if (renewable_worker_is_late(&w->worker, q->now_ns)) {
+		w->answer.present = true;
+		w->answer.search = RECORD_SEARCH_timed_out;
+	}
+	*ret_writer = w->answer;
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "health/health.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "health/child.h"
+#include "util/address.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
+#include "watch/watch.h"
+
+/*
+ * A Unix socket whose backlog is full refuses at once, so connecting is repeated until the timeout.
+ */
+#define RETRY_NS (50 * NSEC_PER_MSEC)
+/* 100 ms at most, at exit and at a reload. */
+#define REAP_TRIES 20
+
+struct health {
+	struct loop *loop;
+	char target[sizeof(((struct config *)NULL)->health.command)];
+	bool is_command;
+	char run_as[sizeof(((struct config *)NULL)->health.run_as)];
+	struct health_user user;
+	bool greeting;
+	uint64_t interval_ns;
+	uint64_t timeout_ns;
+	struct sockaddr_storage address;
+	socklen_t address_size;
+	struct loop_source *begin_timer;
+	struct loop_source *limit_timer;
+	struct loop_source *retry_timer;
+	struct loop_source *source;
+	int fd; /* the connection */
+	bool connected;
+	struct health_child child;
+	int child_error; /* why there is no child */
+	uint64_t revive_ns;
+	uint32_t serial; /* counts the configurations of the check */
+	health_callback callback;
+	void *userdata;
+
+	bool checking;
+	bool asked;    /* the program was asked in this check */
+	bool was_well; /* a check has succeeded once; before that, no failure counts */
+	int result;    /* result of the last check */
+	uint64_t began_ns;
+	uint64_t failing_since_ns; /* when the first failed check began; 0: the last succeeded */
+	uint64_t answer_ns;	   /* how long the last good answer took */
+};
+
+static void drop_connection(struct health *h)
+{
+	if (h->is_command)
+		return;
+	h->source = loop_remove(h->source);
+	h->fd = close_fd(h->fd);
+	h->connected = false;
+}
+
+const char *health_describe(int result)
+{
+	switch (-result) {
+	case EPROTO:
+		return "the answer is not \"ok\"";
+	case EBADMSG:
+		return "the program wrote more than one line for a check";
+	case EPIPE:
+		return "the program has ended";
+	case ETIMEDOUT:
+		return "no answer within health.timeout";
+	default:
+		return strerror(-result);
+	}
+}
+
+static void log_change(const struct health *h, int result, uint64_t now_ns)
+{
+	if (result == 0 && h->result < 0)
+		log_notice("health: %s answers again after %.1f s", h->target,
+			(double)(now_ns - h->failing_since_ns) / NSEC_PER_SEC);
+	else if (result < 0 && result != h->result)
+		log_warning("health: %s: %s", h->target, health_describe(result));
+}
+
+static void finish_check(struct health *h, int result)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (!h->checking)
+		return;
+	h->checking = false;
+	loop_set_timer(h->limit_timer, 0, 0);
+	loop_set_timer(h->retry_timer, 0, 0);
+	drop_connection(h);
+	if (result < 0 && h->failing_since_ns == 0)
+		h->failing_since_ns = h->began_ns;
+	log_change(h, result, now_ns);
+	if (result == 0) {
+		h->failing_since_ns = 0;
+		h->answer_ns = now_ns - h->began_ns;
+		h->was_well = true;
+	}
+	h->result = result;
+	if (h->callback)
+		h->callback(h->userdata, result);
+}
+
+/* A connection */
+
+static void on_greeting(struct health *h)
+{
+	char byte;
+	ssize_t n = recv(h->fd, &byte, sizeof(byte), MSG_DONTWAIT);
+
+	if (n > 0)
+		finish_check(h, 0);
+	else if (n == 0)
+		finish_check(h, -ECONNRESET);
+	else if (errno != EAGAIN && errno != EINTR)
+		finish_check(h, -errno);
+}
+
+static void on_connection(void *userdata, uint64_t events);
+
+static void expect(struct health *h, uint32_t events)
+{
+	int r;
+
+	h->source = loop_remove(h->source);
+	r = loop_add_fd(h->loop, h->fd, events, on_connection, h, &h->source);
+	if (r < 0)
+		finish_check(h, r);
+}
+
+static void on_connected(struct health *h)
+{
+	h->connected = true;
+	if (h->greeting)
+		expect(h, EPOLLIN);
+	else
+		finish_check(h, 0);
+}
+
+static void on_connection(void *userdata, uint64_t events)
+{
+	struct health *h = userdata;
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	(void)events;
+	if (h->connected) {
+		on_greeting(h);
+		return;
+	}
+	if (getsockopt(h->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
+		error = errno;
+	if (error)
+		finish_check(h, -error);
+	else
+		on_connected(h);
+}
+
+static void try_connect(struct health *h)
+{
+	h->fd = socket(h->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (h->fd < 0) {
+		finish_check(h, -errno);
+	} else if (connect(h->fd, (const struct sockaddr *)&h->address, h->address_size) == 0) {
+		on_connected(h);
+	} else if (errno == EINPROGRESS) {
+		expect(h, EPOLLOUT);
+	} else if (errno == EAGAIN) {
+		drop_connection(h);
+		loop_set_timer(h->retry_timer, RETRY_NS, 0);
+	} else {
+		finish_check(h, -errno);
+	}
+}
+
+static void on_retry(void *userdata, uint64_t expirations)
+{
+	struct health *h = userdata;
+
+	(void)expirations;
+	if (h->checking)
+		try_connect(h);
+}
+
+/* A program */
+
+static void lose_child(struct health *h, int error)
+{
+	h->source = loop_remove(h->source);
+	health_child_kill(&h->child);
+	h->child_error = error;
+	h->revive_ns = clock_mono_ns() + h->interval_ns;
+	finish_check(h, error);
+}
+
+/* If the program has just ended, on_child() will find out why. */
+static void ask_child(struct health *h)
+{
+	if (h->child.fd < 0)
+		finish_check(h, h->child_error);
+	else
+		h->asked = health_child_ask(&h->child) == 0;
+}
+
+static void on_child(void *userdata, uint64_t events)
+{
+	struct health *h = userdata;
+	bool ok = false;
+	int r;
+
+	(void)events;
+	/*
+	 * A program that writes without being asked is killed, so that it cannot keep the loop
+	 * busy.
+	 */
+	for (;;) {
+		bool owed = h->child.owes;
+
+		r = health_child_read(&h->child, &ok);
+		if (r > 0 && !owed)
+			r = -EBADMSG;
+		if (r <= 0)
+			break;
+		if (h->checking && h->asked)
+			finish_check(h, ok ? 0 : -EPROTO);
+		else if (h->checking)
+			ask_child(h); /* this was the answer to an older question */
+	}
+	if (r < 0)
+		lose_child(h, r);
+}
+
+/*
+ * Only the users of this host: a name service on the network may not answer, and the event loop
+ * waits.
+ */
+static bool find_user(const char *name, struct health_user *ret_user)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	struct passwd *user = NULL;
+
+	while (file && (user = fgetpwent(file)) && strcmp(user->pw_name, name) != 0)
+		;
+	if (user)
+		*ret_user = (struct health_user){ user->pw_uid, user->pw_gid };
+	if (file)
+		fclose(file);
+	return user != NULL;
+}
+
+/* 0 also when there is no user to change to, because we are not root. */
+static int choose_user(struct health *h)
+{
+	if (geteuid() != 0)
+		return 0;
+	if (!find_user(h->run_as, &h->user)) {
+		log_notice("there is no user %s in /etc/passwd; health.command runs as nobody. "
+			   "Create the user, or set health.run_as",
+			h->run_as);
+		if (!find_user("nobody", &h->user))
+			return -ENOENT;
+	}
+	if (h->user.uid == 0)
+		log_error("health.command is not started: %s is root; set health.run_as to a user "
+			  "without privileges",
+			h->run_as);
+	return h->user.uid == 0 ? -EPERM : 0;
+}
+
+static void start_child(struct health *h)
+{
+	int r = choose_user(h);
+
+	if (r == 0)
+		r = health_child_start(&h->child, h->target, &h->user);
+	if (r == 0)
+		r = loop_add_fd(h->loop, h->child.fd, EPOLLIN, on_child, h, &h->source);
+	if (r < 0) {
+		health_child_kill(&h->child);
+		h->child_error = r;
+		log_warning("health: %s cannot be started: %s", h->target, strerror(-r));
+	}
+}
+
+static void revive_child(struct health *h, uint64_t now_ns)
+{
+	if (!h->is_command || h->child.fd >= 0 || now_ns < h->revive_ns ||
+		!health_child_is_gone(&h->child))
+		return;
+	h->revive_ns = now_ns + h->interval_ns;
+	start_child(h);
+}
+
+/* All checks */
+
+static void on_begin(void *userdata, uint64_t expirations)
+{
+	struct health *h = userdata;
+	uint64_t now_ns = clock_mono_ns();
+
+	(void)expirations;
+	/* When timeout and interval are the same, both timers expire together. */
+	if (h->checking && now_ns - h->began_ns < h->timeout_ns)
+		return;
+	finish_check(h, -ETIMEDOUT);
+	h->checking = true;
+	h->asked = false;
+	h->began_ns = now_ns;
+	loop_set_timer(h->limit_timer, h->timeout_ns, 0);
+	if (!h->is_command)
+		try_connect(h);
+	else if (!h->child.owes)
+		ask_child(h);
+}
+
+static void on_limit(void *userdata, uint64_t expirations)
+{
+	(void)expirations;
+	finish_check(userdata, -ETIMEDOUT);
+}
+
+static int health_start(struct health *h)
+{
+	int r = loop_add_timer(h->loop, on_begin, h, &h->begin_timer);
+
+	if (r == 0)
+		r = loop_add_timer(h->loop, on_limit, h, &h->limit_timer);
+	if (r == 0)
+		r = loop_add_timer(h->loop, on_retry, h, &h->retry_timer);
+	if (r < 0)
+		return r;
+	if (h->is_command)
+		start_child(h);
+	return loop_set_timer(h->begin_timer, 1, h->interval_ns);
+}
+
+int health_new(struct loop *loop, const struct config *config, struct health **ret_health)
+{
+	struct health *h;
+	int r = 0;
+
+	*ret_health = NULL;
+	if (!config->health.connect[0] && !config->health.command[0])
+		return 0;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->loop = loop;
+	h->fd = -1;
+	h->child = HEALTH_CHILD_NONE;
+	h->is_command = config->health.command[0] != '\0';
+	h->greeting = config->health.greeting;
+	h->interval_ns = config->health.interval_ns;
+	h->timeout_ns = config->health.timeout_ns;
+	text_copy(h->target, sizeof(h->target),
+		h->is_command ? config->health.command : config->health.connect);
+	text_copy(h->run_as, sizeof(h->run_as), config->health.run_as);
+	if (!h->is_command)
+		r = address_parse(h->target, &h->address, &h->address_size);
+	if (r == 0)
+		r = health_start(h);
+	if (r < 0) {
+		health_free(h);
+		return r;
+	}
+	*ret_health = h;
+	return 0;
+}
+
+struct health *health_free(struct health *h)
+{
+	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
+
+	if (!h)
+		return NULL;
+	drop_connection(h);
+	loop_remove(h->source);
+	loop_remove(h->retry_timer);
+	loop_remove(h->limit_timer);
+	loop_remove(h->begin_timer);
+	health_child_kill(&h->child);
+	/*
+	 * A program that hangs in the kernel stays a zombie: that is better than to hang with it.
+	 */
+	for (unsigned int i = 0; i < REAP_TRIES && !health_child_is_gone(&h->child); i++)
+		nanosleep(&pause, NULL);
+	free(h);
+	return NULL;
+}
+
+void health_set_callback(struct health *h, health_callback callback, void *userdata)
+{
+	h->callback = callback;
+	h->userdata = userdata;
+}
+
+void health_get(const struct health *h, uint64_t now_ns, struct record_health *ret_health)
+{
+	uint64_t since_ns = 0;
+
+	*ret_health = (struct record_health){ .present = h != NULL, .failing_s = NAN };
+	if (h)
+		ret_health->serial = h->serial;
+	/* If the service is not asked, nothing is known about it. */
+	if (!h || !h->was_well || (h->is_command && h->child.fd < 0))
+		return;
+	if (h->failing_since_ns)
+		since_ns = h->failing_since_ns;
+	else if (h->checking)
+		since_ns = h->began_ns;
+	ret_health->failing_s = 0;
+	if (since_ns && now_ns > since_ns)
+		ret_health->failing_s = (double)(now_ns - since_ns) / NSEC_PER_SEC;
+	ret_health->answer_ms = (double)h->answer_ns / NSEC_PER_MSEC;
+}
+
+void health_tell(struct health *h, struct watch *watch, bool incident_open)
+{
+	uint64_t now_ns = clock_mono_ns();
+	struct record_health said;
+
+	if (h && !incident_open)
+		revive_child(h, now_ns);
+	health_get(h, now_ns, &said);
+	watch_set_health(watch, &said, health_target(h));
+}
+
+void health_replace(struct health **health, struct loop *loop, const struct config *before,
+	const struct config *config)
+{
+	uint32_t serial = *health ? (*health)->serial + 1 : 0;
+	int r;
+
+	if (before && memcmp(&before->health, &config->health, sizeof(config->health)) == 0)
+		return;
+	*health = health_free(*health);
+	r = health_new(loop, config, health);
+	if (r < 0)
+		log_warning("the check of [health] cannot be started: %s", strerror(-r));
+	else if (*health)
+		(*health)->serial = serial;
+}
+
+const char *health_target(const struct health *h)
+{
+	return h ? h->target : "";
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A line for each event of an incident that is still open. A stuck operation has one when it is
+ * first seen and others when it has grown; samples have one when a disk turns busy or calm.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "page/internal.h"
+#include "util/clock.h"
+
+/* Further operations of the same second are counted in one line. */
+#define LINES_A_SECOND 20
+/* A disk becomes busy at the first and calm below the second. */
+#define BUSY_PCT 90
+#define CALM_PCT 50
+/* Something that lasts gets its next line when its length has doubled, and has grown by 2 s. */
+#define GROWTH 2
+#define GROWTH_NS (2 * NSEC_PER_SEC)
+
+static void add_time(struct page *p, const struct record *r)
+{
+	time_t sec = (time_t)(page_real_ns(p, r->mono_ns) / NSEC_PER_SEC);
+	char buf[16];
+	struct tm tm;
+
+	localtime_r(&sec, &tm);
+	strftime(buf, sizeof(buf), "%H:%M:%S", &tm);
+	draw_add(&p->draw, buf);
+	draw_add(&p->draw, "  ");
+}
+
+static bool has_grown(uint64_t told_ns, uint64_t ns)
+{
+	return told_ns == 0 || (ns >= GROWTH * told_ns && ns >= told_ns + GROWTH_NS);
+}
+
+/*
+ * A terminal of 100 columns has no room for everything. It gets the statement and the cause rather
+ * than process, disk and user.
+ */
+static void add_operation(struct page *p, const struct record *r)
+{
+	const struct record_operation *o = &r->operation;
+	const struct statement_query q = statement_query_of(o);
+	const struct statement *s = statements_find(p->statements, &q);
+	struct draw *d = &p->draw;
+	bool all = !d->style.terminal || d->style.columns >= 140;
+	char cause[RECORD_NAME_SIZE], process[RECORD_COMM_SIZE], name[2 * RECORD_COMM_SIZE];
+	struct text who = TEXT_ON(name);
+
+	text_reset(&who);
+	page_process_of(o, process);
+	page_add_name(&who, process, o->comm);
+	draw_text(d, all ? sizeof(name) : 16, name);
+	if (all)
+		draw_addf(d, "[%" PRId32 "/%" PRId32 "] ", o->pid, o->tid);
+	else
+		draw_addf(d, "[%" PRId32 "] ", o->tid);
+	draw_text(d, 10, page_or_dash(record_op_text(o->op)));
+	draw_add(d, " ");
+	draw_path(d, !d->style.terminal ? 400 : all ? 36 : 22, page_or_dash(o->path));
+	page_cause(o, cause);
+	if (*cause) {
+		draw_add(d, ", waits for ");
+		draw_text(d, 40, cause);
+	}
+	if (all && *o->dev_name) {
+		draw_add(d, ", ");
+		draw_text(d, 20, o->dev_name);
+	}
+	if (o->ret < 0 && o->ret != RECORD_RET_UNKNOWN && r->type == RECORD_STALL)
+		draw_addf(d, ", failed: %" PRId64, o->ret);
+	if (o->alike.present) {
+		draw_addf(d, ", and %" PRIu32 " alike,", o->alike.count);
+		draw_duration(d, 0, o->alike.min_ns, false);
+		draw_add(d, " to");
+		draw_duration(d, 0, o->alike.max_ns, false);
+	}
+	if (!s)
+		return;
+	draw_add(d, ", ran ");
+	if (all) {
+		draw_text(d, 24, page_or_dash(s->user));
+		draw_add(d, ": ");
+	}
+	draw_text(d, 120, *s->text ? s->text : "(a statement)");
+}
+
+/* Whether this second may have another line. */
+static bool take_line(struct page *p, const struct record *r)
+{
+	struct page_events *e = &p->events;
+	uint64_t second = (r->mono_ns - p->opened_mono_ns) / NSEC_PER_SEC;
+
+	if (second != e->second) {
+		e->second = second;
+		e->lines = 0;
+	}
+	if (e->lines >= LINES_A_SECOND) {
+		if (r->operation.dur_ns > e->held_longest_ns)
+			e->held_longest_ns = r->operation.dur_ns;
+		return false;
+	}
+	e->lines++;
+	return true;
+}
+
+/* Tells how many operations got no line of their own. */
+static void tell_held(struct page *p, const struct record *r)
+{
+	struct page_events *e = &p->events;
+	struct draw *d = &p->draw;
+
+	if (!e->stalls_held && !e->stuck_held)
+		return;
+	if (r->type != RECORD_CLOSE && r->type != RECORD_SAMPLE)
+		return;
+	add_time(p, r);
+	draw_addf(d,
+		"and %" PRIu32 " more that ended, %" PRIu32 " more that are stuck, the longest",
+		e->stalls_held, e->stuck_held);
+	draw_duration(d, 0, e->held_longest_ns, false);
+	draw_end(d);
+	e->stalls_held = e->stuck_held = 0;
+	e->held_longest_ns = 0;
+}
+
+static void tell_operation(struct page *p, const struct record *r)
+{
+	const struct record_operation *o = &r->operation;
+	struct page_stuck *s = NULL;
+	struct draw *d = &p->draw;
+
+	if (r->type == RECORD_STUCK && !o->alike.present) {
+		s = page_stuck_find(&p->operations.stuck, o->tid, o->start_mono_ns);
+		if (!s || !has_grown(s->told_ns, o->dur_ns))
+			return;
+		s->told_ns = o->dur_ns;
+	}
+	if (!take_line(p, r)) {
+		if (r->type == RECORD_STUCK)
+			p->events.stuck_held += page_count_of(o);
+		else
+			p->events.stalls_held += page_count_of(o);
+		return;
+	}
+	add_time(p, r);
+	draw_colour(d, r->type == RECORD_STUCK ? DRAW_RED : DRAW_PLAIN);
+	draw_add(d, r->type == RECORD_STUCK ? "STUCK" : "stall");
+	draw_duration(d, draw_width(d->line.buf) + 10, o->dur_ns,
+		o->since == RECORD_SINCE_before_arm);
+	draw_colour(d, DRAW_PLAIN);
+	draw_add(d, "  ");
+	add_operation(p, r);
+	draw_end(d);
+}
+
+static void tell_disk(struct page *p, const struct record *r, const struct record_disk *w)
+{
+	struct page_disk *disk = page_disk_of(p, w->dev.major, w->dev.minor, w->dev_name);
+	struct draw *d = &p->draw;
+	bool busy;
+
+	if (!disk || !isfinite(w->util_pct))
+		return;
+	busy = disk->busy ? w->util_pct >= CALM_PCT : w->util_pct >= BUSY_PCT;
+	if (busy == disk->busy)
+		return;
+	disk->busy = busy;
+	add_time(p, r);
+	draw_add(d, "disk ");
+	draw_text(d, 20, disk->name);
+	draw_addf(d,
+		busy ? " is busy: utilisation %.0f %%, %" PRIu64 " in flight"
+		     : " is calm again: utilisation %.0f %%, %" PRIu64 " in flight",
+		w->util_pct, w->inflight);
+	draw_end(d);
+}
+
+static void tell_sample(struct page *p, const struct record *r)
+{
+	const struct record_reading *s = &r->sample.reading;
+	struct draw *d = &p->draw;
+	bool failing = s->health.present && s->health.failing_s > 0;
+
+	if (r->sample.before_trigger)
+		return;
+	for (uint32_t i = 0; i < s->devices_count && i < RECORD_DEVICES_MAX; i++)
+		tell_disk(p, r, &s->devices[i]);
+	if (failing == p->events.failing)
+		return;
+	p->events.failing = failing;
+	add_time(p, r);
+	draw_add(d, failing ? "the health check fails" : "the health check succeeds again");
+	draw_end(d);
+}
+
+static void tell_device(struct page *p, const struct record *r)
+{
+	const struct record_device *v = &r->device;
+	struct page_disk *disk = page_disk_of(p, v->dev.major, v->dev.minor, v->dev_name);
+	struct draw *d = &p->draw;
+
+	if (v->final || !disk || !v->no_completion_ns)
+		return;
+	/* A shorter time than before means that requests completed in between. */
+	if (v->no_completion_ns < disk->told_ns)
+		disk->told_ns = 0;
+	if (!has_grown(disk->told_ns, v->no_completion_ns))
+		return;
+	disk->told_ns = v->no_completion_ns;
+	add_time(p, r);
+	draw_colour(d, DRAW_RED);
+	draw_add(d, "NO COMPLETIONS");
+	draw_colour(d, DRAW_PLAIN);
+	draw_add(d, " on ");
+	draw_text(d, 20, disk->name);
+	draw_add(d, " for");
+	draw_duration(d, 0, v->no_completion_ns, false);
+	draw_addf(d, ", %" PRIu64 " in flight", v->in_flight);
+	if (v->oldest.tid) {
+		draw_add(d, ", the oldest by ");
+		draw_text(d, 16, page_or_dash(v->oldest.comm));
+		draw_addf(d, "[%" PRId32 "/%" PRId32 "]", v->oldest.pid, v->oldest.tid);
+	}
+	draw_end(d);
+}
+
+/* One line for each answer. Statements stand in the lines of stalled threads and on the page. */
+static void tell_sql(struct page *p, const struct record *r)
+{
+	const struct record_sql *q = &r->sql;
+	struct draw *d = &p->draw;
+
+	if (q->connection_id)
+		return;
+	add_time(p, r);
+	draw_add(d, "database ");
+	draw_text(d, 20, page_or_dash(q->target));
+	if (q->unanswered_ns || *q->error) {
+		draw_colour(d, DRAW_RED);
+		draw_add(d, " does not answer");
+		draw_colour(d, DRAW_PLAIN);
+		if (q->unanswered_ns) {
+			draw_add(d, " for");
+			draw_duration(d, 0, q->unanswered_ns, false);
+		}
+		draw_add(d, *q->error ? ": " : "");
+		draw_text(d, 100, q->error);
+	} else {
+		draw_addf(d, ", %" PRId64 " statements active (", q->active);
+		draw_text(d, 10, record_phase_text(q->phase));
+		draw_add(d, ")");
+	}
+	draw_end(d);
+}
+
+static void tell_open(struct page *p, const struct record *r)
+{
+	struct draw *d = &p->draw;
+	char buf[1024];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	record_add_trigger(&t, &r->open.trigger);
+	add_time(p, r);
+	draw_colour(d, DRAW_BOLD);
+	draw_add(d, "incident ");
+	draw_text(d, RECORD_ID_SIZE, r->incident);
+	draw_colour(d, DRAW_PLAIN);
+	draw_add(d, ": ");
+	draw_add(d, buf);
+	draw_end(d);
+}
+
+void page_add_event(struct page *p, const struct page_style *style, const struct record *r,
+	struct text *out)
+{
+	struct page_style events = *style;
+
+	if (!p->opened)
+		return;
+	/* Lines are cut for a terminal only: a file or a program takes them whole. */
+	if (!style->terminal)
+		events.columns = UINT32_MAX;
+	draw_begin(&p->draw, &events, out);
+	tell_held(p, r);
+	switch (r->type) {
+	case RECORD_OPEN:
+		tell_open(p, r);
+		break;
+	case RECORD_SAMPLE:
+		tell_sample(p, r);
+		break;
+	case RECORD_STALL:
+	case RECORD_STUCK:
+		tell_operation(p, r);
+		break;
+	case RECORD_DEVICE:
+		tell_device(p, r);
+		break;
+	case RECORD_SQL:
+		tell_sql(p, r);
+		break;
+	case RECORD_KERNEL:
+		add_time(p, r);
+		draw_add(&p->draw, "kernel ");
+		draw_text(&p->draw, RECORD_MESSAGE_SIZE, r->kernel.text);
+		draw_end(&p->draw);
+		break;
+	default:
+		break;
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "record/enums.h"
+
+#include <string.h>
+
+/* clang-format off */
+#define ENUM(name, NAME, help) static const struct record_value name##_values[] = { { "", "" },
+#define VALUE(NAME, id, text, help) { text, help },
+#define ENUM_END(NAME) };
+#include "record/enums.def"
+#undef ENUM
+#undef VALUE
+#undef ENUM_END
+/* clang-format on */
+
+/* What a caller has not checked is not known either. */
+static const char *value_text(const struct record_enum *e, unsigned int value)
+{
+	return value < e->count ? e->values[value].text : "";
+}
+
+#define ENUM(name_, NAME, help_)                                                                   \
+	const struct record_enum record_##name_##_enum = {                                         \
+		.name = #name_,                                                                    \
+		.help = help_,                                                                     \
+		.values = name_##_values,                                                          \
+		.count = RECORD_##NAME##_COUNT,                                                    \
+	};                                                                                         \
+	const char *record_##name_##_text(enum record_##name_ value)                               \
+	{                                                                                          \
+		return value_text(&record_##name_##_enum, value);                                  \
+	}
+#define VALUE(NAME, id, text, help)
+#define ENUM_END(NAME)
+#include "record/enums.def"
+#undef ENUM
+#undef VALUE
+#undef ENUM_END
+
+bool record_probe_has_requests(enum record_probe probe)
+{
+	static const bool has_requests[] = {
+		[RECORD_PROBE_NONE] = true,
+#define CALLS false
+#define REQUESTS true
+#define PROBE(name, operations, help) [RECORD_PROBE_##name] = operations,
+#include "probes/probes.def"
+#undef PROBE
+#undef CALLS
+#undef REQUESTS
+	};
+
+	return has_requests[probe];
+}
+
+unsigned int record_enum_find(const struct record_enum *e, const char *text)
+{
+	for (unsigned int i = 1; i < e->count; i++)
+		if (strcmp(e->values[i].text, text) == 0)
+			return i;
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* No include guard: each row macro of schema.def makes nothing, until one is defined anew. */
+#include "record/rows_none.h"
+
+#define BEGIN
+#define BEGIN_OPTIONAL
+#define END
+#define TEXT(name, size, help)
+#define TEXT_KNOWN(name, size, help)
+#define CHAR_KNOWN(name, help)
+#define LINES(name, size, help)
+#define BOOL(name, help)
+#define U32(name, help)
+#define U32_KNOWN(name, help)
+#define U64(name, help)
+#define U64_KNOWN(name, help)
+#define INDEX_KNOWN(name, help)
+#define INDEX64_KNOWN(name, help)
+#define PID_KNOWN(name, help)
+#define RESULT_KNOWN(name, help)
+#define REAL(name, help)
+#define REAL_KNOWN(name, help)
+#define MS(name, help)
+#define MS_OF(name, help)
+#define DEV_KNOWN(name, help)
+#define CHOICE(name, e, help)
+#define CHOICE_KNOWN(name, e, help)
+#define EACH(name, e, E, help)
+#define COUNTS(name, max, help)
+#define SUB(name, object, help)
+#define SUB_KNOWN(name, object, help)
+#define SUB_MS(name, object, help)
+#define PART(name, object)
+#define ARRAY(name, max, object, help)
+#define HIDDEN(type, name)
+#define ALIAS_U64(key, member, help)
+#define ON_STALL(...)
+#define ON_STUCK(...)
+#define TYPE(T, name, object, help)
+#define TYPE_TOO(T, name, object, help)

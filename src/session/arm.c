@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* From a trigger to the first lines of a record: arming. */
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#include "probes/filter.h"
+#include "session/internal.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "watch/watch.h"
+
+/*
+ * Attaching takes 1 to 30 ms. It waits longer only for another tracer that detaches something, or
+ * when programs are being detached or loaded; then the record begins without the probes that it
+ * waits for.
+ */
+#define ARM_WAIT_NS (200 * NSEC_PER_MSEC)
+
+static void log_opened(const char *id, const struct record_trigger *trigger)
+{
+	char buf[4 * RECORD_SUBJECT_SIZE];
+	struct text what = TEXT_ON(buf);
+
+	text_reset(&what);
+	record_add_trigger(&what, trigger);
+	log_info("incident %s open: %s", id, buf);
+}
+
+void session_begin_tracing(struct session *s)
+{
+	s->incident.armed_ns = clock_mono_ns() - s->incident.trigger_ns;
+	/* Arming has its own time in the record. */
+	(void)loop_take_longest_turn(s->o.loop);
+	(void)loop_take_longest_delay(s->o.loop);
+	s->state = SESSION_TRACING;
+	session_write_open(s, &s->opened.trigger);
+	session_write_history(s);
+	session_take_sql_lines(s, false);
+	loop_set_timer(s->scan_timer, SESSION_SCAN_INTERVAL_NS, 0);
+	loop_set_timer(s->max_timer, s->o.config->incident.max_time_ns, 0);
+	if (s->ring_source)
+		loop_set_events(s->ring_source, EPOLLIN);
+	log_opened(s->incident.id, &s->opened.trigger);
+}
+
+static void hold(struct session *s, uint64_t now_ns, uint64_t hold_ns)
+{
+	uint64_t until_ns;
+
+	/* The longest possible time does not overflow into the past. */
+	if (__builtin_add_overflow(now_ns, hold_ns, &until_ns))
+		until_ns = UINT64_MAX;
+	if (until_ns > s->hold_until_ns)
+		s->hold_until_ns = until_ns;
+}
+
+static void attach(struct session *s)
+{
+	/* Events that are in the ring buffer now belong to no incident. */
+	session_consume_all(s);
+	/* Later ones wait in it until the record has its first line. */
+	loop_set_events(s->ring_source, 0);
+	filter_fill(&s->probes.maps, s->o.config, s->o.sysfs);
+	/* Processes that are younger than the last sample. */
+	session_update_filter(s, true);
+	probe_set_read_counters(&s->probes, &s->counters_at_open);
+	stack_reader_reset(s->stacks);
+	s->attached_ns = clock_mono_ns();
+	probe_set_attach_scanned(&s->probes);
+	session_begin_task_scan(s);
+	s->incident.attach_ns = clock_mono_ns() - s->attached_ns;
+	s->attach_wanted = true;
+	loop_set_timer(s->max_timer, ARM_WAIT_NS, 0);
+	session_start_next_task(s);
+}
+
+/*
+ * A rule that fires now has noticed what began when its value rose: hold_samples ago, and before
+ * that as long as a value in seconds says, or as it took until a scan had seen the thread twice.
+ * What hung before that is another trouble, which no rule minded.
+ */
+static uint64_t began_ns(const struct session *s, const struct session_request *request)
+{
+	const struct record_trigger *t = &request->trigger;
+	uint64_t ns = VERDICT_LEAD_NS + (s->fired_hold + 1) * s->o.config->watch.interval_ns;
+
+	if (strcmp(t->unit, "s") == 0 && t->value > 0)
+		ns += (uint64_t)(t->value * NSEC_PER_SEC);
+	return request->trigger_ns > ns ? request->trigger_ns - ns : 0;
+}
+
+/*
+ * What hung already when the oldest sample was taken did not keep the host from being well for
+ * all of watch.history. A daemon that has just been started may look at a freeze that is older
+ * than itself.
+ */
+static uint64_t oldest_ns(const struct session *s, const struct session_request *request)
+{
+	const struct config *c = s->o.config;
+	const struct record_reading *oldest;
+
+	if (watch_history_count(s->o.watch) < 2)
+		return 0;
+	oldest = watch_history_get(s->o.watch, 0);
+	return oldest->mono_ns + c->watch.history_ns <=
+			request->trigger_ns + 2 * c->watch.interval_ns
+		? oldest->mono_ns
+		: 0;
+}
+
+/* An operator who triggers by hand wants to know about everything. */
+static uint64_t earlier_than_ns(const struct session *s, const struct session_request *request)
+{
+	if (request->hold_ns > 0)
+		return 0;
+	return s->fired_hold ? began_ns(s, request) : oldest_ns(s, request);
+}
+
+static void arm(struct session *s, const struct session_request *request, uint64_t waited_ns)
+{
+	struct record_writer not_yet;
+
+	s->opened = *request;
+	hold(s, request->trigger_ns + waited_ns, request->hold_ns);
+	incident_begin(&s->incident, request->id, request->trigger_ns);
+	s->incident.waited_ns = waited_ns;
+	verdict_begin(&s->facts, request->trigger_ns, s->o.config->trace.min_stall_ns);
+	s->facts.earlier_than_ns = earlier_than_ns(s, request);
+	s->incidents++;
+	s->misses_at_open = s->misses;
+	s->clear_since_ns = 0;
+	s->stuck_now = 0;
+	s->pass = (struct session_scan_pass){ 0 };
+	alike_begin(&s->alike);
+	/* It is known later. This is the first look, which tells from where files have grown. */
+	session_find_writer(s, &not_yet);
+	session_ask_sql(s);
+	kmsg_begin(&s->kmsg);
+	s->state = SESSION_ARMING;
+	/*
+	 * Events of a replay have the clock of another host, so they are not compared with this
+	 * one.
+	 */
+	s->attached_ns = 0;
+	if (s->o.without_probes)
+		session_begin_tracing(s);
+	else
+		attach(s);
+}
+
+static void make_request(const struct record_trigger *trigger, uint64_t now_ns, uint64_t hold_ns,
+	struct session_request *ret_request)
+{
+	uint32_t random = 0;
+
+	/* Without GRND_RANDOM it could wait only before the pool is first filled at boot. */
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = (uint32_t)now_ns;
+	ret_request->trigger = *trigger;
+	ret_request->trigger_ns = now_ns;
+	ret_request->hold_ns = hold_ns;
+	record_make_id(clock_real_ns(), random, ret_request->id);
+}
+
+static const char *keep_request(struct session *s, const struct session_request *request)
+{
+	if (!s->kept.id[0]) {
+		s->kept = *request;
+		log_info("incident %s will be opened when %s", s->kept.id,
+			s->state == SESSION_LOADING ? "the probes have been loaded"
+						    : "the last one has been closed");
+	}
+	if (request->hold_ns > s->kept.hold_ns)
+		s->kept.hold_ns = request->hold_ns;
+	return s->kept.id;
+}
+
+void session_arm_kept(struct session *s)
+{
+	struct session_request request = s->kept;
+
+	s->kept.id[0] = '\0';
+	if (request.id[0])
+		arm(s, &request, clock_mono_ns() - request.trigger_ns);
+}
+
+const char *session_trigger(struct session *s, const struct record_trigger *trigger,
+	uint64_t hold_ns)
+{
+	uint64_t now_ns = clock_mono_ns();
+	bool manual = hold_ns > 0;
+	struct session_request request;
+
+	if (!manual && (s->state == SESSION_DRAINING || session_cooldown_ns(s, now_ns) > 0))
+		return NULL;
+	if (s->state == SESSION_ARMING || s->state == SESSION_TRACING) {
+		hold(s, now_ns, hold_ns);
+		return s->incident.id;
+	}
+	make_request(trigger, now_ns, hold_ns, &request);
+	if (s->state != SESSION_IDLE)
+		return keep_request(s, &request);
+	arm(s, &request, 0);
+	return s->incident.id;
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The in-flight scan: each second while tracing it reports operations that have not returned. */
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "session/internal.h"
+#include "snapshot/task_scan.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/*
+ * The scan occupies the event loop for so long, and then rests three times as long, so that
+ * thousands of stuck threads cost at most a quarter of a CPU. The last scan of an incident is not
+ * continued.
+ */
+#define SCAN_BUDGET_NS (15 * NSEC_PER_MSEC)
+#define SCAN_REST 3
+#define SCAN_FINAL_BUDGET_NS (40 * NSEC_PER_MSEC)
+/*
+ * The ring buffer is drained after so many operations, so that it does not fill during a scan and a
+ * line is written while the thread still hangs.
+ */
+#define SCAN_CONSUME_EACH 8
+/*
+ * The initial task scan of 10,000 threads took 34 to 82 ms with all CPUs busy (6.18), attaching
+ * included. A scan that ran out of time goes on before each in-flight scan.
+ */
+#define TASK_SCAN_BUDGET_NS (100 * NSEC_PER_MSEC)
+#define TASK_SCAN_NEXT_BUDGET_NS (20 * NSEC_PER_MSEC)
+
+/* A probe's map of operations in flight and the program that describes them. */
+struct scan_source {
+	struct inflight_map map;
+	int program_fd;
+	bool is_sleeps;
+};
+
+static bool find_source(const struct session *s, unsigned int index, struct scan_source *ret_source)
+{
+	const struct probe *probe = &s->probes.probes[index];
+	struct scan_source source;
+
+	if (!session_find_own_map(s, index, &source.map))
+		return false;
+	source.is_sleeps = probe->ops->task_scan_program != NULL;
+	source.program_fd = probe_program_fd(probe, probe->ops->resolve_program);
+	*ret_source = source;
+	return source.program_fd >= 0;
+}
+
+/*
+ * Has the BPF program describe an operation, which arrives through the ring buffer like any other
+ * event. `drain`: the probes are detached, and the operation may have ended unreported. Returns
+ * whether it is still in flight.
+ */
+static bool resolve(int program_fd, const struct inflight_item *item, bool drain)
+{
+	uint64_t args[3] = { item->key, item->start_ns, drain };
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	return bpf_prog_test_run_opts(program_fd, &opts) == 0 && opts.retval == 1;
+}
+
+/* Reports an operation if a line is due. Returns whether it hangs. */
+static bool scan_item(struct session *s, const struct scan_source *source,
+	const struct inflight_item *item, uint64_t now_ns, bool final)
+{
+	const struct incident_stuck *known;
+	uint64_t age_ns = now_ns - item->start_ns;
+
+	/*
+	 * It is noted when its line is written; an operation that cannot be resolved may never have
+	 * one.
+	 */
+	known = incident_find_stuck(&s->incident, item->tid, item->start_ns);
+	if (known && !final && !incident_stuck_is_due(known, age_ns))
+		return true;
+	return resolve(source->program_fd, item, false);
+}
+
+/* Counts the operations that the last scan did not reach and that never had a line. */
+static void count_unreported(struct session *s)
+{
+	session_consume_ring(s);
+	for (uint32_t i = s->pass.next; i < s->scan.count; i++) {
+		const struct inflight_item *item = &s->scan.items[i];
+		const struct incident_stuck *known =
+			incident_find_stuck(&s->incident, item->tid, item->start_ns);
+
+		if (!known || known->reported_age_ns == 0)
+			s->incident.stuck_unreported++;
+	}
+	s->incident.stuck_unreported += s->scan.left_out;
+}
+
+static bool collect(struct session *s, const struct scan_source *source)
+{
+	int r = inflight_collect(&source->map, clock_mono_ns(), s->o.config->trace.min_stall_ns,
+		&s->scan);
+
+	if (r == 0)
+		return true;
+	log_warning("cannot read the operations in flight: %s", strerror(-r));
+	return false;
+}
+
+/* Returns false when the time is over. */
+static bool scan_source(struct session *s, uint64_t deadline_ns, bool final)
+{
+	struct session_scan_pass *pass = &s->pass;
+	struct scan_source source;
+
+	if (!find_source(s, pass->source, &source) || (!pass->collected && !collect(s, &source)))
+		return true;
+	pass->collected = true;
+	for (; pass->next < s->scan.count; pass->next++) {
+		const struct inflight_item *item = &s->scan.items[pass->next];
+
+		if (clock_mono_ns() > deadline_ns)
+			break;
+		if (scan_item(s, &source, item, clock_mono_ns(), final) &&
+			!verdict_is_earlier(&s->facts, item->start_ns))
+			pass->stuck++;
+		if (pass->next % SCAN_CONSUME_EACH == SCAN_CONSUME_EACH - 1)
+			session_consume_ring(s);
+	}
+	if (final)
+		count_unreported(s);
+	else if (pass->next < s->scan.count)
+		return false;
+	/* Operations that were not checked may still hang. */
+	pass->stuck += s->scan.count - pass->next + s->scan.left_out;
+	session_consume_ring(s);
+	return true;
+}
+
+void session_drain_inflight(struct session *s)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		struct scan_source source;
+
+		if (!find_source(s, i, &source))
+			continue;
+		if (inflight_collect(&source.map, clock_mono_ns(), 0, &s->scan) == 0) {
+			if (source.is_sleeps)
+				s->incident.stuck_unreported += s->scan.left_out;
+			for (uint32_t j = 0; source.is_sleeps && j < s->scan.count; j++) {
+				resolve(source.program_fd, &s->scan.items[j], true);
+				session_consume_ring(s);
+			}
+		}
+		/*
+		 * Threads that still hang are found again by the next initial task scan. The other
+		 * maps are cleared when their programs have been detached.
+		 */
+		if (source.is_sleeps)
+			inflight_clear(&source.map);
+	}
+}
+
+uint64_t session_scan_inflight(struct session *s, bool final)
+{
+	struct session_scan_pass *pass = &s->pass;
+	uint64_t start_ns = clock_mono_ns();
+	uint64_t deadline_ns = start_ns + (final ? SCAN_FINAL_BUDGET_NS : SCAN_BUDGET_NS);
+
+	/* That which is under way would count the same operations. */
+	if (final)
+		session_write_alike(s);
+	if (final || !pass->start_ns)
+		*pass = (struct session_scan_pass){ .start_ns = start_ns };
+	for (; pass->source < CONFIG_PROBE_COUNT; pass->source++) {
+		if (!scan_source(s, deadline_ns, final)) {
+			if (pass->stuck > s->stuck_now)
+				s->stuck_now = pass->stuck;
+			return SCAN_REST * (clock_mono_ns() - start_ns);
+		}
+		pass->collected = false;
+		pass->next = 0;
+	}
+	s->stuck_now = pass->stuck;
+	pass->start_ns = 0;
+	session_write_alike(s);
+	return 0;
+}
+
+struct scan_tasks {
+	struct session *s;
+	unsigned int probe;
+	struct inflight_map map;
+};
+
+/* No program has seen it fall asleep, so its stack can only come from /proc. */
+static void on_task_found(void *userdata, int32_t tid)
+{
+	const struct scan_tasks *scan = userdata;
+	struct event_inflight op;
+
+	/* Those that find no room are asked for when their line is written. */
+	if (stack_reader_has_room(scan->s->stacks) &&
+		inflight_find(&scan->map, (uint32_t)tid, &op) && op.start_ns < scan->s->attached_ns)
+		session_ask_stack(scan->s, scan->probe, (uint32_t)tid, op.start_ns);
+}
+
+static bool find_task_scan(struct session *s, uint64_t budget_ns, struct scan_tasks *ret_scan,
+	struct task_scan_options *ret_options)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		const struct probe *probe = &s->probes.probes[i];
+
+		if (!s->probes.attached[i] || !probe->ops->task_scan_program)
+			continue;
+		*ret_scan = (struct scan_tasks){ s, i, { .fd = -1 } };
+		*ret_options = (struct task_scan_options){
+			.procfs_fd = s->procfs_fd,
+			.program_fd = probe_program_fd(probe, probe->ops->task_scan_program),
+			.only = s->filter,
+			.deadline_ns = clock_mono_ns() + budget_ns,
+			.found = on_task_found,
+			.userdata = ret_scan,
+		};
+		return ret_options->program_fd >= 0 && session_find_own_map(s, i, &ret_scan->map);
+	}
+	return false;
+}
+
+static void scan_tasks(struct session *s, uint64_t budget_ns)
+{
+	struct scan_tasks found;
+	struct task_scan_options options;
+	struct task_scan_result result;
+
+	if (s->tasks.complete)
+		return;
+	if (!find_task_scan(s, budget_ns, &found, &options)) {
+		s->tasks.complete = true;
+		return;
+	}
+	task_scan_continue(&s->tasks, &options, &result);
+	s->incident.not_visited = task_scan_count_left(&s->tasks, &options);
+	log_debug("initial task scan: %u threads, %u asleep in an operation, %llu not visited yet",
+		result.visited, result.asleep, (unsigned long long)s->incident.not_visited);
+}
+
+void session_begin_task_scan(struct session *s)
+{
+	s->tasks = (struct task_scan_progress){ 0 };
+	scan_tasks(s, TASK_SCAN_BUDGET_NS);
+}
+
+bool session_continue_task_scan(struct session *s)
+{
+	if (s->tasks.complete)
+		return false;
+	scan_tasks(s, TASK_SCAN_NEXT_BUDGET_NS);
+	return true;
+}
+
+void session_scan_new_process(struct session *s, int32_t pid)
+{
+	struct scan_tasks found;
+	struct task_scan_options options;
+	struct task_scan_result result;
+
+	if (find_task_scan(s, TASK_SCAN_NEXT_BUDGET_NS, &found, &options))
+		task_scan_process(&options, pid, &result);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Has the stacks read that no BPF program has taken, and keeps them for the next line. */
+#include "session/internal.h"
+#include "util/clock.h"
+
+void session_ask_stack(struct session *s, unsigned int probe, uint32_t tid, uint64_t start_ns)
+{
+	const struct stack_request request = { start_ns, tid, probe };
+	struct incident_stuck *stuck;
+	char kstack[THREAD_STACK_SIZE];
+
+	if (s->stacks) {
+		stack_reader_ask(s->stacks, &request, clock_mono_ns());
+		return;
+	}
+	/* A replay reads a copy of /proc, which cannot hang. */
+	stuck = incident_note_stuck(&s->incident, tid, start_ns);
+	thread_read_stack(s->procfs_fd, (int32_t)tid, kstack);
+	if (stuck)
+		incident_set_stack(&s->incident, stuck, kstack);
+}
+
+/*
+ * The stack is used only if the thread is still in the same operation: it may have gone on before
+ * /proc was read.
+ */
+static void note_stack(struct session *s, const struct stack_answer *answer)
+{
+	const struct stack_request *request = &answer->request;
+	struct incident_stuck *stuck;
+
+	if ((s->state != SESSION_ARMING && s->state != SESSION_TRACING) || !answer->kstack[0] ||
+		!session_is_in_flight(s, request->probe, request->tid, request->start_ns))
+		return;
+	stuck = incident_note_stuck(&s->incident, request->tid, request->start_ns);
+	if (stuck)
+		incident_set_stack(&s->incident, stuck, answer->kstack);
+}
+
+void session_take_stacks(struct session *s)
+{
+	const struct stack_answer *answer;
+
+	while (s->stacks && (answer = stack_reader_take(s->stacks, clock_mono_ns())))
+		note_stack(s, answer);
+}
+
+void session_check_stacks(struct session *s)
+{
+	session_take_stacks(s);
+	if (s->stacks)
+		stack_reader_check(s->stacks, clock_mono_ns());
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What a driver for a kind of database server does: log in, and list what the sessions do.
+ * Used by helper.c; sql/databases.def lists the drivers.
+ * Never linked with a client library: a driver loads it when a target needs it.
+ */
+#ifndef IOSTALL_SQL_DRIVER_H
+#define IOSTALL_SQL_DRIVER_H
+
+#include <stdbool.h>
+
+#include "sql/helper/lexer.h"
+#include "sql/protocol.h"
+#include "util/text.h"
+
+/* A login is given up after this time. */
+#define SQL_CONNECT_TIMEOUT_S 5
+/* The server ends a question of ours with an error after this time. */
+#define SQL_STATEMENT_TIMEOUT_MS 2000
+/* A server on another host that sends nothing for so long is considered gone. */
+#define SQL_NETWORK_TIMEOUT_S 60
+
+/* The state of a driver: the functions of its library and its one session. */
+struct sql_link;
+
+/* One answer to the daemon. Filled by helper.c; drivers only pass it on. */
+struct sql_answer {
+	int fd;
+	uint64_t ask;
+	bool is_glance; /* only who does what, without what takes further questions */
+	const struct sql_frame_setup *setup;
+	enum sql_dialect dialect;
+	uint64_t idle;
+	uint64_t left_out;
+	uint64_t invalid; /* numbers and rows of the server that cannot be true */
+	unsigned int sent;
+	unsigned int locks;
+	int r; /* error of the first frame that could not be sent */
+};
+
+/*
+ * Sends one active session. `text` (NULL: none) is its statement, and whole_bytes the length that
+ * the server tells for it. `cut`: the text may be only the beginning of the statement. Pass true
+ * when that is unknown: true hides more, while false for a text that is cut may show literals.
+ * Returns false when no more sessions can be sent.
+ */
+bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session, const char *text,
+	uint64_t whole_bytes, bool cut);
+/* Tells what one of the sessions waits for; after all sessions. False: no more can be sent. */
+bool sql_answer_add_lock(struct sql_answer *answer, struct sql_frame_lock *lock);
+/* Sets how many active sessions were not sent, and how many sessions are idle. */
+void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle);
+
+/* A function of the library, and where the driver wants its address. */
+struct sql_function {
+	const char *name; /* NULL ends a list */
+	size_t offset;	  /* in its struct sql_link */
+};
+
+struct sql_driver {
+	const char *name;
+	enum sql_dialect dialect;
+	const char *library;
+	const char *package; /* the Debian package of the library */
+	const struct sql_function *functions;
+	size_t link_size; /* of its struct sql_link, whose first member points to the setup */
+
+	/*
+	 * Opens the session and fills ret_server except its frame. Or returns a negative errno with
+	 * `error` and, after a refused login, what to do about it in `missing`. -ETIMEDOUT: the
+	 * server may still have the session open.
+	 */
+	int (*connect)(struct sql_link *link, const char *password,
+		struct sql_frame_server *ret_server, struct text *error, struct text *missing);
+
+	/* -ENOTCONN: the session is lost; after other errors it still exists. */
+	int (*snapshot)(struct sql_link *link, struct sql_answer *answer, struct text *error);
+
+	/* Closes the session, if there is one. */
+	void (*disconnect)(struct sql_link *link);
+};
+
+#define DATABASE(NAME, name, ...) extern const struct sql_driver sql_driver_##name;
+#include "sql/databases.def"
+#undef DATABASE
+
+/*
+ * Loads the library. 0, or a negative errno with a line in `error`; trying again does not help. The
+ * library is never closed, because it may have registered functions that would be called later.
+ */
+int sql_driver_load(const struct sql_driver *driver, const struct sql_frame_setup *setup,
+	struct sql_link **ret_link, struct text *error);
+
+/* The process at the other end of a local socket; 0 for other sockets. */
+int32_t sql_peer_pid(int fd);
+
+/* The identity of a server from a text that no other running server has; 0 for "". */
+uint64_t sql_make_identity(const char *text);
+
+/* Copies a cell of a result; NULL becomes "". */
+void sql_copy_cell(char *dst, size_t size, const char *cell);
+/* The number in a cell; 0 when it has none, or another text. */
+uint64_t sql_cell_u64(const char *cell);
+/*
+ * The same for a number that is known to be at most `max`. One that is larger, negative or no
+ * number at all is 0, and *invalid is raised.
+ */
+uint64_t sql_cell_up_to(const char *cell, uint64_t max, uint64_t *invalid);
+
+#endif

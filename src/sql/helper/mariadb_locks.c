@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sql/helper/mariadb_locks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql/helper/tables.h"
+#include "util/cleanup.h"
+
+/* Each question about locks may take so long; a late answer is read before the next question. */
+#define LOCKS_TIMEOUT_MS 300
+/* InnoDB stops its work while it tells locks, so at most so much of the time is spent on it. */
+#define LOCKS_COST_TIMES 20
+/* So many statements that last are a reason to look for row locks while idle. */
+#define SUSPICIOUS 3
+/* Rows of one answer: of one session that waits there may be several. */
+#define ROWS_MAX 1024
+
+/* --- what the server can tell ------------------------------------------------------ */
+
+enum transaction_cell {
+	TRANSACTION_CONNECTION,
+	TRANSACTION_AGE_S,
+	TRANSACTION_WAITS,
+	TRANSACTION_WAITED_S,
+	TRANSACTION_CELLS,
+};
+
+static const char transactions_query[] =
+	"SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, NOW()), "
+	"trx_state = 'LOCK WAIT', TIMESTAMPDIFF(SECOND, trx_wait_started, NOW()) "
+	"FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id > 0 "
+	"ORDER BY trx_started LIMIT 256";
+
+/* Of those that tell who waits for whom. */
+enum wait_cell {
+	WAIT_CONNECTION,
+	WAIT_BLOCKER,
+	WAIT_SCHEMA,
+	WAIT_TABLE, /* in MariaDB also `schema`.`table` */
+	WAIT_TYPE,  /* of metadata locks */
+	WAIT_CELLS,
+};
+
+/* A blocker that waits itself comes last: others before it in the queue block it, too. */
+#define ROW_LOCKS_ORDER " ORDER BY b.trx_state = 'LOCK WAIT', b.trx_started LIMIT 1024"
+
+static const char row_locks_of_mariadb[] =
+	"SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, NULL, l.lock_table, NULL "
+	"FROM information_schema.INNODB_LOCK_WAITS AS w "
+	"JOIN information_schema.INNODB_TRX AS r ON r.trx_id = w.requesting_trx_id "
+	"JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.blocking_trx_id "
+	"LEFT JOIN information_schema.INNODB_LOCKS AS l ON l.lock_id = w.requested_lock_id" ROW_LOCKS_ORDER;
+
+static const char row_locks_of_mysql[] =
+	"SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, l.OBJECT_SCHEMA, l.OBJECT_NAME, NULL "
+	"FROM performance_schema.data_lock_waits AS w "
+	"JOIN information_schema.INNODB_TRX AS r "
+	"ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID "
+	"JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.BLOCKING_ENGINE_TRANSACTION_ID "
+	"LEFT JOIN performance_schema.data_locks AS l "
+	"ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID" ROW_LOCKS_ORDER;
+
+/* Whoever waits for a lock of the same table blocks those behind it, and comes last as above. */
+static const char metadata_locks[] =
+	"SELECT w.PROCESSLIST_ID, b.PROCESSLIST_ID, p.OBJECT_SCHEMA, p.OBJECT_NAME, p.OBJECT_TYPE "
+	"FROM performance_schema.metadata_locks AS p "
+	"JOIN performance_schema.metadata_locks AS g ON g.OBJECT_TYPE = p.OBJECT_TYPE "
+	"AND g.OBJECT_SCHEMA <=> p.OBJECT_SCHEMA AND g.OBJECT_NAME <=> p.OBJECT_NAME "
+	"AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID <> p.OWNER_THREAD_ID "
+	/* What every statement that writes holds of the whole server, and next to another. */
+	"AND g.LOCK_TYPE NOT REGEXP '^INTENTION|^BACKUP_.*D[MD]L|^BACKUP_(COMMIT|ALTER)' "
+	"JOIN performance_schema.threads AS w ON w.THREAD_ID = p.OWNER_THREAD_ID "
+	"JOIN performance_schema.threads AS b ON b.THREAD_ID = g.OWNER_THREAD_ID "
+	"WHERE p.LOCK_STATUS = 'PENDING' AND b.PROCESSLIST_ID IS NOT NULL "
+	"ORDER BY EXISTS (SELECT * FROM performance_schema.metadata_locks AS o "
+	"WHERE o.OWNER_THREAD_ID = g.OWNER_THREAD_ID AND o.LOCK_STATUS = 'PENDING'), "
+	"b.PROCESSLIST_TIME DESC LIMIT 1024";
+
+void mariadb_choose_lock_queries(struct sql_link *link,
+	bool (*can_ask)(struct sql_link *link, const char *query))
+{
+	link->transactions_query = link->row_locks_query = link->metadata_locks_query = NULL;
+	if (can_ask(link, "SELECT 1 FROM information_schema.INNODB_TRX LIMIT 0"))
+		link->transactions_query = transactions_query;
+	if (can_ask(link, "SELECT 1 FROM information_schema.INNODB_LOCK_WAITS LIMIT 0"))
+		link->row_locks_query = row_locks_of_mariadb;
+	else if (can_ask(link, "SELECT 1 FROM performance_schema.data_lock_waits LIMIT 0"))
+		link->row_locks_query = row_locks_of_mysql;
+	/* With performance_schema off this table is there, and empty. */
+	if (can_ask(link, "SELECT 1 FROM performance_schema.metadata_locks LIMIT 0"))
+		link->metadata_locks_query = metadata_locks;
+}
+
+/* --- sessions ---------------------------------------------------------------------- */
+
+/* What a state of the server's own says; NONE: it is none that waits for a lock. */
+static enum record_lock lock_of_state(const char *state)
+{
+	static const struct {
+		const char *end;
+		enum record_lock lock;
+	} locks[] = {
+		{ "metadata lock", RECORD_LOCK_metadata },
+		{ "table flush", RECORD_LOCK_flush },
+		{ "table level lock", RECORD_LOCK_table },
+		{ "backup lock", RECORD_LOCK_backup },
+		{ "global read lock", RECORD_LOCK_backup },
+		{ "commit lock", RECORD_LOCK_backup },
+	};
+	size_t len = strlen(state);
+
+	if (strncmp(state, "Waiting for ", strlen("Waiting for ")) != 0)
+		return RECORD_LOCK_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(locks); i++) {
+		size_t end = strlen(locks[i].end);
+
+		if (len > end && strcmp(state + len - end, locks[i].end) == 0)
+			return locks[i].lock;
+	}
+	return RECORD_LOCK_NONE;
+}
+
+static struct mariadb_session *find_session(const struct mariadb_list *list, uint64_t connection_id)
+{
+	for (size_t i = 0; connection_id && i < list->count; i++)
+		if (list->rows[i].connection_id == connection_id)
+			return &list->rows[i];
+	return NULL;
+}
+
+/* Statements that last, and that no state explains. */
+static unsigned int count_lasting(const struct mariadb_list *list)
+{
+	unsigned int count = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mariadb_session *row = &list->rows[i];
+
+		count += !row->background && !row->idle && row->time_s > 0 &&
+			lock_of_state(row->state) == RECORD_LOCK_NONE &&
+			strcmp(row->state, "User sleep") != 0;
+	}
+	return count;
+}
+
+static void set_states(struct mariadb_list *list, bool *ret_any)
+{
+	*ret_any = false;
+	for (size_t i = 0; i < list->count; i++) {
+		if (!list->rows[i].background)
+			list->rows[i].lock = lock_of_state(list->rows[i].state);
+		*ret_any |= list->rows[i].lock != RECORD_LOCK_NONE;
+	}
+}
+
+/* --- transactions ------------------------------------------------------------------ */
+
+static int compare_transactions(const void *a, const void *b)
+{
+	const struct mariadb_transaction *x = a, *y = b;
+
+	return (x->connection_id > y->connection_id) - (x->connection_id < y->connection_id);
+}
+
+static const struct mariadb_transaction *find_transaction(const struct sql_link *link,
+	uint64_t connection_id)
+{
+	struct mariadb_transaction key = { .connection_id = connection_id };
+
+	if (!link->transactions)
+		return NULL;
+	return bsearch(&key, link->transactions, link->transactions_count, sizeof(key),
+		compare_transactions);
+}
+
+bool mariadb_is_in_transaction(const struct sql_link *link, uint64_t connection_id)
+{
+	return find_transaction(link, connection_id) != NULL;
+}
+
+/* As mariadb_ask(); an answer that is late or wrong is no error of the whole. */
+static int ask(struct sql_link *link, const char *query, unsigned int columns,
+	MYSQL_RES **ret_result, struct text *error)
+{
+	char reason_buf[SQL_ERROR_SIZE];
+	struct text reason = TEXT_ON(reason_buf);
+	int r;
+
+	text_reset(&reason);
+	*ret_result = NULL;
+	if (link->pending_since_ns > 0)
+		return 0;
+	r = mariadb_ask(link, query, columns, LOCKS_TIMEOUT_MS, ret_result, &reason);
+	if (r < 0)
+		*ret_result = NULL;
+	if (r == -ENOTCONN)
+		text_add(error, reason.buf);
+	return r == -ENOTCONN ? r : 0;
+}
+
+static int read_transactions(struct sql_link *link, struct mariadb_list *list, struct text *error)
+{
+	MYSQL_RES *result;
+	MYSQL_ROW row;
+	size_t count = 0;
+	int r = ask(link, link->transactions_query, TRANSACTION_CELLS, &result, error);
+
+	if (!link->transactions)
+		link->transactions = calloc(MARIADB_TRANSACTIONS_MAX, sizeof(*link->transactions));
+	link->transactions_count = 0;
+	if (r < 0 || !result)
+		return r;
+	while ((row = mariadb_next_row(link, result, &r, error))) {
+		if (!link->transactions || count == MARIADB_TRANSACTIONS_MAX)
+			continue;
+		link->transactions[count++] = (struct mariadb_transaction){
+			.connection_id = sql_cell_up_to(row[TRANSACTION_CONNECTION], UINT64_MAX,
+				&list->invalid),
+			.age_s = sql_cell_up_to(row[TRANSACTION_AGE_S], MARIADB_TIME_S_MAX,
+				&list->invalid),
+			.waits = sql_cell_u64(row[TRANSACTION_WAITS]) == 1,
+			.waited_s = sql_cell_up_to(row[TRANSACTION_WAITED_S], MARIADB_TIME_S_MAX,
+				&list->invalid),
+		};
+	}
+	link->lib.mysql_free_result(result);
+	if (link->transactions)
+		qsort(link->transactions, count, sizeof(*link->transactions), compare_transactions);
+	link->transactions_count = count;
+	return r;
+}
+
+/* True when one of them waits for a row. */
+static bool set_transactions(const struct sql_link *link, struct mariadb_list *list)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct mariadb_session *row = &list->rows[i];
+		const struct mariadb_transaction *t = find_transaction(link, row->connection_id);
+
+		if (!t)
+			continue;
+		row->transaction_s = t->age_s;
+		if (!t->waits || row->idle)
+			continue;
+		row->lock = RECORD_LOCK_row;
+		row->waited_s = t->waited_s;
+		any = true;
+	}
+	return any;
+}
+
+/* --- who waits for whom ------------------------------------------------------------ */
+
+/* "shop.orders" of `shop`.`orders`, or of two cells. */
+static void set_object(struct mariadb_session *row, const char *schema, const char *table)
+{
+	struct text object = TEXT_ON(row->object);
+
+	text_reset(&object);
+	if (schema)
+		text_addf(&object, "%s.", schema);
+	for (const char *p = table ? table : ""; *p; p++)
+		if (schema || *p != '`')
+			text_add_bytes(&object, p, 1);
+	if (!table)
+		text_reset(&object);
+}
+
+static enum record_lock lock_of_type(const char *type)
+{
+	if (type &&
+		(strcmp(type, "GLOBAL") == 0 || strncmp(type, "BACKUP", 6) == 0 ||
+			strcmp(type, "COMMIT") == 0))
+		return RECORD_LOCK_backup;
+	return RECORD_LOCK_metadata;
+}
+
+static int read_waits(struct sql_link *link, const char *query, bool is_metadata,
+	struct mariadb_list *list, struct text *error)
+{
+	unsigned int rows = 0;
+	MYSQL_RES *result;
+	MYSQL_ROW cells;
+	int r = ask(link, query, WAIT_CELLS, &result, error);
+
+	if (r < 0 || !result)
+		return r;
+	while ((cells = mariadb_next_row(link, result, &r, error))) {
+		struct mariadb_session *row =
+			find_session(list, sql_cell_u64(cells[WAIT_CONNECTION]));
+
+		/* The first one counts. Between the questions the session may have gone on. */
+		if (!row || row->idle || row->blocker_id || ++rows > ROWS_MAX ||
+			(is_metadata && row->lock == RECORD_LOCK_NONE))
+			continue;
+		row->lock = is_metadata ? lock_of_type(cells[WAIT_TYPE]) : RECORD_LOCK_row;
+		row->blocker_id = sql_cell_up_to(cells[WAIT_BLOCKER], UINT64_MAX, &list->invalid);
+		set_object(row, cells[WAIT_SCHEMA], cells[WAIT_TABLE]);
+	}
+	link->lib.mysql_free_result(result);
+	return r;
+}
+
+/* --- what can only be inferred ----------------------------------------------------- */
+
+/* Waits for a lock of a whole table, and the server does not say whose. */
+static bool is_unexplained(const struct mariadb_session *row)
+{
+	return row->lock != RECORD_LOCK_NONE && row->lock != RECORD_LOCK_row &&
+		row->blocker_id == 0;
+}
+
+/*
+ * Who may hold the lock: sessions that wait for none, and whose transaction or statement is older
+ * than the wait. `oldest` is the one with the oldest of these.
+ */
+struct holders {
+	uint32_t count;
+	uint64_t connection_id;
+	uint64_t age_s;
+};
+
+static void add_holder(struct holders *h, uint64_t connection_id, uint64_t age_s)
+{
+	h->count++;
+	if (h->count > 1 && age_s <= h->age_s)
+		return;
+	h->connection_id = connection_id;
+	h->age_s = age_s;
+}
+
+/* Both times are whole seconds, and were not asked for at the same moment. */
+#define ROUNDING_S 1
+
+static struct tables_statement statement_of(const struct mariadb_session *row)
+{
+	return (struct tables_statement){ .text = row->text, .database = row->database };
+}
+
+/* Whether both are at the same table, one of them alone. */
+static bool is_same_table(const struct mariadb_session *a, const struct mariadb_session *b)
+{
+	const struct tables_statement x = statement_of(a), y = statement_of(b);
+
+	return a->is_ddl ? tables_are_shared(&x, &y) : b->is_ddl && tables_are_shared(&y, &x);
+}
+
+static bool is_at_work(const struct mariadb_session *row)
+{
+	return !row->background && !row->idle && row->lock == RECORD_LOCK_NONE;
+}
+
+/* What stops all writes of the server is at no table. */
+static bool needs_global(enum record_lock lock)
+{
+	return lock == RECORD_LOCK_flush || lock == RECORD_LOCK_backup;
+}
+
+/* Whether the statement is at work, is older, and keeps the other one from its table. */
+static bool is_in_the_way(const struct mariadb_session *row, const struct mariadb_session *waits)
+{
+	if (!is_at_work(row) || row->time_s < waits->time_s)
+		return false;
+	if (needs_global(waits->lock) && row->text && tables_is_global(row->text))
+		return true;
+	/* Statements that read and write a table are in the way of one that needs it alone. */
+	return (row->is_ddl || waits->is_ddl || waits->lock == RECORD_LOCK_table) &&
+		is_same_table(row, waits);
+}
+
+static struct holders find_statements(const struct mariadb_list *list,
+	const struct mariadb_session *waits)
+{
+	struct holders h = { 0 };
+
+	for (size_t i = 0; i < list->count; i++)
+		if (is_in_the_way(&list->rows[i], waits))
+			add_holder(&h, list->rows[i].connection_id, list->rows[i].time_s);
+	return h;
+}
+
+/*
+ * A transaction keeps its metadata locks to its end. One that began with the statement that is at
+ * work has those of that statement only.
+ */
+static bool may_hold(const struct mariadb_transaction *t, const struct mariadb_session *row)
+{
+	if (!row || row->idle)
+		return true;
+	if (row->lock != RECORD_LOCK_NONE || row->is_ddl)
+		return false;
+	return !row->text || t->age_s > row->time_s + ROUNDING_S;
+}
+
+static struct holders find_older(const struct sql_link *link, const struct mariadb_list *list,
+	uint64_t age_s)
+{
+	struct holders h = { 0 };
+
+	for (size_t i = 0; i < link->transactions_count; i++) {
+		const struct mariadb_transaction *t = &link->transactions[i];
+
+		if (t->age_s >= age_s && may_hold(t, find_session(list, t->connection_id)))
+			add_holder(&h, t->connection_id, t->age_s);
+	}
+	return h;
+}
+
+/*
+ * Both are whole seconds, and the age of a transaction may be one too many: what is surely older
+ * comes before what may be.
+ */
+static struct holders find_transactions(const struct sql_link *link,
+	const struct mariadb_list *list, uint64_t waited_s)
+{
+	struct holders h = { 0 };
+
+	for (uint64_t older_s = 3; older_s > 0 && h.count == 0; older_s--)
+		h = find_older(link, list, waited_s + older_s - 1);
+	return h;
+}
+
+/* Only one of two that need the table alone is before the other. */
+static bool came_before(const struct mariadb_session *row, const struct mariadb_session *waits)
+{
+	if (!waits->is_ddl)
+		return row->time_s + ROUNDING_S >= waits->time_s;
+	return row->time_s > waits->time_s ||
+		(row->time_s == waits->time_s && row->connection_id < waits->connection_id);
+}
+
+/* Whoever needs the table alone and waits for that the longest: who came later waits behind it. */
+static const struct mariadb_session *find_first(const struct mariadb_list *list,
+	const struct mariadb_session *waits)
+{
+	const struct mariadb_session *first = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mariadb_session *row = &list->rows[i];
+
+		if (row != waits && is_unexplained(row) && row->lock == waits->lock &&
+			row->is_ddl && is_same_table(row, waits) && came_before(row, waits) &&
+			(!first || row->time_s > first->time_s))
+			first = row;
+	}
+	return first;
+}
+
+static struct holders find_holders(const struct sql_link *link, const struct mariadb_list *list,
+	const struct mariadb_session *waits)
+{
+	const struct mariadb_session *first = find_first(list, waits);
+	struct holders h = { 0 };
+
+	if (first) {
+		add_holder(&h, first->connection_id, first->time_s);
+		return h;
+	}
+	h = find_statements(list, waits);
+	/*
+	 * A transaction is in nobody's way but of those who need the table alone. Whoever has
+	 * flushed all tables or begun a backup need not have one.
+	 */
+	if (h.count == 0 && waits->lock == RECORD_LOCK_metadata && waits->is_ddl)
+		h = find_transactions(link, list, waits->time_s);
+	return h;
+}
+
+static void infer_all(const struct sql_link *link, struct mariadb_list *list)
+{
+	/* Without the transactions nothing can be said. */
+	if (!link->transactions_query)
+		return;
+	/* In the list nothing changes that one of them depends on. */
+	for (size_t i = 0; i < list->count; i++) {
+		struct mariadb_session *row = &list->rows[i];
+		struct holders h;
+
+		if (!is_unexplained(row))
+			continue;
+		h = find_holders(link, list, row);
+		row->inferred_id = h.connection_id;
+		row->candidates = h.count;
+	}
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].inferred_id)
+			list->rows[i].blocker_id = list->rows[i].inferred_id;
+}
+
+/* --- all together ------------------------------------------------------------------ */
+
+static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *list,
+	struct text *error)
+{
+	int r = read_transactions(link, list, error);
+
+	if (r == 0 && set_transactions(link, list) && link->row_locks_query)
+		r = read_waits(link, link->row_locks_query, false, list, error);
+	if (r == 0 && any_state && link->metadata_locks_query)
+		r = read_waits(link, link->metadata_locks_query, true, list, error);
+	return r;
+}
+
+int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
+	struct text *error)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	bool any_state;
+	int r;
+
+	set_states(list, &any_state);
+	if (!link->transactions_query || begin_ns < link->locks_after_ns)
+		return 0;
+	/* While idle a state says enough for the rules. */
+	if (is_glance ? count_lasting(list) < SUSPICIOUS : list->count == 0)
+		return 0;
+	r = ask_all(link, any_state, list, error);
+	link->locks_after_ns = begin_ns + (clock_mono_ns() - begin_ns) * LOCKS_COST_TIMES;
+	if (r == 0)
+		infer_all(link, list);
+	return r;
+}
+
+/* Asleep when the list was made, and not known then to have a transaction: the next one has it. */
+static void send_blocker(const struct sql_link *link, const struct mariadb_list *list,
+	uint64_t connection_id, struct sql_answer *answer)
+{
+	const struct mariadb_transaction *t = find_transaction(link, connection_id);
+	struct sql_frame_session s = { .connection_id = connection_id, .idle = 1 };
+
+	if (!t || find_session(list, connection_id))
+		return;
+	s.transaction_ns = t->age_s * NSEC_PER_SEC;
+	text_copy(s.command, sizeof(s.command), "Sleep");
+	text_copy(s.no_tid, sizeof(s.no_tid), "a session without a statement");
+	sql_answer_add(answer, &s, NULL, 0, false);
+}
+
+static bool is_sent_before(const struct mariadb_list *list, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (list->rows[k].blocker_id == list->rows[i].blocker_id)
+			return true;
+	return false;
+}
+
+void mariadb_send_locks(const struct sql_link *link, const struct mariadb_list *list,
+	struct sql_answer *answer)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].blocker_id && !is_sent_before(list, i))
+			send_blocker(link, list, list->rows[i].blocker_id, answer);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mariadb_session *row = &list->rows[i];
+		struct sql_frame_lock lock = {
+			.connection_id = row->connection_id,
+			.blocker_id = row->blocker_id,
+			.waited_ns = row->waited_s * NSEC_PER_SEC,
+			.lock = row->lock,
+			.candidates = row->candidates,
+		};
+
+		if (row->lock == RECORD_LOCK_NONE)
+			continue;
+		text_copy(lock.object, sizeof(lock.object), row->object);
+		sql_answer_add_lock(answer, &lock);
+	}
+}

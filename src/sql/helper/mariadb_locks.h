@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * For which locks the sessions of a MariaDB or MySQL server wait, and whose these are.
+ * Called by mariadb_sessions.c with its list of sessions; mariadb.c asks what the server can tell.
+ * Never fails an answer: without what it asks for, only locks are missing in it.
+ */
+#ifndef IOSTALL_SQL_MARIADB_LOCKS_H
+#define IOSTALL_SQL_MARIADB_LOCKS_H
+
+#include "record/enums.h"
+#include "sql/helper/mariadb_link.h"
+#include "util/clock.h"
+
+#define MARIADB_TIME_S_MAX (SQL_ELAPSED_MAX_NS / NSEC_PER_SEC)
+
+struct mariadb_session {
+	uint64_t connection_id;
+	uint64_t text_bytes;
+	uint64_t time_s;
+	int32_t tid; /* by threads only */
+	char user[SQL_NAME_SIZE];
+	char database[SQL_NAME_SIZE];
+	char command[SQL_NAME_SIZE];
+	char state[SQL_STATE_SIZE];
+	bool background;
+	bool idle;   /* it sleeps with its transaction open */
+	bool is_ddl; /* its statement changes or locks a table as a whole */
+	char *text;  /* its beginning; NULL: none. Not sent where sql.text is off */
+	uint64_t transaction_s;
+	/* What it waits for; lock NONE: for no lock. */
+	enum record_lock lock;
+	uint64_t blocker_id;  /* 0: not known */
+	uint64_t inferred_id; /* until all are known */
+	uint64_t waited_s;
+	uint32_t candidates; /* for the blocker; 0: the server told it */
+	char object[SQL_NAME_SIZE];
+};
+
+/* Rows are read one by one; only as many as an answer may have are kept. */
+struct mariadb_list {
+	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
+	size_t count;
+	uint64_t active; /* with those that are not kept */
+	uint64_t idle;
+	uint64_t asked_ns;
+	uint64_t invalid;
+	size_t bytes_read;
+	bool is_short; /* only the beginning of each statement was asked for */
+};
+
+/* A transaction of InnoDB that is open. */
+struct mariadb_transaction {
+	uint64_t connection_id;
+	uint64_t age_s;
+	uint64_t waited_s;
+	bool waits; /* for a row */
+};
+
+/* Chooses among the questions that a new session can ask. */
+void mariadb_choose_lock_queries(struct sql_link *link,
+	bool (*can_ask)(struct sql_link *link, const char *query));
+
+/* By the last answer about transactions. */
+bool mariadb_is_in_transaction(const struct sql_link *link, uint64_t connection_id);
+
+/*
+ * Adds to the sessions of the list what they wait for. While idle, transactions are asked for only
+ * when several statements last. Only -ENOTCONN is an error.
+ */
+int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
+	struct text *error);
+
+/* After the sessions: those that wait, and those of their blockers that are not in the list. */
+void mariadb_send_locks(const struct sql_link *link, const struct mariadb_list *list,
+	struct sql_answer *answer);
+
+#endif

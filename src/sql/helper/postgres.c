@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The driver of PostgreSQL, through libpq: login and what the server can tell. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sql/helper/account.h"
+#include "sql/helper/peer.h"
+#include "sql/helper/postgres_sessions.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define SERVER_USER "postgres"
+/* Debian's; the library has another one where it was built for another system. */
+#define USUAL_DIR "/run/postgresql"
+/*
+ * For all questions to a new session together. Its backend reads catalogs from the disk, which took
+ * up to 8.3 s when the disk hung.
+ */
+#define DESCRIBE_TIMEOUT_NS (10 * NSEC_PER_SEC)
+
+_Static_assert(offsetof(struct sql_link, setup) == 0, "sql_driver_load() sets it");
+
+static const struct sql_function functions[] = {
+#define F(function) { #function, offsetof(struct sql_link, lib.function) },
+	POSTGRES_FUNCTIONS(F)
+#undef F
+		{ NULL, 0 },
+};
+
+static void disconnect(struct sql_link *link)
+{
+	if (link->pg)
+		link->lib.PQfinish(link->pg);
+	link->pg = NULL;
+	link->pending_since_ns = 0;
+}
+
+static void ignore_notice(void *userdata, const char *message)
+{
+	(void)userdata;
+	(void)message;
+}
+
+/*
+ * libpq needs "/run/postgresql/.s.PGSQL.5433" as directory and port. A directory alone is fine,
+ * too.
+ */
+static void split_socket(const char *socket, char *dir, size_t dir_size, char *port,
+	size_t port_size)
+{
+	static const char name[] = "/.s.PGSQL.";
+	const char *found = strstr(socket, name);
+
+	text_copy(dir, dir_size, socket);
+	if (!found)
+		return;
+	if ((size_t)(found - socket) < dir_size)
+		dir[found - socket] = '\0';
+	text_copy(port, port_size, found + strlen(name));
+}
+
+/* Since then the library can be told which methods of a login to refuse. */
+#define LIBPQ_REQUIRE_AUTH 160000
+
+/* A service file may name a host, too. */
+static bool is_network(const struct sql_frame_setup *setup)
+{
+	return setup->host[0] || (setup->option_file[0] && !setup->socket[0]);
+}
+
+static bool has_require_auth(const struct sql_link *link)
+{
+	return link->lib.PQlibVersion() >= LIBPQ_REQUIRE_AUTH;
+}
+
+/* Before a login: whether a password could go to who should not have it. 0 or -EPERM. */
+static int check_security(const struct sql_link *link, bool has_password,
+	char ret_server_user[static SQL_NAME_SIZE], struct text *error, struct text *missing)
+{
+	const struct sql_frame_setup *setup = link->setup;
+	char dir[SQL_PATH_SIZE], port[16] = "5432", path[2 * SQL_PATH_SIZE];
+
+	ret_server_user[0] = '\0';
+	if (!is_network(setup)) {
+		if (setup->port > 0)
+			snprintf(port, sizeof(port), "%u", setup->port);
+		split_socket(setup->socket[0] ? setup->socket : USUAL_DIR, dir, sizeof(dir), port,
+			sizeof(port));
+		snprintf(path, sizeof(path), "%s/.s.PGSQL.%s", dir, port);
+		return peer_check_socket(setup, path, SERVER_USER, ret_server_user, error, missing);
+	}
+	if (setup->tls || !(has_password || setup->option_file[0]) || has_require_auth(link))
+		return 0;
+	text_add(error,
+		"without TLS the server could ask for the password in clear text, which "
+		"libpq before 16 cannot refuse");
+	text_addf(missing, "set sql.%s.tls = verify, or use the server's socket", setup->name);
+	return -EPERM;
+}
+
+static PGconn *open_session(struct sql_link *link, const char *password, const char *server_user)
+{
+	const struct sql_frame_setup *setup = link->setup;
+	char host[SQL_PATH_SIZE], port[16] = "", timeout[16], network_timeout[16];
+	const char *keys[24], *values[24];
+	unsigned int n = 0;
+
+	text_copy(host, sizeof(host), setup->host);
+	if (setup->port > 0)
+		snprintf(port, sizeof(port), "%u", setup->port);
+	if (setup->socket[0])
+		split_socket(setup->socket, host, sizeof(host), port, sizeof(port));
+	snprintf(timeout, sizeof(timeout), "%d", SQL_CONNECT_TIMEOUT_S);
+	snprintf(network_timeout, sizeof(network_timeout), "%d", SQL_NETWORK_TIMEOUT_S * 1000);
+#define ADD(key, value)                                                                            \
+	do {                                                                                       \
+		keys[n] = (key);                                                                   \
+		values[n++] = (value);                                                             \
+	} while (0)
+	/* libpq ignores empty values. */
+	ADD("host", host);
+	ADD("port", port);
+	ADD("user", sql_login_user(setup));
+	ADD("dbname", setup->database[0] || setup->option_file[0] ? setup->database : "postgres");
+	ADD("password", password);
+	ADD("service", setup->option_file[0] ? "iostall" : "");
+	ADD("connect_timeout", timeout);
+	ADD("tcp_user_timeout", network_timeout);
+	ADD("keepalives_idle", "30");
+	ADD("application_name", "iostall");
+	ADD("client_encoding", "UTF8");
+	ADD("gssencmode", "disable");
+	/* The library ignores this for other sockets, and the next three for this one. */
+	ADD("requirepeer", server_user);
+	ADD("sslmode", setup->tls ? "verify-full" : "disable");
+	ADD("sslrootcert", setup->tls ? setup->tls_ca : "");
+	if (is_network(setup) && !setup->tls && has_require_auth(link))
+		ADD("require_auth", "scram-sha-256,md5,gss,none");
+#undef ADD
+	keys[n] = values[n] = NULL;
+	if (setup->option_file[0])
+		setenv("PGSERVICEFILE", setup->option_file, 1);
+	return link->lib.PQconnectdbParams(keys, values, 0);
+}
+
+static const char *role(const struct sql_link *link)
+{
+	return sql_login_user(link->setup);
+}
+
+/* Appends a name as SQL needs it, with quotes where necessary. */
+static void add_name(struct text *out, const char *name)
+{
+	bool plain = name[0] &&
+		name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0' &&
+		(name[0] < '0' || name[0] > '9');
+
+	if (!plain)
+		text_add(out, "\"");
+	for (; *name; name++)
+		text_add(out, *name == '"' ? "\"\"" : (char[]){ *name, '\0' });
+	if (!plain)
+		text_add(out, "\"");
+}
+
+static void say_how_to_create(struct sql_link *link, bool by_password, struct text *missing)
+{
+	text_add(missing, "CREATE ROLE ");
+	add_name(missing, role(link));
+	text_add(missing, by_password ? " LOGIN PASSWORD 'PASSWORD'" : " LOGIN");
+	text_add(missing, "; GRANT pg_monitor TO ");
+	add_name(missing, role(link));
+}
+
+/*
+ * What to do depends on the method: peer compares the names of user and role; after a wrong
+ * password the server does not tell whether the role exists.
+ */
+static void say_how_to_log_in(struct sql_link *link, const char *message, bool needs_password,
+	struct text *missing)
+{
+	const struct sql_frame_setup *setup = link->setup;
+
+	if (sql_say_option_file(setup, missing))
+		return;
+	if (needs_password) {
+		text_addf(missing, "set sql.%s.password_file; and, if there is no such role, ",
+			setup->name);
+		say_how_to_create(link, true, missing);
+	} else if (strstr(message, "password authentication failed")) {
+		text_add(missing, "ALTER ROLE ");
+		add_name(missing, role(link));
+		text_add(missing, " PASSWORD 'PASSWORD'; or, if there is no such role, ");
+		say_how_to_create(link, true, missing);
+	} else if (strstr(message, "does not exist")) {
+		say_how_to_create(link, setup->password_file[0], missing);
+	} else if (strstr(message, "Peer authentication failed") && !sql_is_own_user(role(link))) {
+		sql_say_run_as(setup, role(link), missing);
+		text_add(missing, "; or add a line for ");
+		add_name(missing, role(link));
+		text_addf(missing, " without peer to pg_hba.conf, and set sql.%s.password_file",
+			setup->name);
+	} else {
+		text_add(missing, "add a line for ");
+		add_name(missing, role(link));
+		text_add(missing, " to pg_hba.conf that lets it in");
+	}
+}
+
+/* libpq has no code for a refused login, so the message has to tell. */
+static int fail_connect(struct sql_link *link, struct text *error, struct text *missing)
+{
+	const char *message = link->lib.PQerrorMessage(link->pg);
+	bool needs_password = link->lib.PQconnectionNeedsPassword(link->pg);
+	bool refused = needs_password || strstr(message, "authentication failed") ||
+		strstr(message, "no pg_hba.conf entry");
+	bool unknown = strstr(message, "does not exist") && strstr(message, "role");
+	bool unresponsive = strstr(message, "timeout expired");
+
+	postgres_add_message(error, message);
+	if (link->setup->tls && is_network(link->setup) && !refused && !unknown &&
+		(strstr(message, "SSL") || strstr(message, "certificate")))
+		text_addf(missing,
+			"give the server a certificate for its name and set sql.%s.tls_ca to the "
+			"issuer, or set sql.%s.tls = off",
+			link->setup->name, link->setup->name);
+	else if (!unresponsive && (refused || unknown))
+		say_how_to_log_in(link, message, needs_password, missing);
+	disconnect(link);
+	if (unresponsive)
+		return -ETIMEDOUT;
+	return refused || unknown ? -EACCES : -ECONNREFUSED;
+}
+
+static int set_session(struct sql_link *link, struct text *error)
+{
+	char statement[160];
+
+	snprintf(statement, sizeof(statement),
+		"SET statement_timeout = %d; SET lock_timeout = %d; SET jit = off; "
+		"SET default_transaction_read_only = on",
+		SQL_STATEMENT_TIMEOUT_MS, SQL_STATEMENT_TIMEOUT_MS);
+	return postgres_ask(link, statement, NULL, error);
+}
+
+/* Asks the catalog which columns the server has, and which role we have. */
+static const char about_query[] =
+	"SELECT session_user, pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'), "
+	"bool_or(attname = 'leader_pid'), bool_or(attname = 'query_id'), "
+	"(SELECT bool_or(attname = 'waitstart') FROM pg_attribute "
+	"WHERE attrelid = 'pg_catalog.pg_locks'::regclass AND attnum > 0), "
+	"concat_ws('|', extract(epoch FROM pg_postmaster_start_time()), "
+	"current_setting('port')) FROM pg_attribute "
+	"WHERE attrelid = 'pg_catalog.pg_stat_activity'::regclass AND attnum > 0";
+
+static int describe(struct sql_link *link, struct sql_frame_server *server, struct text *error)
+{
+	struct text missing = TEXT_ON(server->missing);
+	bool has_leader, has_query_id, has_wait_start;
+	PGresult *result;
+	const char *value;
+	int r = postgres_ask(link, about_query, &result, error);
+
+	if (r < 0)
+		return r;
+	sql_copy_cell(server->account, sizeof(server->account), postgres_cell(link, result, 0, 0));
+	value = postgres_cell(link, result, 0, 1);
+	server->can_see_others = value && value[0] == 't';
+	value = postgres_cell(link, result, 0, 2);
+	has_leader = value && value[0] == 't';
+	value = postgres_cell(link, result, 0, 3);
+	has_query_id = value && value[0] == 't';
+	value = postgres_cell(link, result, 0, 4);
+	has_wait_start = value && value[0] == 't';
+	value = postgres_cell(link, result, 0, 5);
+	server->identity = sql_make_identity(value ? value : "");
+	link->lib.PQclear(result);
+	snprintf(server->version, sizeof(server->version), "PostgreSQL %s",
+		link->lib.PQparameterStatus(link->pg, "server_version"));
+	server->has_tid = 1;
+	server->server_pid = sql_peer_pid(link->lib.PQsocket(link->pg));
+	text_reset(&missing);
+	if (!server->can_see_others) {
+		text_add(&missing, "GRANT pg_monitor TO ");
+		add_name(&missing, server->account);
+	}
+	return postgres_prepare_snapshot(link, has_leader, has_query_id, has_wait_start, error);
+}
+
+static int connect_server(struct sql_link *link, const char *password,
+	struct sql_frame_server *ret_server, struct text *error, struct text *missing)
+{
+	char server_user[SQL_NAME_SIZE];
+	int r;
+
+	r = check_security(link, password != NULL, server_user, error, missing);
+	if (r < 0)
+		return r;
+	link->pg = open_session(link, password, server_user);
+	if (!link->pg) {
+		text_add(error, "no memory");
+		return -ENOMEM;
+	}
+	if (link->lib.PQstatus(link->pg) != CONNECTION_OK)
+		return fail_connect(link, error, missing);
+	link->lib.PQsetNoticeProcessor(link->pg, ignore_notice, NULL);
+	/* requirepeer has checked this, where the socket could be found before the login. */
+	r = is_network(link->setup)
+		? 0
+		: peer_check_connection(link->setup, link->lib.PQsocket(link->pg), SERVER_USER,
+			  error, missing);
+	if (r < 0) {
+		disconnect(link);
+		return r;
+	}
+	link->describe_until_ns = clock_mono_ns() + DESCRIBE_TIMEOUT_NS;
+	if ((r = set_session(link, error)) < 0 || (r = describe(link, ret_server, error)) < 0 ||
+		((r = postgres_rehearse_snapshot(link, error)) < 0 && r != -ETIMEDOUT)) {
+		disconnect(link);
+		return r;
+	}
+	text_reset(error);
+	return 0;
+}
+
+const struct sql_driver sql_driver_postgresql = {
+	.name = "postgresql",
+	.dialect = SQL_DIALECT_POSTGRESQL,
+	.library = "libpq.so.5",
+	.package = "libpq5",
+	.functions = functions,
+	.link_size = sizeof(struct sql_link),
+	.connect = connect_server,
+	.snapshot = postgres_snapshot,
+	.disconnect = disconnect,
+};

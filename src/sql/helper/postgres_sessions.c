@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "sql/helper/postgres_sessions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/enums.h"
+#include "sql/helper/redact.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define STATEMENT "iostall_sessions"
+#define LOCKS_STATEMENT "iostall_locks"
+/* Below the two seconds after which the daemon reports a late answer. */
+#define SESSIONS_TIMEOUT_MS 1500
+#define LOCKS_TIMEOUT_MS 300
+/* pg_blocking_pids() stops all lock traffic of the server for some 20 us, for each session. */
+#define LOCKS_MAX 100
+#define LOCKS_COST_TIMES 20
+
+/*
+ * Sessions that are not idle. A process of the server that waits in its main loop is idle. Sessions
+ * that the account may not see have no state, but a text that says so.
+ */
+#define ACTIVE                                                                                     \
+	"(state IS DISTINCT FROM 'idle' AND wait_event_type IS DISTINCT FROM 'Activity' AND "      \
+	"query IS DISTINCT FROM '<insufficient privilege>' AND pid <> pg_backend_pid())"
+
+static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, struct text *error)
+{
+	const char *leader = has_leader ? "leader_pid" : "NULL::int";
+	unsigned int chars = link->setup->text_mode == SQL_TEXT_OFF ? 0 : SQL_REDACT_BYTES_MAX / 4;
+	char query[2048];
+
+	/*
+	 * There is always one row with the counts, so an idle server is different from no answer. A
+	 * statement counts once, without its parallel workers.
+	 */
+	snprintf(query, sizeof(query),
+		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active FROM pg_stat_activity) "
+		"SELECT c.idle, c.active, s.* FROM (SELECT count(*) FILTER (WHERE state = 'idle'), "
+		"count(*) FILTER (WHERE active AND %s IS NULL) FROM a) AS c (idle, active) LEFT JOIN ("
+		"SELECT pid, usename, host(client_addr), datname, CASE WHEN backend_type IN "
+		"('client backend', 'parallel worker') THEN state ELSE backend_type END, "
+		"concat_ws(': ', wait_event_type, wait_event), backend_type, %s AS leader, "
+		"%s AS query_id, (extract(epoch FROM clock_timestamp() - CASE WHEN state = 'active' "
+		"THEN query_start ELSE state_change END) * 1e9)::bigint AS elapsed, "
+		"octet_length(query), left(query, %u), "
+		"octet_length(query) >= "
+		"pg_size_bytes(current_setting('track_activity_query_size')) - 4, "
+		"char_length(query) > %u, "
+		"(extract(epoch FROM clock_timestamp() - xact_start) * 1e9)::bigint "
+		"FROM a WHERE active ORDER BY elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
+		leader, leader, has_query_id ? "query_id" : "NULL::bigint", chars, chars,
+		SQL_SESSIONS_MAX);
+	return postgres_prepare(link, STATEMENT, query, error);
+}
+
+/*
+ * Of several sessions that block one, the one that waits for none itself counts: the others are
+ * before it in the queue. Prepared transactions have no session, and pid 0.
+ */
+static int prepare_locks(struct sql_link *link, bool has_start, struct text *error)
+{
+	/* Since PostgreSQL 14. Of one session it may be null for some microseconds. */
+	const char *waited = has_start
+		? "(SELECT (extract(epoch FROM clock_timestamp() - "
+		  "min(l.waitstart)) * 1e9)::bigint FROM l WHERE l.pid = b.pid)"
+		: "NULL::bigint";
+	const char *locks = has_start ? "l AS MATERIALIZED (SELECT pid, waitstart FROM pg_locks "
+					"WHERE NOT granted), "
+				      : "";
+	char query[1024];
+
+	snprintf(query, sizeof(query),
+		"WITH w AS MATERIALIZED (SELECT pid FROM pg_stat_activity "
+		"WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT %d), "
+		"%sb AS (SELECT pid, unnest(pg_blocking_pids(pid)) AS blocker FROM w) "
+		"SELECT DISTINCT ON (b.pid) b.pid, b.blocker, %s FROM b "
+		"LEFT JOIN pg_stat_activity AS a ON a.pid = b.blocker "
+		"ORDER BY b.pid, a.wait_event_type IS NOT DISTINCT FROM 'Lock', "
+		"a.xact_start NULLS LAST",
+		LOCKS_MAX, locks, waited);
+	return postgres_prepare(link, LOCKS_STATEMENT, query, error);
+}
+
+int postgres_prepare_snapshot(struct sql_link *link, bool has_leader, bool has_query_id,
+	bool has_wait_start, struct text *error)
+{
+	int r = prepare(link, has_leader, has_query_id, error);
+
+	return r == 0 ? prepare_locks(link, has_wait_start, error) : r;
+}
+
+static int ask_sessions(struct sql_link *link, const struct postgres_taker *taker,
+	struct text *error)
+{
+	uint64_t deadline_ns = clock_mono_ns() + SESSIONS_TIMEOUT_MS * NSEC_PER_MSEC;
+	int r = postgres_finish_last(link, deadline_ns, error);
+
+	return r < 0 ? r : postgres_ask_prepared(link, STATEMENT, deadline_ns, taker, error);
+}
+
+int postgres_rehearse_snapshot(struct sql_link *link, struct text *error)
+{
+	const struct postgres_taker nobody = { 0 };
+
+	return ask_sessions(link, &nobody, error);
+}
+
+/* The columns of the prepared statement. */
+enum column {
+	COLUMN_IDLE,
+	COLUMN_ACTIVE,
+	COLUMN_PID,
+	COLUMN_USER,
+	COLUMN_HOST,
+	COLUMN_DATABASE,
+	COLUMN_STATE,
+	COLUMN_WAIT,
+	COLUMN_TYPE,
+	COLUMN_LEADER,
+	COLUMN_QUERY_ID,
+	COLUMN_ELAPSED_NS,
+	COLUMN_TEXT_BYTES,
+	COLUMN_TEXT,
+	COLUMN_IS_CUT,	  /* the server may have cut it */
+	COLUMN_IS_LONGER, /* the text is longer than we asked for */
+	COLUMN_TRANSACTION_NS,
+	COLUMNS,
+};
+
+/* Query ids have 64 bits and may be negative. */
+static uint64_t signed_cell(const char *value)
+{
+	return value ? (uint64_t)strtoll(value, NULL, 10) : 0;
+}
+
+/* Negative when the clock was set back, which is not wrong but of no use. */
+static uint64_t elapsed_cell(const char *value, uint64_t *invalid)
+{
+	return value && value[0] == '-' ? 0 : sql_cell_up_to(value, SQL_ELAPSED_MAX_NS, invalid);
+}
+
+static bool is_true(const char *value)
+{
+	return value && value[0] == 't';
+}
+
+static void fill_session(struct sql_link *link, PGresult *result, struct sql_frame_session *s,
+	uint64_t *invalid)
+{
+	const char *type = postgres_cell(link, result, 0, COLUMN_TYPE);
+	const char *user = postgres_cell(link, result, 0, COLUMN_USER);
+	const char *host = postgres_cell(link, result, 0, COLUMN_HOST);
+	const char *state = postgres_cell(link, result, 0, COLUMN_STATE);
+	const char *leader = postgres_cell(link, result, 0, COLUMN_LEADER);
+
+	s->connection_id =
+		sql_cell_up_to(postgres_cell(link, result, 0, COLUMN_PID), SQL_PID_MAX, invalid);
+	s->tid = (int32_t)s->connection_id;
+	s->query_id = signed_cell(postgres_cell(link, result, 0, COLUMN_QUERY_ID));
+	s->elapsed_ns = elapsed_cell(postgres_cell(link, result, 0, COLUMN_ELAPSED_NS), invalid);
+	s->transaction_ns =
+		elapsed_cell(postgres_cell(link, result, 0, COLUMN_TRANSACTION_NS), invalid);
+	s->worker = leader != NULL;
+	s->leader_pid = (int32_t)sql_cell_up_to(leader, SQL_PID_MAX, invalid);
+	s->background =
+		type && strcmp(type, "client backend") != 0 && strcmp(type, "parallel worker") != 0;
+	/* "(aborted)" may follow. The text is the last statement of the transaction. */
+	s->idle =
+		state && strncmp(state, "idle in transaction", strlen("idle in transaction")) == 0;
+	if (user)
+		snprintf(s->user, sizeof(s->user), "%s@%s", user, host ? host : "localhost");
+	sql_copy_cell(s->database, sizeof(s->database),
+		postgres_cell(link, result, 0, COLUMN_DATABASE));
+	sql_copy_cell(s->command, sizeof(s->command), state);
+	sql_copy_cell(s->state, sizeof(s->state), postgres_cell(link, result, 0, COLUMN_WAIT));
+}
+
+/* A session that waits for a lock, as the first question told; the second one says of whom. */
+struct lock_wait {
+	uint64_t connection_id;
+	uint64_t blocker_id;
+	uint64_t waited_ns; /* 0: unknown */
+	enum record_lock lock;
+};
+
+struct sessions {
+	struct sql_answer *answer;
+	struct lock_wait waits[SQL_LOCKS_MAX];
+	unsigned int waits_count;
+	/* Without parallel workers: */
+	uint64_t active;
+	uint64_t sent;
+	uint64_t idle;
+};
+
+/* The columns of the second statement. */
+enum lock_column {
+	LOCK_PID,
+	LOCK_BLOCKER,
+	LOCK_WAITED_NS,
+	LOCK_COLUMNS,
+};
+
+/* A row lock is waited for as its transaction or tuple, what ALTER TABLE takes as a relation. */
+static enum record_lock lock_of_wait(const char *wait)
+{
+	static const struct {
+		const char *wait;
+		enum record_lock lock;
+	} locks[] = {
+		{ "Lock: transactionid", RECORD_LOCK_row },
+		{ "Lock: tuple", RECORD_LOCK_row },
+		{ "Lock: relation", RECORD_LOCK_table },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(locks); i++)
+		if (strcmp(wait, locks[i].wait) == 0)
+			return locks[i].lock;
+	return strncmp(wait, "Lock: ", strlen("Lock: ")) == 0 ? RECORD_LOCK_other
+							      : RECORD_LOCK_NONE;
+}
+
+static void note_lock(struct sessions *s, const struct sql_frame_session *session)
+{
+	enum record_lock lock = lock_of_wait(session->state);
+
+	if (lock == RECORD_LOCK_NONE || s->waits_count == SQL_LOCKS_MAX)
+		return;
+	s->waits[s->waits_count++] = (struct lock_wait){
+		.connection_id = session->connection_id,
+		.lock = lock,
+	};
+}
+
+static void take_row(struct sql_link *link, PGresult *row, void *userdata)
+{
+	struct sessions *s = userdata;
+	struct sql_frame_session session = { 0 };
+	bool is_cut = is_true(postgres_cell(link, row, 0, COLUMN_IS_CUT));
+	bool is_longer = is_true(postgres_cell(link, row, 0, COLUMN_IS_LONGER));
+	const char *bytes = postgres_cell(link, row, 0, COLUMN_TEXT_BYTES);
+
+	if (link->lib.PQnfields(row) != COLUMNS) {
+		s->answer->invalid++;
+		return;
+	}
+	s->active = sql_cell_u64(postgres_cell(link, row, 0, COLUMN_ACTIVE));
+	s->idle = sql_cell_u64(postgres_cell(link, row, 0, COLUMN_IDLE));
+	/* No session is active. */
+	if (!postgres_cell(link, row, 0, COLUMN_PID))
+		return;
+	fill_session(link, row, &session, &s->answer->invalid);
+	/*
+	 * The server keeps only the beginning of a long text and does not know how long it was. Its
+	 * length is in the encoding of the server, so it cannot be compared with ours.
+	 */
+	if (!sql_answer_add(s->answer, &session, postgres_cell(link, row, 0, COLUMN_TEXT),
+		    sql_cell_u64(bytes) + is_cut, is_cut || is_longer))
+		return;
+	s->sent += !session.worker;
+	note_lock(s, &session);
+}
+
+static void take_lock(struct sql_link *link, PGresult *row, void *userdata)
+{
+	struct sessions *s = userdata;
+	uint64_t pid, blocker, waited_ns;
+
+	if (link->lib.PQnfields(row) != LOCK_COLUMNS) {
+		s->answer->invalid++;
+		return;
+	}
+	pid = sql_cell_up_to(postgres_cell(link, row, 0, LOCK_PID), SQL_PID_MAX,
+		&s->answer->invalid);
+	blocker = sql_cell_up_to(postgres_cell(link, row, 0, LOCK_BLOCKER), SQL_PID_MAX,
+		&s->answer->invalid);
+	waited_ns = elapsed_cell(postgres_cell(link, row, 0, LOCK_WAITED_NS), &s->answer->invalid);
+	for (unsigned int i = 0; i < s->waits_count; i++) {
+		if (s->waits[i].connection_id != pid)
+			continue;
+		s->waits[i].blocker_id = blocker;
+		s->waits[i].waited_ns = waited_ns;
+	}
+}
+
+/* Only when sessions wait. A late answer is read before the next question. */
+static int ask_locks(struct sql_link *link, struct sessions *s, struct text *error)
+{
+	const struct postgres_taker taker = { .take = take_lock, .userdata = s };
+	uint64_t begin_ns = clock_mono_ns();
+	char reason_buf[SQL_ERROR_SIZE];
+	struct text reason = TEXT_ON(reason_buf);
+	int r;
+
+	if (s->waits_count == 0 || begin_ns < link->locks_after_ns)
+		return 0;
+	text_reset(&reason);
+	r = postgres_ask_prepared(link, LOCKS_STATEMENT,
+		begin_ns + LOCKS_TIMEOUT_MS * NSEC_PER_MSEC, &taker, &reason);
+	link->locks_after_ns = begin_ns + (clock_mono_ns() - begin_ns) * LOCKS_COST_TIMES;
+	if (r == -ENOTCONN)
+		text_add(error, reason.buf);
+	return r == -ENOTCONN ? r : 0;
+}
+
+static void send_locks(struct sessions *s)
+{
+	for (unsigned int i = 0; i < s->waits_count; i++) {
+		struct sql_frame_lock lock = {
+			.connection_id = s->waits[i].connection_id,
+			.blocker_id = s->waits[i].blocker_id,
+			.waited_ns = s->waits[i].waited_ns,
+			.lock = s->waits[i].lock,
+		};
+
+		sql_answer_add_lock(s->answer, &lock);
+	}
+}
+
+int postgres_snapshot(struct sql_link *link, struct sql_answer *answer, struct text *error)
+{
+	struct sessions sessions = { .answer = answer };
+	const struct postgres_taker taker = { .take = take_row, .userdata = &sessions };
+	int r = ask_sessions(link, &taker, error);
+
+	if (r == 0 && !answer->is_glance)
+		r = ask_locks(link, &sessions, error);
+	if (r < 0)
+		return r;
+	send_locks(&sessions);
+	sql_answer_count(answer,
+		sessions.active > sessions.sent ? sessions.active - sessions.sent : 0,
+		sessions.idle);
+	return 0;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "util/renewable_worker.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int start_thread(struct renewable_worker *w)
+{
+	const struct detached_worker_options options = {
+		.run = w->kind->run,
+		.stack_bytes = w->kind->stack_bytes,
+		.fds = { w->fd },
+		.fds_count = 1,
+		.done_fd = -1,
+	};
+	struct detached_worker *thread;
+	void *state = calloc(1, w->kind->state_bytes);
+	int r;
+
+	if (!state)
+		return -ENOMEM;
+	r = detached_worker_new(&options, state, &thread);
+	if (r < 0)
+		return r;
+	w->thread = thread;
+	w->state = state;
+	return 0;
+}
+
+int renewable_worker_init(struct renewable_worker *w, const struct renewable_worker_kind *kind,
+	int fd)
+{
+	*w = (struct renewable_worker){ .kind = kind, .fd = fd };
+	return start_thread(w);
+}
+
+void renewable_worker_done(struct renewable_worker *w)
+{
+	for (unsigned int i = 0; i < RENEWABLE_WORKER_HUNG_MAX; i++)
+		w->hung[i] = detached_worker_free(w->hung[i]);
+	w->thread = detached_worker_free(w->thread);
+}
+
+void renewable_worker_start(struct renewable_worker *w, uint64_t now_ns)
+{
+	w->started_ns = now_ns;
+	detached_worker_start(w->thread);
+}
+
+bool renewable_worker_is_busy(const struct renewable_worker *w)
+{
+	return detached_worker_is_busy(w->thread);
+}
+
+bool renewable_worker_is_late(const struct renewable_worker *w, uint64_t now_ns)
+{
+	return renewable_worker_is_busy(w) && now_ns - w->started_ns >= w->kind->limit_ns;
+}
+
+bool renewable_worker_hangs_at(const struct renewable_worker *w, unsigned int place)
+{
+	return w->hung[place] && detached_worker_is_busy(w->hung[place]);
+}
+
+static int find_place(struct renewable_worker *w)
+{
+	int place = -EBUSY;
+
+	for (unsigned int i = 0; i < RENEWABLE_WORKER_HUNG_MAX; i++) {
+		if (renewable_worker_hangs_at(w, i))
+			continue;
+		w->hung[i] = detached_worker_free(w->hung[i]);
+		place = (int)i;
+	}
+	return place;
+}
+
+int renewable_worker_renew(struct renewable_worker *w, uint64_t now_ns)
+{
+	struct detached_worker *old = w->thread;
+	int r, place = find_place(w);
+
+	if (!renewable_worker_is_late(w, now_ns))
+		return -EAGAIN;
+	if (place < 0)
+		return place;
+	r = start_thread(w);
+	if (r < 0)
+		return r;
+	w->hung[place] = old;
+	return place;
+}

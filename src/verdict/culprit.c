@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "verdict/culprit.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "verdict/figures.h"
+
+/* The journal and the superblock of a file system are written when nobody writes files, too. */
+#define FILLS_BYTES (1 << 20)
+#define NEARLY_ALL 0.9
+
+static_assert(VERDICT_SHARES_MAX <= 64, "a group is a set of bits");
+
+/* Who took at least `half_ns` of a device's time is blamed alone. */
+static bool has_half(const struct verdict_load *load, double half_ns)
+{
+	return load->count > 0 && load->busy_ns > 0 && (double)load->busy_ns >= half_ns;
+}
+
+static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
+{
+	return sql ? sql->leader_of(sql->userdata, tid) : tid;
+}
+
+static bool is_on_device(const struct verdict_finding *v, const struct verdict_share *share)
+{
+	return share->device == v->device - v->f->devices;
+}
+
+static void add_share(struct verdict_load *sum, const struct verdict_share *share)
+{
+	sum->count++;
+	for (unsigned int i = 0; i < VERDICT_KINDS; i++)
+		sum->requests[i] += share->requests[i];
+	sum->bytes += share->bytes;
+	sum->busy_ns += share->busy_ns;
+}
+
+static void set_group(struct verdict_finding *v, const struct verdict_load *group, uint64_t shares)
+{
+	v->group = *group;
+	v->group_shares = shares;
+	v->culprit = &v->group;
+	v->culprit_by = VERDICT_BY_THREAD;
+}
+
+/* The work of all threads on one statement counts together: each may have less than half. */
+static void find_parallel_group(struct verdict_finding *v, const struct verdict_sql *sql,
+	double half_ns)
+{
+	const struct verdict_load *first = &v->device->load[VERDICT_BY_THREAD];
+	int32_t leader = leader_of(sql, first->who.tid);
+	struct verdict_load group = { .who = first->who };
+	bool leader_moved = false;
+	uint64_t shares = 0;
+
+	/* Only PostgreSQL has parallel workers; its leader is a process of one thread. */
+	if (leader != first->who.tid)
+		group.who.pid = group.who.tid = leader;
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
+
+		if (!is_on_device(v, share) || leader_of(sql, share->tid) != leader)
+			continue;
+		add_share(&group, share);
+		shares |= 1ULL << i;
+		leader_moved |= share->tid == leader;
+	}
+	if (group.count < 2 || !has_half(&group, half_ns))
+		return;
+	set_group(v, &group, shares);
+	v->is_parallel = true;
+	v->leader_moved = leader_moved;
+	v->group_count = group.count - leader_moved;
+}
+
+/*
+ * Sessions that run the same statement, as when a page of a web site reads a table without index.
+ */
+static void find_sessions(struct verdict_finding *v, const struct verdict_sql *sql, double half_ns)
+{
+	struct verdict_load group = { .who = v->device->load[VERDICT_BY_THREAD].who };
+	uint64_t key, shares = 0;
+
+	if (!sql || !sql->statement_key)
+		return;
+	key = sql->statement_key(sql->userdata, group.who.tid);
+	for (uint32_t i = 0; key && i < v->f->shares_count; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
+
+		if (!is_on_device(v, share) || sql->statement_key(sql->userdata, share->tid) != key)
+			continue;
+		add_share(&group, share);
+		shares |= 1ULL << i;
+	}
+	if (group.count < 2 || !has_half(&group, half_ns))
+		return;
+	set_group(v, &group, shares);
+	v->group_count = group.count;
+}
+
+/* The only program that was slowed down in a write to the file; NULL: nobody was, or several. */
+static const struct verdict_who *dirtier_of(const struct verdict_facts *f, const char *path)
+{
+	const struct verdict_who *found = NULL;
+
+	for (uint32_t i = 0; i < f->dirtiers_count && *path; i++) {
+		const struct verdict_dirtier *d = &f->dirtiers[i];
+
+		if (strcmp(d->path, path) != 0)
+			continue;
+		if (found && found->pid != d->who.pid)
+			return NULL;
+		found = &d->who;
+	}
+	return found;
+}
+
+/*
+ * What a kernel thread writes back of a file, also from before tracing, was written by the program
+ * that is slowed down in a write to it.
+ */
+static void find_dirtier(struct verdict_finding *v)
+{
+	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
+	const struct verdict_who *found = dirtier_of(v->f, v->file);
+
+	if (!found || file->requests[VERDICT_READ] > file->requests[VERDICT_WRITE])
+		return;
+	if (v->culprit && !v->culprit->inferred && v->culprit->who.pid != found->pid)
+		return;
+	if (v->culprit && v->culprit->inferred)
+		v->writer_back = &v->culprit->who;
+	v->group = *file;
+	v->group.who = *found;
+	v->group.busy_ns += file->before_ns;
+	v->group.bytes += file->before_bytes;
+	v->group.requests[VERDICT_WRITE] += file->before_requests;
+	v->group.inferred = false;
+	v->group.uncertain = true;
+	v->group_shares = 0;
+	v->attributed_ns = file->before_ns;
+	v->culprit = &v->group;
+	v->culprit_by = VERDICT_BY_PROCESS;
+}
+
+/* Only who writes much fills a file system. */
+static bool fills_its_disk(const struct verdict_load *load)
+{
+	return load->requests[VERDICT_WRITE] > load->requests[VERDICT_READ] &&
+		load->bytes >= FILLS_BYTES;
+}
+
+static bool is_written_by_others(const struct verdict_facts *f, const char *path, int32_t pid)
+{
+	for (uint32_t i = 0; i < f->dirtiers_count; i++)
+		if (f->dirtiers[i].who.pid != pid && strcmp(f->dirtiers[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Requests from before tracing have a file, but nobody who sent them. Where the culprit sent nearly
+ * all others of that file, these were probably its own, too. How much of both is the same is at
+ * least what the two have more than everything together.
+ */
+static void add_before(struct verdict_finding *v)
+{
+	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
+	uint64_t traced_ns = v->device->traced_ns, both_ns;
+
+	if (!v->culprit || v->culprit->inferred || file->before_ns == 0 || !*v->file ||
+		is_written_by_others(v->f, v->file, v->culprit->who.pid))
+		return;
+	both_ns = v->culprit->busy_ns + file->busy_ns;
+	both_ns = both_ns > traced_ns ? both_ns - traced_ns : 0;
+	if ((double)both_ns < NEARLY_ALL * (double)file->busy_ns)
+		return;
+	v->group = *v->culprit;
+	v->group.busy_ns += file->before_ns;
+	v->group.bytes += file->before_bytes;
+	v->group.requests[file->requests[VERDICT_WRITE] > file->requests[VERDICT_READ]
+			? VERDICT_WRITE
+			: VERDICT_READ] += file->before_requests;
+	v->group.uncertain = true;
+	v->attributed_ns = file->before_ns;
+	v->culprit = &v->group;
+}
+
+/* A thread, threads with the same statement, a process or a unit: the smallest that has half. */
+static void find_with_half(struct verdict_finding *v, const struct verdict_sql *sql, double half_ns)
+{
+	static const enum verdict_by order[] = { VERDICT_BY_THREAD, VERDICT_BY_PROCESS,
+		VERDICT_BY_UNIT };
+	const struct verdict_load *load = v->device->load;
+
+	find_parallel_group(v, sql, half_ns);
+	if (!v->culprit && !has_half(&load[VERDICT_BY_THREAD], half_ns))
+		find_sessions(v, sql, half_ns);
+	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
+		if (!has_half(&load[order[i]], half_ns))
+			continue;
+		v->culprit = &load[order[i]];
+		v->culprit_by = order[i];
+	}
+}
+
+/*
+ * A program rather than a journal thread or kernel worker with more, which works on behalf of such
+ * programs.
+ */
+static void find_largest(struct verdict_finding *v)
+{
+	static const enum verdict_by order[] = { VERDICT_BY_PROGRAM, VERDICT_BY_PROCESS,
+		VERDICT_BY_THREAD };
+	const struct verdict_load *load = v->device->load;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
+		if (load[order[i]].count == 0 || load[order[i]].busy_ns == 0)
+			continue;
+		v->culprit = &load[order[i]];
+		v->culprit_by = order[i];
+	}
+}
+
+/*
+ * Whoever has half of all that the device did is the culprit. When nobody is known to have that,
+ * whoever did half of what was traced is named as the largest, or else the largest program.
+ */
+void verdict_find_culprit(struct verdict_finding *v, const struct verdict_sql *sql)
+{
+	const struct verdict_device *d = v->device;
+	const double half_ns = verdict_work_ns(d) / 2;
+
+	if (v->rule->class == RECORD_CLASS_full && !fills_its_disk(&d->load[VERDICT_BY_PROCESS]))
+		return;
+	if ((double)(d->load[VERDICT_BY_FILE].busy_ns + d->load[VERDICT_BY_FILE].before_ns) >=
+		(double)(d->traced_ns + d->before_ns) / 2)
+		v->file = d->file;
+	find_with_half(v, sql, half_ns);
+	if (!v->culprit) {
+		find_with_half(v, sql, (double)d->traced_ns / 2);
+		add_before(v);
+	}
+	find_dirtier(v);
+	/* A kernel thread works for others, who are not known. */
+	v->culprit_is_most = v->culprit && has_half(v->culprit, half_ns) && !v->culprit->inferred;
+	find_largest(v);
+	/* What is flushed now says little about who filled it: that needs at least half. */
+	if (v->rule->class == RECORD_CLASS_full && !v->culprit_is_most)
+		v->culprit = NULL;
+	/* Looked up once, because each lookup searches all sessions of all databases. */
+	if (v->culprit)
+		v->culprit_leader = leader_of(sql, v->culprit->who.tid);
+}
+
+static bool is_in_group(const struct verdict_finding *v, int32_t tid)
+{
+	for (uint32_t i = 0; i < v->f->shares_count; i++)
+		if ((v->group_shares >> i & 1) && v->f->shares[i].tid == tid)
+			return true;
+	return false;
+}
+
+bool verdict_is_culprit(const struct verdict_finding *v, const struct verdict_sql *sql,
+	const struct verdict_waiter *w)
+{
+	const struct verdict_who *culprit;
+
+	if (!v->culprit || !v->culprit_is_most)
+		return false;
+	culprit = &v->culprit->who;
+	if (v->culprit_by == VERDICT_BY_UNIT)
+		return w->cgroup == v->device->cgroup;
+	if (v->culprit_by != VERDICT_BY_THREAD)
+		return w->pid == culprit->pid;
+	return w->tid == culprit->tid || is_in_group(v, w->tid) ||
+		leader_of(sql, w->tid) == v->culprit_leader;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "verdict/devices.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* LVM on LUKS on md on partitions of disks is five deep. */
+#define STACK_DEPTH_MAX 8
+
+int verdict_find_device(const struct verdict_facts *f, uint32_t major, uint32_t minor)
+{
+	for (uint32_t i = 0; i < f->devices_count; i++)
+		if (f->devices[i].major == major && f->devices[i].minor == minor)
+			return (int)i;
+	return -1;
+}
+
+/* "sdb1" is a partition of "sdb", "nvme0n1p2" one of "nvme0n1". */
+static bool is_partition_of(const char *name, const char *disk)
+{
+	size_t len = strlen(disk);
+
+	if (len == 0 || strncmp(name, disk, len) != 0)
+		return false;
+	name += len;
+	if (isdigit((unsigned char)disk[len - 1]) && *name++ != 'p')
+		return false;
+	return *name && name[strspn(name, "0123456789")] == '\0';
+}
+
+/* A partition that was noted by a wait for its files before there was a line about its disk. */
+static int find_orphan(const struct verdict_facts *f, const char *disk)
+{
+	for (uint32_t i = 0; i < f->devices_count; i++)
+		if (!f->devices[i].sampled && !f->devices[i].has_totals &&
+			is_partition_of(f->devices[i].name, disk))
+			return (int)i;
+	return -1;
+}
+
+static const char *label_of(const struct verdict_facts *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->stack_count; i++)
+		if (strcmp(f->stack[i].name, name) == 0)
+			return f->stack[i].label;
+	return "";
+}
+
+int verdict_get_device(struct verdict_facts *f, uint32_t major, uint32_t minor, const char *name)
+{
+	struct verdict_device *d;
+	int i = verdict_find_device(f, major, minor);
+
+	if (i < 0 && major == 0 && minor == 0)
+		return i;
+	if (i >= 0 && (*f->devices[i].name || !*name))
+		return i;
+	if (i < 0)
+		i = find_orphan(f, name);
+	if (i < 0 && f->devices_count == VERDICT_DEVICES_MAX)
+		return -1;
+	if (i < 0)
+		i = (int)f->devices_count++;
+	d = &f->devices[i];
+	d->major = major;
+	d->minor = minor;
+	text_copy(d->name, sizeof(d->name), name);
+	text_copy(d->label, sizeof(d->label), label_of(f, name));
+	return i;
+}
+
+int verdict_get_fs_device(struct verdict_facts *f, uint32_t major, uint32_t minor, const char *name)
+{
+	int i = verdict_find_device(f, major, minor);
+
+	for (uint32_t j = 0; i < 0 && j < f->devices_count; j++)
+		if (is_partition_of(name, f->devices[j].name))
+			i = (int)j;
+	/* Anonymous devices have major 0 and are no disks: FUSE, NFS, overlay, btrfs. */
+	return i >= 0 || major == 0 ? i : verdict_get_device(f, major, minor, name);
+}
+
+static struct verdict_stack *find_stack(struct verdict_facts *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->stack_count; i++)
+		if (strcmp(f->stack[i].name, name) == 0)
+			return &f->stack[i];
+	return NULL;
+}
+
+void verdict_note_below(struct verdict_facts *f, const char *name, const char *label,
+	const char *below)
+{
+	struct verdict_stack *s = find_stack(f, name);
+
+	if (!*below || (!s && f->stack_count == VERDICT_STACK_MAX))
+		return;
+	if (!s)
+		s = &f->stack[f->stack_count++];
+	text_copy(s->name, sizeof(s->name), name);
+	text_copy(s->below, sizeof(s->below), below);
+	if (*label)
+		text_copy(s->label, sizeof(s->label), label);
+}
+
+/* The next name of a list, one a line; false: there are no more. */
+static bool next_name(const char **list, char name[static RECORD_DISK_NAME_SIZE])
+{
+	size_t len = strcspn(*list, "\n");
+
+	if (len == 0)
+		return false;
+	snprintf(name, RECORD_DISK_NAME_SIZE, "%.*s", (int)len, *list);
+	*list += len + ((*list)[len] == '\n');
+	return true;
+}
+
+/* The devices that one stands on, by name, one a line. */
+static const char *list_below(const struct verdict_facts *f, const char *upper)
+{
+	for (uint32_t i = 0; i < f->stack_count; i++)
+		if (strcmp(f->stack[i].name, upper) == 0)
+			return f->stack[i].below;
+	return "";
+}
+
+/* `depth` ends it where a list of names makes no sense. */
+static bool name_stands_on(const struct verdict_facts *f, const char *upper, const char *lower,
+	unsigned int depth)
+{
+	const char *below = list_below(f, upper);
+	char name[RECORD_DISK_NAME_SIZE];
+
+	if (strcmp(upper, lower) == 0 || is_partition_of(upper, lower))
+		return true;
+	while (depth > 0 && next_name(&below, name))
+		if (name_stands_on(f, name, lower, depth - 1))
+			return true;
+	return false;
+}
+
+bool verdict_stands_on(const struct verdict_facts *f, const struct verdict_device *upper,
+	const struct verdict_device *lower)
+{
+	return upper == lower || name_stands_on(f, upper->name, lower->name, STACK_DEPTH_MAX);
+}
+
+/* The disk of that name, or that has a partition of that name. */
+static const struct verdict_device *find_disk(const struct verdict_facts *f, const char *name)
+{
+	for (uint32_t i = 0; i < f->devices_count; i++)
+		if (strcmp(f->devices[i].name, name) == 0 ||
+			is_partition_of(name, f->devices[i].name))
+			return &f->devices[i];
+	return NULL;
+}
+
+const struct verdict_device *verdict_find_idle_below(const struct verdict_facts *f,
+	const struct verdict_device *d)
+{
+	const struct verdict_device *busiest = NULL;
+	const char *names = list_below(f, d->name);
+	char name[RECORD_DISK_NAME_SIZE];
+
+	while (next_name(&names, name)) {
+		const struct verdict_device *below = find_disk(f, name);
+
+		if (!below || below->samples < f->samples ||
+			below->util_max_pct >= VERDICT_IDLE_PCT)
+			return NULL;
+		if (!busiest || below->util_max_pct > busiest->util_max_pct)
+			busiest = below;
+	}
+	return busiest;
+}
+
+bool verdict_is_below(const struct verdict_facts *f, const char *disk)
+{
+	char name[RECORD_DISK_NAME_SIZE];
+
+	for (uint32_t i = 0; i < f->stack_count; i++) {
+		const char *names = f->stack[i].below;
+
+		while (next_name(&names, name))
+			if (strcmp(name, disk) == 0 || is_partition_of(name, disk))
+				return true;
+	}
+	return false;
+}

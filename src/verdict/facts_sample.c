@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What samples say: devices, memory, a full file system, who serves a file system.
+ */
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "verdict/devices.h"
+
+static void add_work(struct verdict_work *work, const struct record_disk *disk, uint64_t ns,
+	double full_pct)
+{
+	const uint32_t requests[] = { disk->reads, disk->writes, disk->discards, disk->flushes };
+	const uint32_t ticks_ms[] = { disk->read_ticks_ms, disk->write_ticks_ms,
+		disk->discard_ticks_ms, disk->flush_ticks_ms };
+
+	for (unsigned int i = 0; i < VERDICT_KINDS; i++) {
+		work->requests[i] += requests[i];
+		work->ticks_ns[i] += ticks_ms[i] * NSEC_PER_MSEC;
+	}
+	work->ns += ns;
+	work->bytes += disk->read_bytes + disk->write_bytes;
+	work->queue_ns_sum += disk->queue * (double)ns;
+	work->util_ns_sum += disk->util_pct / 100 * (double)ns;
+	work->pressure_ns += full_pct / 100 * (double)ns;
+}
+
+static bool is_at_work(const struct record_disk *disk)
+{
+	return disk->util_pct > 0 || disk->inflight || disk->suspended || disk->no_completion_ns ||
+		disk->read_bytes || disk->write_bytes;
+}
+
+static bool is_busy(const struct record_disk *disk)
+{
+	return disk->util_pct >= VERDICT_BUSY_PCT ||
+		(disk->queue >= VERDICT_LOADED_QUEUE &&
+			(disk->read_await_ms >= VERDICT_LOADED_AWAIT_MS ||
+				disk->write_await_ms >= VERDICT_LOADED_AWAIT_MS));
+}
+
+static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
+	const struct record_reading *s, bool baseline)
+{
+	double full_pct = s->psi.io.present ? s->psi.io.full_pct : 0;
+	uint64_t ns = s->interval_ns;
+	bool matters = is_at_work(disk) || verdict_is_below(f, disk->dev_name);
+	int i = matters ? verdict_get_device(f, disk->dev.major, disk->dev.minor, disk->dev_name)
+			: verdict_find_device(f, disk->dev.major, disk->dev.minor);
+	struct verdict_device *d;
+	uint64_t work_ns;
+
+	if (i < 0)
+		return;
+	d = &f->devices[i];
+	d->sampled = true;
+	if (!*d->name)
+		text_copy(d->name, sizeof(d->name), disk->dev_name);
+	if (baseline) {
+		add_work(&d->baseline, disk, ns, full_pct);
+		return;
+	}
+	d->samples++;
+	if (s->mono_ns > f->trigger_ns && s->memory.present) {
+		d->since.ns += ns;
+		d->since.read_bytes += disk->read_bytes;
+		d->since.write_bytes += disk->write_bytes;
+	}
+	if (is_busy(disk))
+		add_work(&d->busy, disk, ns, full_pct);
+	work_ns = (uint64_t)(disk->util_pct / 100 * (double)ns);
+	d->busy_ns += work_ns;
+	if (work_ns > d->busiest_ns)
+		d->busiest_ns = work_ns;
+	if (disk->util_pct > d->util_max_pct)
+		d->util_max_pct = disk->util_pct;
+	if (disk->read_await_ms > d->read_await_max_ms)
+		d->read_await_max_ms = disk->read_await_ms;
+	if (disk->write_await_ms > d->write_await_max_ms)
+		d->write_await_max_ms = disk->write_await_ms;
+	if (disk->inflight > d->in_flight_max)
+		d->in_flight_max = disk->inflight;
+	if (disk->suspended)
+		d->suspended_ns += ns;
+	if (disk->no_completion_ns > d->no_completion_ns) {
+		d->no_completion_ns = disk->no_completion_ns;
+		d->no_completion_in_flight = disk->inflight;
+	}
+}
+
+/* A file that grew comes before one that is just large. */
+static bool is_more(const struct record_writer *writer, const struct verdict_full *full)
+{
+	if (writer->grown_bytes != full->grown_bytes)
+		return writer->grown_bytes > full->grown_bytes;
+	return writer->bytes > full->written_bytes;
+}
+
+static void note_full_writer(struct verdict_full *full, const struct record_writer *writer)
+{
+	if (!writer->present)
+		return;
+	full->search = writer->search;
+	if (!writer->pid || !is_more(writer, full))
+		return;
+	verdict_set_who(&full->writer, writer->pid, writer->pid, writer->comm);
+	verdict_set_path(full->path, writer->path);
+	full->written_bytes = writer->bytes;
+	full->grown_bytes = writer->grown_bytes;
+}
+
+/* The last sample has how full it was at the end. */
+static void note_full(struct verdict_facts *f, const struct record_sample *sample)
+{
+	const struct record_limits *limits = &sample->limits;
+
+	note_full_writer(&f->full, &sample->writer);
+	for (uint32_t i = 0; i < limits->file_systems_count && i < RECORD_FILE_SYSTEMS_MAX; i++) {
+		const struct record_file_system *fs = &limits->file_systems[i];
+		double used_pct = f->full.inodes ? fs->inodes_used_pct : fs->used_pct;
+
+		if (strcmp(fs->mount, f->full.mount) != 0)
+			continue;
+		/* An unknown value is not a number, and compares false. */
+		if (used_pct > f->full.used_pct)
+			f->full.used_pct = used_pct;
+		f->full.free_bytes = fs->free_bytes;
+		f->full.device = (int8_t)verdict_get_fs_device(f, fs->dev.major, fs->dev.minor,
+			fs->dev_name);
+	}
+}
+
+static void note_file_server(struct verdict_file_server *server,
+	const struct record_file_server *found)
+{
+	bool was_stopped = server->state == 'T' && server->who.pid == found->pid;
+
+	server->dev = found->dev;
+	verdict_set_who(&server->who, found->pid, found->pid, found->comm);
+	server->state = was_stopped || found->state == 't' ? 'T' : found->state;
+	server->inferred = found->basis == RECORD_BASIS_inferred;
+	text_copy(server->mount, sizeof(server->mount), found->mount);
+	text_copy(server->source, sizeof(server->source), found->source);
+}
+
+/* A group that was never at its limit is not kept. */
+static struct verdict_memory *find_group(struct verdict_facts *f, const struct record_cgroup *group)
+{
+	struct verdict_memory *m;
+
+	for (uint32_t i = 0; i < f->groups_count; i++)
+		if (strcmp(f->groups[i].path, group->path) == 0)
+			return &f->groups[i];
+	if (group->limit_hits == 0 || f->groups_count == VERDICT_GROUPS_MAX)
+		return NULL;
+	m = &f->groups[f->groups_count++];
+	text_copy(m->path, sizeof(m->path), group->path);
+	return m;
+}
+
+static void note_group(struct verdict_facts *f, const struct record_cgroup *group)
+{
+	struct verdict_memory *m = find_group(f, group);
+
+	if (!m)
+		return;
+	m->limit_bytes = group->limit_bytes;
+	m->reread_bytes += group->reread_bytes;
+	m->swapped_in_bytes += group->swapped_in_bytes;
+	m->active_bytes += group->active_bytes;
+	m->limit_hits += group->limit_hits;
+	m->oom_kills += group->oom_kills;
+}
+
+static void note_memory(struct verdict_facts *f, const struct record_memory *memory,
+	const struct record_limits *limits)
+{
+	struct verdict_memory *m = &f->host;
+
+	m->reread_bytes += memory->reread_bytes;
+	m->swapped_in_bytes += memory->swapped_in_bytes;
+	m->swapped_out_bytes += memory->swapped_out_bytes;
+	m->active_bytes += memory->active_bytes;
+	m->reclaimed_bytes += memory->reclaimed_bytes;
+	for (uint32_t i = 0; i < limits->cgroups_count && i < RECORD_CGROUPS_MAX; i++)
+		note_group(f, &limits->cgroups[i]);
+}
+
+void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample)
+{
+	const struct record_reading *s = &sample->reading;
+	bool baseline = sample->before_trigger && s->mono_ns + VERDICT_LEAD_NS < f->trigger_ns;
+
+	/* The very first sample covers no time. */
+	if (s->interval_ns == 0)
+		return;
+	if (!baseline) {
+		f->samples++;
+		if (s->psi.memory.present && s->psi.memory.full_pct > f->memory_full_max_pct)
+			f->memory_full_max_pct = s->psi.memory.full_pct;
+	}
+	if (s->mono_ns > f->trigger_ns && s->memory.present)
+		note_memory(f, &s->memory, &sample->limits);
+	if (*f->full.mount)
+		note_full(f, sample);
+	if (sample->file_server.present)
+		note_file_server(&f->file_server, &sample->file_server);
+	for (uint32_t i = 0; i < s->devices_count && i < RECORD_DEVICES_MAX; i++)
+		note_disk(f, &s->devices[i], s, baseline);
+}

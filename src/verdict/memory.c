@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A disk that is busy because memory was short: what a control group or the host had evicted is
+ * read again. When that is the verdict, and how it is said.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "verdict/devices.h"
+#include "verdict/figures.h"
+#include "verdict/words.h"
+
+/*
+ * The kernel counts a page as read again however long ago it was evicted: the second dump of a
+ * table that does not fit into memory counts in full (6.18: all 102400 pages of 400 MiB at a limit
+ * of 48 MiB). So files count only where so much of what was read of them was read more than once
+ * in this incident.
+ */
+#define AGAIN_SHARE 4
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t read_again(const struct verdict_memory *m)
+{
+	return m->reread_bytes + m->swapped_in_bytes;
+}
+
+static bool is_half(uint64_t part, uint64_t of)
+{
+	return of > 0 && part >= of / 2;
+}
+
+static uint64_t read_from_others(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < f->devices_count; i++) {
+		const struct verdict_device *other = &f->devices[i];
+
+		if (!verdict_stands_on(f, other, d) && !verdict_stands_on(f, d, other))
+			bytes += other->since.read_bytes;
+	}
+	return bytes;
+}
+
+/* Whether the files of the device were read more than once while it was traced. */
+static bool files_were_read_again(const struct verdict_device *d)
+{
+	return d->files_read_bytes > 0 && d->files_again_bytes >= d->files_read_bytes / AGAIN_SHARE;
+}
+
+/* What of the device's work was the exchange of memory; a counter says for no device. */
+static uint64_t exchanged(const struct verdict_facts *f, const struct verdict_memory *m,
+	const struct verdict_device *d)
+{
+	uint64_t again = read_again(m), others = read_from_others(f, d);
+
+	if (!files_were_read_again(d))
+		again -= less(again, others);
+	return less(again, d->since.read_bytes) + less(m->swapped_out_bytes, d->since.write_bytes);
+}
+
+static bool was_in_use(const struct verdict_memory *m, const struct verdict_device *d)
+{
+	return files_were_read_again(d) || is_half(m->active_bytes, read_again(m)) ||
+		m->swapped_in_bytes + m->swapped_out_bytes > m->reread_bytes;
+}
+
+/* The host evicts for itself, a group at its limit. */
+static bool was_at_limit(const struct verdict_memory *m)
+{
+	return *m->path ? m->limit_hits > 0 : is_half(m->reclaimed_bytes, read_again(m));
+}
+
+static bool explains(const struct verdict_facts *f, const struct verdict_memory *m,
+	const struct verdict_device *d)
+{
+	return was_at_limit(m) && was_in_use(m, d) &&
+		is_half(exchanged(f, m, d), d->since.read_bytes + d->since.write_bytes);
+}
+
+/* A group whose limit leads to it, the innermost of several, or else the host. */
+static const struct verdict_memory *find_short(const struct verdict_facts *f,
+	const struct verdict_device *d)
+{
+	const struct verdict_memory *most = NULL;
+
+	for (uint32_t i = 0; i < f->groups_count; i++) {
+		const struct verdict_memory *m = &f->groups[i];
+
+		if (explains(f, m, d) &&
+			(!most || read_again(m) > read_again(most) ||
+				(read_again(m) == read_again(most) &&
+					strlen(m->path) > strlen(most->path))))
+			most = m;
+	}
+	return most || !explains(f, &f->host, d) ? most : &f->host;
+}
+
+bool verdict_is_short_of_memory(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	return d->busy.ns >= NSEC_PER_SEC && find_short(f, d);
+}
+
+static void add_again(struct text *t, const struct verdict_memory *m)
+{
+	const char *separator = "";
+
+	if (m->reread_bytes > 0) {
+		text_add(t, "read ");
+		record_add_size(t, m->reread_bytes);
+		text_add(t, " again that had been evicted");
+		separator = m->swapped_out_bytes > 0 ? ", " : " and ";
+	}
+	if (m->swapped_in_bytes > 0) {
+		text_addf(t, "%sswapped in ", separator);
+		record_add_size(t, m->swapped_in_bytes);
+		separator = " and ";
+	}
+	if (m->swapped_out_bytes > 0) {
+		text_addf(t, "%sswapped out ", separator);
+		record_add_size(t, m->swapped_out_bytes);
+	}
+}
+
+static double exchanged_pct(const struct verdict_facts *f, const struct verdict_memory *m,
+	const struct verdict_device *d)
+{
+	uint64_t of = d->since.read_bytes + (m->swapped_out_bytes > 0 ? d->since.write_bytes : 0);
+
+	return of > 0 ? 100 * (double)exchanged(f, m, d) / (double)of : 0;
+}
+
+/*
+ * "control group /db was short of memory: at its limit of 48.0 MiB it read 95.1 MiB again that had
+ * been evicted, 97 % of what was read from device sdb in 12.00 s"
+ */
+void verdict_say_memory(const struct verdict_finding *v, struct text *t)
+{
+	const struct verdict_memory *m = find_short(v->f, v->device);
+
+	if (*m->path) {
+		text_addf(t, "control group %s was short of memory: at its limit of ", m->path);
+		record_add_size(t, m->limit_bytes);
+		text_add(t, " it ");
+	} else {
+		text_add(t, "the host was short of memory: it ");
+	}
+	add_again(t, m);
+	text_add(t, ", ");
+	verdict_add_pct(t, exchanged_pct(v->f, m, v->device));
+	text_add(t,
+		m->swapped_out_bytes > 0 ? " of what was read from and written to device "
+					 : " of what was read from device ");
+	verdict_add_device(t, v->device);
+	text_add(t, " in ");
+	record_add_duration(t, v->device->since.ns);
+	if (m->oom_kills == 0)
+		return;
+	text_add(t, "; the kernel killed ");
+	text_add_count(t, m->oom_kills, "process", "processes");
+	text_add(t, " of it");
+}
+
+void verdict_add_memory(const struct verdict_finding *v, struct text *t, uint64_t *ret_bytes,
+	double *ret_share_pct)
+{
+	const struct verdict_memory *m = find_short(v->f, v->device);
+
+	text_add(t, *m->path ? m->path : "the host");
+	text_add(t, ": ");
+	add_again(t, m);
+	if (*m->path) {
+		text_add(t, ", at its limit ");
+		text_add_count(t, m->limit_hits, "time", "times");
+	} else {
+		text_add(t, ", ");
+		record_add_size(t, m->reclaimed_bytes);
+		text_add(t, " were evicted");
+	}
+	text_add(t, ", ");
+	record_add_size(t, m->active_bytes);
+	text_add(t, " of it in active use when it was evicted");
+	if (v->device->files_again_bytes > 0) {
+		text_add(t, "; of the ");
+		record_add_size(t, v->device->files_read_bytes);
+		text_add(t, " that were read from the files that were read most, at least ");
+		record_add_size(t, v->device->files_again_bytes);
+		text_add(t, " had been read before since tracing began");
+	}
+	*ret_bytes = read_again(m) + m->swapped_out_bytes;
+	*ret_share_pct = exchanged_pct(v->f, m, v->device);
+}

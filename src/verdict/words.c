@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "verdict/words.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "util/clock.h"
+#include "verdict/figures.h"
+
+/* A sentence has room for the last names of a path: "big/t.ibd". */
+#define PATH_NAMES 2
+/* A kind of request with less than this part of all is not worth a word. */
+#define LITTLE 20
+/* So much that began before tracing is worth a clause. */
+#define UNTRACED_PCT 5
+
+void verdict_add_pct(struct text *t, double pct)
+{
+	text_addf(t, pct >= 10 || pct <= 0 ? "%.0f %%" : "%.1f %%", pct);
+}
+
+static void add_ms(struct text *t, double ms)
+{
+	text_addf(t, ms >= 10 || ms <= 0 ? "%.0f ms" : "%.1f ms", ms);
+}
+
+void verdict_add_device(struct text *t, const struct verdict_device *d)
+{
+	if (*d->name)
+		text_add(t, d->name);
+	else
+		text_addf(t, "%" PRIu32 ":%" PRIu32, d->major, d->minor);
+	if (*d->label)
+		text_addf(t, " (%s)", d->label);
+}
+
+/*
+ * "util 100 %, r_await 296 ms, queue depth 64": means over the time in which it was busy, named
+ * as by iostat(1); of the awaits that of the requests that took most of the time. Without such a
+ * time, the highest in a sample.
+ */
+void verdict_add_figures(struct text *t, const struct verdict_device *d)
+{
+	static const char *const awaits[] = { "r_await ", "w_await ", "d_await ", "f_await " };
+	double queue = verdict_queue_of(d);
+	enum verdict_kind kind = verdict_main_kind(d);
+	double await_ms = verdict_busy_await_ms(d, kind);
+
+	text_add(t, "util ");
+	if (isnan(await_ms)) {
+		verdict_add_pct(t, d->util_max_pct);
+		text_add(t,
+			d->read_await_max_ms >= d->write_await_max_ms ? ", r_await "
+								      : ", w_await ");
+		add_ms(t, verdict_await_of(d));
+	} else {
+		verdict_add_pct(t, 100 * d->busy.util_ns_sum / (double)d->busy.ns);
+		text_add(t, ", ");
+		text_add(t, awaits[kind]);
+		add_ms(t, await_ms);
+	}
+	if (!isnan(queue))
+		text_addf(t, queue >= 9.95 ? ", queue depth %.0f" : ", queue depth %.1f", queue);
+}
+
+/* "mariadbd tid 2211", "postgres pid 4711" */
+void verdict_add_who(struct text *t, const struct verdict_who *who)
+{
+	text_add(t, *who->comm ? who->comm : "?");
+	if (who->tid > 0 && who->tid != who->pid)
+		text_addf(t, " tid %" PRId32, who->tid);
+	else
+		text_addf(t, " pid %" PRId32, who->pid);
+}
+
+static const char *state_words(char state)
+{
+	switch (state) {
+	case 'T':
+		return "stopped (T)";
+	case 'D':
+		return "waiting itself (D)";
+	case 'R':
+		return "running (R)";
+	case 'S':
+		return "asleep (S)";
+	case 'Z':
+	case 'X':
+		return "dead (Z)";
+	default:
+		return NULL;
+	}
+}
+
+const struct verdict_file_server *verdict_find_file_server(const struct verdict_facts *f,
+	enum verdict_wait wait)
+{
+	const struct verdict_file_server *server = &f->file_server;
+
+	return wait == VERDICT_WAIT_server && (server->who.pid || *server->source) &&
+			server->dev.major == f->waits[wait].dev.major &&
+			server->dev.minor == f->waits[wait].dev.minor
+		? server
+		: NULL;
+}
+
+/* "sshfs pid 812, which was stopped (T), for host:/data on /srv"; "10.0.0.1:/export on /srv" */
+void verdict_add_file_server(const struct verdict_file_server *server, struct text *t)
+{
+	const char *state = state_words(server->state);
+
+	if (server->who.pid) {
+		text_add(t, server->inferred ? "probably " : "");
+		verdict_add_who(t, &server->who);
+		if (state)
+			text_addf(t, ", which was %s", state);
+	}
+	if (!*server->source)
+		return;
+	if (server->who.pid)
+		text_add(t, state ? ", for " : " for ");
+	text_addf(t, "%s on ", server->source);
+	text_add(t, server->mount);
+}
+
+static void add_path_end(struct text *t, const char *path)
+{
+	const char *p = path + strlen(path);
+
+	for (unsigned int names = 0; p > path; p--)
+		if (p[-1] == '/' && ++names == PATH_NAMES)
+			break;
+	text_add(t, p > path ? p : path + (*path == '/'));
+}
+
+void verdict_add_unresponsive(const struct verdict_database *d, struct text *t)
+{
+	text_add(t, d->target);
+	if (d->server.pid) {
+		text_add(t, " (");
+		verdict_add_who(t, &d->server);
+		text_add(t, ")");
+	}
+	text_add(t, " did not answer for ");
+	record_add_duration(t, d->longest.ns);
+	if (d->longest.stopped)
+		text_add(t, " because its process was stopped");
+}
+
+/* Why there is no verdict: which observations are missing, or what they fail to explain. */
+void verdict_add_missing(const struct verdict_facts *f, struct text *t)
+{
+	bool totals = false;
+
+	for (uint32_t i = 0; i < f->devices_count; i++)
+		totals = totals || f->devices[i].has_totals;
+	if (f->longest_ns == 0 && f->samples > 0) {
+		text_add(t, "no operation took ");
+		record_add_duration(t, f->min_stall_ns);
+		text_add(t, " or longer and no device was at its limit");
+		return;
+	}
+	if (f->longest_ns == 0) {
+		text_add(t, "no operation took ");
+		record_add_duration(t, f->min_stall_ns);
+		text_add(t, " or longer and the devices were not sampled");
+		return;
+	}
+	text_add(t, "operations took up to ");
+	record_add_duration(t, f->longest_ns);
+	if (f->samples == 0)
+		text_add(t, ", but the devices were not sampled");
+	else if (f->waits[VERDICT_WAIT_none].longest_ns == f->longest_ns)
+		text_add(t,
+			", but it is not known what they waited for, and no device was at its limit");
+	else
+		text_add(t, ", but no device that they waited for was at its limit");
+	if (!totals)
+		text_add(t, "; requests to the devices were not traced");
+}
+
+/* "2130 reads, 3 writes, 187.9 MiB": kinds with little are left out. */
+static void add_work(struct text *t, const struct verdict_load *load)
+{
+	static const char *const one[] = { "read", "write", "discard", "flush" };
+	static const char *const many[] = { "reads", "writes", "discards", "flushes" };
+	const char *separator = "";
+	uint64_t all = 0;
+
+	for (unsigned int i = 0; i < VERDICT_KINDS; i++)
+		all += load->requests[i];
+	for (unsigned int i = 0; i < VERDICT_KINDS; i++) {
+		if (load->requests[i] == 0 || load->requests[i] * LITTLE < all)
+			continue;
+		text_add(t, separator);
+		text_add_count(t, load->requests[i], one[i], many[i]);
+		separator = ", ";
+	}
+	if (load->bytes == 0)
+		return;
+	text_add(t, separator);
+	record_add_size(t, load->bytes);
+}
+
+/* "postgres pid 4711 and 2 parallel workers" */
+static void add_culprit_who(const struct verdict_finding *v, struct text *t)
+{
+	if (v->culprit_by == VERDICT_BY_UNIT) {
+		text_add(t, v->device->unit);
+		return;
+	}
+	if (v->culprit->inferred)
+		text_add(t, "the kernel thread ");
+	if (v->is_parallel && !v->leader_moved) {
+		text_add_count(t, v->group_count, "parallel worker", "parallel workers");
+		text_add(t, " of ");
+	}
+	if (v->group_shares && !v->is_parallel)
+		text_addf(t, "%u sessions with the same statement, ", v->group_count);
+	verdict_add_who(t, &v->culprit->who);
+	if (*v->culprit_role)
+		text_addf(t, " (%s)", v->culprit_role);
+	if (v->is_parallel && v->leader_moved) {
+		text_add(t, " and ");
+		text_add_count(t, v->group_count, "parallel worker", "parallel workers");
+	}
+	if (v->group_shares && !v->is_parallel)
+		text_add(t, " first,");
+}
+
+/* What is known of nobody. */
+static double untraced_pct(const struct verdict_finding *v)
+{
+	return verdict_untraced_pct(v->device) - verdict_share_pct(v->device, v->attributed_ns);
+}
+
+static bool has_untraced(const struct verdict_finding *v)
+{
+	return untraced_pct(v) >= UNTRACED_PCT;
+}
+
+/*
+ * "mariadbd tid 2211 used 92 % of the device time (2130 reads, 214 MiB), mostly on big/t.ibd"; of
+ * somebody with less than half: "nobody used half of the device time; mariadbd tid 2211 used most,
+ * 30 % (...)"
+ */
+void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
+{
+	if (!v->culprit_is_most)
+		text_addf(t, "nobody %s half of the device time; ",
+			has_untraced(v) || v->culprit->inferred ? "is known to have used" : "used");
+	add_culprit_who(v, t);
+	text_add(t, verdict_is_probable(v) ? " probably used " : " used ");
+	if (!v->culprit_is_most)
+		text_add(t, "most, ");
+	verdict_add_pct(t, verdict_share_pct(v->device, v->culprit->busy_ns));
+	text_add(t, v->culprit_is_most ? " of the device time (" : " (");
+	add_work(t, v->culprit);
+	text_add(t, ")");
+	if (v->writer_back) {
+		text_add(t, " through the kernel thread ");
+		verdict_add_who(t, v->writer_back);
+	} else if (v->culprit->inferred) {
+		text_add(t, " for programs that are not known");
+	}
+	if (*v->file) {
+		text_add(t, ", mostly on ");
+		add_path_end(t, v->file);
+	}
+}
+
+bool verdict_is_probable(const struct verdict_finding *v)
+{
+	return v->culprit->uncertain;
+}
+
+/* "python3 pid 12 had the largest file open for writing there: /small/temporary, 38.0 MiB" */
+void verdict_add_writer(const struct verdict_full *full, struct text *t)
+{
+	verdict_add_who(t, &full->writer);
+	text_add(t,
+		full->grown_bytes ? " had the fastest growing file open for writing there: "
+				  : " had the largest file open for writing there: ");
+	text_add(t, full->path);
+	text_add(t, full->grown_bytes ? ", which grew by " : ", ");
+	record_add_size(t, full->grown_bytes ? full->grown_bytes : full->written_bytes);
+	if (full->search == RECORD_SEARCH_cut_off)
+		text_add(t, " (not all open files were looked at)");
+}
+
+/* "; 47 % of the device time went to requests from before tracing began, of unknown programs" */
+void verdict_add_untraced(const struct verdict_finding *v, struct text *t)
+{
+	if (!has_untraced(v))
+		return;
+	text_add(t, "; ");
+	verdict_add_pct(t, untraced_pct(v));
+	text_add(t,
+		" of the device time went to requests from before tracing began, of "
+		"unknown programs");
+}
+
+/* Each run of blanks and line ends becomes one blank. */
+void verdict_add_text(struct text *t, const char *s)
+{
+	bool blank = false;
+
+	for (; *s; s++) {
+		if (isspace((unsigned char)*s)) {
+			blank = true;
+			continue;
+		}
+		if (blank)
+			text_add(t, " ");
+		blank = false;
+		text_add_bytes(t, s, 1);
+	}
+}
+
+/* "a statement that app@localhost had been running for 31 s: "SELECT ..."" */
+void verdict_add_statement(struct text *t, const struct verdict_statement *s, bool with_text)
+{
+	text_add(t, "a statement that ");
+	if (*s->user) {
+		text_add(t, s->user);
+		text_add(t, " ");
+	}
+	text_add(t, "had been running for ");
+	record_add_duration(t, s->elapsed_ns);
+	if (!with_text || !*s->text)
+		return;
+	text_add(t, ": \"");
+	verdict_add_text(t, s->text);
+	text_add(t, "\"");
+}
+
+/*
+ * How far its start may be off: a MySQL server that reports whole seconds counts those of the wall
+ * clock.
+ */
+uint64_t verdict_start_error_ns(const struct verdict_statement *s)
+{
+	return s->elapsed_ns % NSEC_PER_SEC ? 0 : NSEC_PER_SEC;
+}

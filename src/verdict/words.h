@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Phrases that the sentence of a verdict and its parts share.
+ * Used by say.c and parts.c only.
+ * Never decides anything.
+ */
+#ifndef IOSTALL_VERDICT_WORDS_H
+#define IOSTALL_VERDICT_WORDS_H
+
+#include "verdict/rules.h"
+
+void verdict_add_pct(struct text *t, double pct);
+void verdict_add_who(struct text *t, const struct verdict_who *who);
+/* Of the file system on which threads waited longest for its server; NULL: nothing is known. */
+const struct verdict_file_server *verdict_find_file_server(const struct verdict_facts *f,
+	enum verdict_wait wait);
+void verdict_add_file_server(const struct verdict_file_server *server, struct text *t);
+
+void verdict_add_device(struct text *t, const struct verdict_device *d);
+void verdict_add_figures(struct text *t, const struct verdict_device *d);
+
+void verdict_add_culprit(const struct verdict_finding *v, struct text *t);
+/* A statement as one line: each run of blanks and line ends becomes one blank. */
+void verdict_add_text(struct text *t, const char *s);
+void verdict_add_writer(const struct verdict_full *full, struct text *t);
+/* What part of the device's time nobody can be blamed for. */
+void verdict_add_untraced(const struct verdict_finding *v, struct text *t);
+/* Whether that it was the culprit only follows from what was seen. */
+bool verdict_is_probable(const struct verdict_finding *v);
+void verdict_add_statement(struct text *t, const struct verdict_statement *s, bool with_text);
+uint64_t verdict_start_error_ns(const struct verdict_statement *s);
+/* "main (mariadbd pid 31863) did not answer for 10.30 s because its process was stopped" */
+void verdict_add_unresponsive(const struct verdict_database *d, struct text *t);
+/* Why there is no verdict. */
+void verdict_add_missing(const struct verdict_facts *f, struct text *t);
+
+#endif

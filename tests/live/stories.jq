@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Checks the verdict of a story. The output is as in stalls.jq.
+#   $record             lines of the record
+#   --arg class NAME    --arg dev NAME     the class, the device that is judged
+#   --arg culprit COMM  who did it; without it there may be no culprit
+#   --arg largest COMM  who did most, where nobody is known to have done half
+#   --arg path REGEX    the file
+#   --arg says TEXT     it is in the sentence
+#   --argjson earlier PID   a thread of it is said to have been blocked long before
+
+def must($what; condition): if condition then empty else $what end;
+
+[$record[] | select(.type == "verdict")] as $all
+| ($all[0] // {}) as $v
+| ($v.parts // [] | map({key: .what, value: .}) | from_entries) as $part
+| "# armed by \($record[0].trigger.rule): \($v.sentence)",
+  must("not one verdict: \($all | length)"; ($all | length) == 1),
+  must("armed by hand"; $record[0].trigger.rule != "manual"),
+  must("it is \($v.class), not \($ARGS.named.class): \($v.sentence)"; $v.class == $ARGS.named.class),
+  must("the device is \($v.dev_name), not \($ARGS.named.dev)"; ($v.dev_name // "") == $ARGS.named.dev),
+  ($ARGS.named.culprit as $culprit | if $culprit == null then
+	must("somebody is blamed: \($part.culprit | tojson)"; $part.culprit == null)
+  else
+	must("the culprit is \($part.culprit | tojson), not \($culprit)"; $part.culprit.comm == $culprit),
+	must("the culprit leads its victims"; $part.culprit.pid != $part.victims.pid),
+	must("the file is \($part.culprit.path | tojson)"; $part.culprit.path // "" | test($ARGS.named.path // ""))
+  end),
+  ($ARGS.named.largest as $largest | if $largest == null then empty else
+	must("the largest is \($part.largest | tojson), not \($largest)"; $part.largest.comm == $largest),
+	must("its file is \($part.largest.path | tojson)"; $part.largest.path // "" | test($ARGS.named.path // ""))
+  end),
+  ($ARGS.named.earlier as $earlier | if $earlier == null then empty else
+	must("what hung before is \($part.earlier | tojson)"; $part.earlier.pid == $earlier)
+  end),
+  ($ARGS.named.says // "" | . as $says | must("it does not say \($says)"; $v.sentence | contains($says))),
+  must("it was not closed because all was clear"; $record[-1].reason == "clear")

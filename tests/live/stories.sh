@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034
+#
+# What the scripts share that tell freezes as they happen to database hosts: the daemon has its default rules and
+# opens each incident itself, and its verdict is compared with what was done.
+# Sourced by stories and stories-disks.
+# Never starts or ends the daemon.
+
+# A row for each verdict, in Markdown.
+ROWS=()
+STORIES=0
+# The document whose table is replaced; empty: none.
+TABLE=''
+
+# stories_begin: after live_init.
+stories_begin()
+{
+	STALLIO_PROGRAM=$STALLIO
+	mkdir "$STALL_DIR/bin"
+	default_rules
+}
+
+# run_as NAME: sets STALLIO to a program of that name.
+run_as()
+{
+	[[ -e $STALL_DIR/bin/$1 ]] || cp "$STALLIO_PROGRAM" "$STALL_DIR/bin/$1"
+	STALLIO=$STALL_DIR/bin/$1
+}
+
+# story NAME: it begins when the last incident is over.
+story()
+{
+	live_part "$1"
+	STORY=$1 LIVE_GO=go.$((++STORIES))
+	live_wait live_state_is idle || exit 1
+	# What came before is not what led up to it.
+	sleep "${STORIES_REST_S-0}"
+	rm -f "$LIVE_RECORDS"/*.jsonl
+}
+
+filed()
+{
+	live_state_is idle && ! compgen -G "$LIVE_SPOOL/*.jsonl" >/dev/null &&
+		compgen -G "$LIVE_RECORDS/*.jsonl" >/dev/null
+}
+
+# wait_seconds N: since live_go.
+wait_seconds()
+{
+	live_wait_until_ms $((LIVE_GO_MS + $1 * 1000))
+}
+
+# verdict_is EVIDENCE JQ-OPTION...: the incident closes, and its verdict is what stories.jq is told.
+verdict_is()
+{
+	local evidence=$1
+	shift
+	assert_cmd "$STORY: the incident that a rule opened closes" live_wait filed
+	# On a busy host its end may open another one.
+	RECORD=$(compgen -G "$LIVE_RECORDS/*.jsonl" | sort | head -n 1)
+	[[ -n $RECORD ]] || return 1
+	live_compare "$STORY: the verdict" stories.jq "$@"
+	ROWS+=("| $STORY | $evidence | $(jq -r 'select(.type == "verdict") | .sentence' "$RECORD" |
+		sed "s:$STALL_DIR::g; s:|:/:g") |")
+	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP/story-$STORIES.jsonl"
+}
+
+dev_name()
+{
+	local name=${1#/dev/}
+
+	echo "$name"
+}
+
+# The rules are those of a fresh installation, not those that the library has switched off.
+default_rules()
+{
+	local i settings=()
+
+	for ((i = 0; i < ${#LIVE_SET[@]}; i++)); do
+		if [[ ${LIVE_SET[i]} == --set && ${LIVE_SET[i + 1]} == rule.*.enabled=no ]]; then
+			((i++))
+		else
+			settings+=("${LIVE_SET[i]}")
+		fi
+	done
+	LIVE_SET=("${settings[@]}")
+}
+
+# stories_end: the daemon ends and the table is printed.
+stories_end()
+{
+	kill -TERM "$LIVE_PID"
+	wait "$LIVE_PID"
+	live_end_loads
+	print_table
+	assert_finish
+}
+
+print_table()
+{
+	local row
+
+	[[ -z $TABLE ]] || sed -i '/^| freeze |/,$d' "$TABLE"
+	for row in "| freeze | evidence used | sentence |" "|---|---|---|" "${ROWS[@]}"; do
+		printf '# %s\n' "$row"
+		[[ -z $TABLE ]] || printf '%s\n' "$row" >>"$TABLE"
+	done
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which process serves a FUSE file system; a fifo in /proc is a file that hangs. */
+#include "test_watch_tree.h"
+
+#include <sys/syscall.h>
+
+#include "enrich/file_server.h"
+#include "util/cleanup.h"
+
+#define FUSE_MINOR 52
+#define MOUNT "/srv/data"
+
+/*
+ * In place of that of the C library, which refuses a fifo: who reads one waits until it has no
+ * writer any more.
+ */
+ssize_t pread(int fd, void *buf, size_t size, off_t offset)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		return read(fd, buf, size);
+	return syscall(SYS_pread64, fd, buf, size, offset);
+}
+
+struct fixture {
+	struct tree *t;
+	int procfs_fd;
+	struct file_server *server;
+	struct mounts mounts;
+	struct file_server_question q;
+};
+
+static int setup(void **state)
+{
+	static const char mountinfo[] = "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+					"22 1 0:52 / /srv/data rw - fuse.sshfs me@host:/data rw\n"
+					"23 1 0:60 / /export rw - nfs4 10.0.0.1:/export rw\n";
+	struct fixture *f = calloc(1, sizeof(*f));
+	void *t;
+
+	assert_non_null(f);
+	assert_int_equal(tree_setup(&t), 0);
+	f->t = t;
+	mounts_parse(&f->mounts, mountinfo, strlen(mountinfo));
+	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->procfs_fd >= 0);
+	assert_int_equal(file_server_new(f->procfs_fd, &f->server), 0);
+	f->q = (struct file_server_question){ .mounts = &f->mounts,
+		.minor = FUSE_MINOR,
+		.is_fuse = true,
+		.incident_ns = NSEC_PER_SEC,
+		.now_ns = NSEC_PER_SEC };
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	void *t = f->t;
+
+	assert_null(file_server_free(f->server));
+	close(f->procfs_fd);
+	free(f);
+	return tree_teardown(&t);
+}
+
+static void put_thread(struct fixture *f, int pid, int tid, const char *state)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "proc/%d/task/%d/status", pid, tid);
+	tree_put(f->t, name, "Name:\tx\nState:\t%s\n", state);
+}
+
+/* A process whose descriptor 3 is the target; fdinfo has the text. */
+static void put_process(struct fixture *f, int pid, const char *comm, const char *target,
+	const char *fdinfo)
+{
+	char name[64], link[PATH_MAX + 64];
+
+	snprintf(name, sizeof(name), "proc/%d/comm", pid);
+	tree_put(f->t, name, "%s\n", comm);
+	snprintf(name, sizeof(name), "proc/%d/fdinfo/3", pid);
+	tree_put(f->t, name, "pos:\t0\nflags:\t0100002\n%s", fdinfo);
+	/* For its directory. */
+	snprintf(name, sizeof(name), "proc/%d/fd/x", pid);
+	tree_put(f->t, name, "x");
+	snprintf(link, sizeof(link), "%s/%d/fd/3", f->t->procfs, pid);
+	assert_int_equal(symlink(target, link), 0);
+	put_thread(f, pid, pid, "S (sleeping)");
+}
+
+static void put_command_line(struct fixture *f, int pid, const char *last)
+{
+	char name[64], text[256];
+	int len = snprintf(text, sizeof(text), "serve%c-f%c%s", '\0', '\0', last);
+
+	snprintf(name, sizeof(name), "proc/%d/cmdline", pid);
+	tree_put_bytes(f->t, name, text, (size_t)len + 1);
+}
+
+static struct record_file_server ask(struct fixture *f)
+{
+	struct record_file_server found;
+
+	file_server_find(f->server, &f->q, &found);
+	return found;
+}
+
+/* What a search finds that begins now. */
+static struct record_file_server search(struct fixture *f)
+{
+	struct record_file_server found;
+
+	f->q.incident_ns++;
+	for (unsigned int i = 0; i < 20000; i++) {
+		found = ask(f);
+		if (found.search == RECORD_SEARCH_complete)
+			return found;
+		usleep(1000);
+	}
+	fail_msg("no search ends");
+	return found;
+}
+
+static void assert_found(const struct record_file_server *found, int pid, const char *comm,
+	enum record_basis basis)
+{
+	assert_int_equal(found->pid, pid);
+	assert_string_equal(found->comm, comm);
+	assert_int_equal(found->basis, basis);
+	assert_string_equal(found->mount, MOUNT);
+	assert_string_equal(found->source, "me@host:/data");
+}
+
+static void test_the_kernel_tells(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "other", "/dev/fuse", "fuse_connection:\t5\n");
+	put_process(f, 20, "fusermount3", "/dev/fuse", "fuse_connection:\t52\n");
+	put_process(f, 30, "sshfs", "/dev/fuse", "fuse_connection:\t52\n");
+	put_process(f, 40, "cat", "/srv/data/file", "");
+	put_thread(f, 30, 30, "T (stopped)");
+	found = search(f);
+	assert_found(&found, 30, "sshfs", RECORD_BASIS_measured);
+	assert_int_equal(found.state, 'T');
+}
+
+/* On such a kernel a descriptor without a connection serves nothing. */
+static void test_the_kernel_tells_of_others_only(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "other", "/dev/fuse", "fuse_connection:\t5\n");
+	put_process(f, 20, "idle", "/dev/fuse", "");
+	put_command_line(f, 20, MOUNT);
+	found = search(f);
+	assert_found(&found, 0, "", RECORD_BASIS_NONE);
+}
+
+static void test_the_only_one(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "");
+	put_process(f, 20, "cat", "/dev/null", "");
+	found = search(f);
+	assert_found(&found, 10, "sshfs", RECORD_BASIS_inferred);
+	assert_int_equal(found.state, 'S');
+	put_process(f, 30, "s3fs", "/dev/fuse", "");
+	found = search(f);
+	assert_found(&found, 0, "", RECORD_BASIS_NONE);
+}
+
+static void test_the_one_with_the_mount_point(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "");
+	put_process(f, 20, "s3fs", "/dev/fuse", "");
+	put_process(f, 30, "gluster", "/dev/fuse", "");
+	put_command_line(f, 10, "/srv/data2");
+	put_command_line(f, 20, "/srv");
+	put_command_line(f, 30, MOUNT "/");
+	found = search(f);
+	assert_found(&found, 30, "gluster", RECORD_BASIS_inferred);
+}
+
+/* Its first thread sleeps while another one waits for a disk. */
+static void test_a_thread_in_d_state(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "fuse_connection:\t52\n");
+	put_thread(f, 10, 11, "S (sleeping)");
+	put_thread(f, 10, 12, "D (disk sleep)");
+	found = search(f);
+	assert_int_equal(found.state, 'D');
+}
+
+static void test_nfs(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "");
+	f->q.minor = 60;
+	f->q.is_fuse = false;
+	for (unsigned int i = 0; i < 10; i++) {
+		found = ask(f);
+		assert_true(found.present);
+		assert_int_equal(found.search, 0);
+		assert_int_equal(found.pid, 0);
+		assert_string_equal(found.mount, "/export");
+		assert_string_equal(found.source, "10.0.0.1:/export");
+		usleep(1000);
+	}
+}
+
+static void test_a_mount_that_is_not_there(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "fuse_connection:\t77\n");
+	f->q.minor = 77;
+	found = search(f);
+	assert_int_equal(found.pid, 10);
+	assert_string_equal(found.mount, "");
+	assert_string_equal(found.source, "");
+}
+
+static int hang(struct fixture *f, int pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/fdinfo/3", pid);
+	assert_int_equal(unlinkat(f->procfs_fd, path, 0), 0);
+	assert_int_equal(mkfifoat(f->procfs_fd, path, 0600), 0);
+	(void)ask(f);
+	while ((fd = openat(f->procfs_fd, path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
+		usleep(1000);
+	/* Nobody comes there again. */
+	assert_int_equal(unlinkat(f->procfs_fd, path, 0), 0);
+	return fd;
+}
+
+static void test_a_search_that_hangs_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+	int fd;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "");
+	fd = hang(f, 10);
+	f->q.now_ns += FILE_SERVER_LIMIT_NS - 1;
+	file_server_replace_hung(f->server, f->q.now_ns);
+	found = ask(f);
+	assert_int_equal(found.search, 0);
+	f->q.now_ns++;
+	found = ask(f);
+	assert_int_equal(found.search, RECORD_SEARCH_timed_out);
+	assert_string_equal(found.source, "me@host:/data");
+	file_server_replace_hung(f->server, f->q.now_ns);
+	found = search(f);
+	assert_found(&found, 10, "sshfs", RECORD_BASIS_inferred);
+	close(fd);
+}
+
+#define server_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		server_test(test_the_kernel_tells),
+		server_test(test_the_kernel_tells_of_others_only),
+		server_test(test_the_only_one),
+		server_test(test_the_one_with_the_mount_point),
+		server_test(test_a_thread_in_d_state),
+		server_test(test_nfs),
+		server_test(test_a_mount_that_is_not_there),
+		server_test(test_a_search_that_hangs_is_replaced),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who waits for whom in an answer: chains, several queues, and answers that make no sense. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "sql/locks.h"
+#include "util/clock.h"
+
+#define SEC NSEC_PER_SEC
+
+static struct sql_snapshot answer;
+
+static int setup(void **state)
+{
+	(void)state;
+	sql_snapshot_begin(&answer, 100 * SEC);
+	return 0;
+}
+
+static void session(uint64_t id, uint64_t elapsed_ns, bool idle)
+{
+	struct sql_frame_session frame = { .connection_id = id,
+		.tid = (int32_t)id + 1000,
+		.elapsed_ns = elapsed_ns,
+		.transaction_ns = elapsed_ns + SEC,
+		.idle = idle };
+
+	strcpy(frame.user, "app@localhost");
+	assert_int_equal(sql_snapshot_add(&answer, &frame), 0);
+}
+
+static int wait_for(uint64_t id, uint64_t blocker_id, enum record_lock lock, uint32_t candidates)
+{
+	struct sql_frame_lock frame = { .connection_id = id,
+		.blocker_id = blocker_id,
+		.lock = lock,
+		.candidates = candidates,
+		.object = "shop.orders" };
+
+	for (uint32_t i = 0; i < answer.count; i++)
+		if (answer.rows[i].connection_id == id)
+			frame.waited_ns = answer.rows[i].elapsed_ns;
+	return sql_snapshot_add_lock(&answer, &frame);
+}
+
+/* A reader that sleeps, an ALTER that waits for it, and ten behind that one. */
+static void test_chain_to_its_end(void **state)
+{
+	struct sql_queue q;
+
+	(void)state;
+	session(1, 41 * SEC, true);
+	session(2, 20 * SEC, false);
+	for (uint64_t id = 3; id < 13; id++) {
+		session(id, id * SEC, false);
+		assert_int_equal(wait_for(id, 2, RECORD_LOCK_metadata, 0), 0);
+	}
+	assert_int_equal(wait_for(2, 1, RECORD_LOCK_metadata, 1), 0);
+	assert_true(sql_find_queue(&answer, &q));
+	assert_int_equal(q.waiters, 11);
+	assert_int_equal(q.longest_ns, 20 * SEC);
+	assert_int_equal(q.waited_ns, (20 + 75) * SEC);
+	assert_int_equal(q.lock, RECORD_LOCK_metadata);
+	assert_string_equal(q.object, "shop.orders");
+	assert_true(q.has_holder);
+	assert_int_equal(q.holder.connection_id, 1);
+	assert_true(q.holder.idle);
+	assert_int_equal(q.holder.transaction_ns, 42 * SEC);
+	assert_int_equal(q.candidates, 1);
+	assert_int_equal(q.behind_first, 10);
+	assert_int_equal(q.first.connection_id, 2);
+}
+
+static void test_the_queue_that_costs_most(void **state)
+{
+	struct sql_queue q;
+
+	(void)state;
+	session(1, SEC, true);
+	session(2, 30 * SEC, false);
+	session(3, SEC, true);
+	session(4, 16 * SEC, false);
+	session(5, 16 * SEC, false);
+	assert_int_equal(wait_for(2, 1, RECORD_LOCK_metadata, 0), 0);
+	assert_int_equal(wait_for(4, 3, RECORD_LOCK_row, 0), 0);
+	assert_int_equal(wait_for(5, 3, RECORD_LOCK_row, 0), 0);
+	assert_true(sql_find_queue(&answer, &q));
+	assert_int_equal(q.holder.connection_id, 3);
+	assert_int_equal(q.lock, RECORD_LOCK_row);
+	assert_int_equal(q.waiters, 2);
+	assert_int_equal(q.candidates, 0);
+	assert_int_equal(q.behind_first, 0);
+}
+
+static void test_unknown_holders_and_circles(void **state)
+{
+	struct sql_queue q;
+
+	(void)state;
+	assert_false(sql_find_queue(&answer, &q));
+	session(1, 5 * SEC, false);
+	session(2, 5 * SEC, false);
+	session(3, 5 * SEC, false);
+	assert_false(sql_find_queue(&answer, &q));
+	/* A deadlock: nobody holds it in the end. */
+	assert_int_equal(wait_for(1, 2, RECORD_LOCK_row, 0), 0);
+	assert_int_equal(wait_for(2, 1, RECORD_LOCK_row, 0), 0);
+	assert_true(sql_find_queue(&answer, &q));
+	assert_false(q.has_holder);
+	assert_int_equal(q.waiters, 2);
+	/* It waits for itself, or for a session that is not there. */
+	assert_int_equal(wait_for(3, 3, RECORD_LOCK_backup, 0), 0);
+	assert_int_equal(wait_for(1, 77, RECORD_LOCK_row, 0), 0);
+	assert_true(sql_find_queue(&answer, &q));
+	assert_false(q.has_holder);
+	assert_int_equal(q.lock, RECORD_LOCK_row);
+	assert_int_equal(q.waiters, 2);
+	assert_int_equal(wait_for(78, 1, RECORD_LOCK_row, 0), -ENOENT);
+}
+
+/* Another answer, so many seconds later. */
+static void answer_again(struct sql_snapshot *last, uint64_t seconds)
+{
+	static const struct sql_frame_end end;
+
+	sql_snapshot_end(&answer, &end, answer.asked_ns);
+	*last = answer;
+	sql_snapshot_begin(&answer, last->asked_ns + seconds * SEC);
+}
+
+/* A report that runs for an hour and comes to the table that is locked only now. */
+static void test_a_wait_is_not_the_whole_statement(void **state)
+{
+	static const struct sql_frame_end end;
+	static struct sql_snapshot last;
+	struct sql_frame_lock frame = { .connection_id = 1, .lock = RECORD_LOCK_metadata };
+	struct sql_queue q;
+
+	(void)state;
+	session(1, 3600 * SEC, false);
+	assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
+	assert_true(sql_find_queue(&answer, &q));
+	assert_int_equal(q.waiters, 1);
+	assert_int_equal(q.waited_ns, 0);
+	for (uint64_t i = 1; i <= 2; i++) {
+		answer_again(&last, 2);
+		session(1, (3600 + 2 * i) * SEC, false);
+		assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
+		sql_snapshot_end(&answer, &end, answer.asked_ns);
+		sql_snapshot_note_waits(&answer, &last);
+		assert_true(sql_find_queue(&answer, &q));
+		assert_int_equal(q.waited_ns, 2 * i * SEC);
+	}
+	/* Another statement of the same session. */
+	answer_again(&last, 2);
+	session(1, SEC, false);
+	assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
+	sql_snapshot_end(&answer, &end, answer.asked_ns);
+	sql_snapshot_note_waits(&answer, &last);
+	assert_int_equal(answer.rows[0].waited_ns, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_chain_to_its_end, setup),
+		cmocka_unit_test_setup(test_the_queue_that_costs_most, setup),
+		cmocka_unit_test_setup(test_unknown_holders_and_circles, setup),
+		cmocka_unit_test_setup(test_a_wait_is_not_the_whole_statement, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

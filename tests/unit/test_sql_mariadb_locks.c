@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who waits for whom in a MariaDB server, as it says it and as it can only be inferred. */
+#include <errmsg.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sql/helper/mariadb_locks.h"
+#include "sql/helper/tables.h"
+#include "util/cleanup.h"
+
+#define ROWS_MAX 8
+
+/* The server: what it answers to a question that has this word in it. */
+struct reply {
+	const char *word;
+	unsigned int count;
+	char *rows[ROWS_MAX][5];
+};
+
+static struct reply replies[3];
+static const struct reply *current;
+static unsigned int at, asked;
+static int sockets[2];
+
+static my_socket get_socket(MYSQL *mysql)
+{
+	(void)mysql;
+	return sockets[1];
+}
+
+static int send_query(MYSQL *mysql, const char *query, unsigned long len)
+{
+	(void)mysql;
+	(void)len;
+	asked++;
+	at = 0;
+	current = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(replies) && !current; i++)
+		if (replies[i].word && strstr(query, replies[i].word))
+			current = &replies[i];
+	assert_non_null(current);
+	return 0;
+}
+
+static my_bool read_query_result(MYSQL *mysql)
+{
+	(void)mysql;
+	return 0;
+}
+
+static unsigned int get_errno(MYSQL *mysql)
+{
+	(void)mysql;
+	return 0;
+}
+
+static MYSQL_RES *use_result(MYSQL *mysql)
+{
+	return (MYSQL_RES *)mysql;
+}
+
+static void free_result(MYSQL_RES *result)
+{
+	(void)result;
+}
+
+static unsigned int num_fields(MYSQL_RES *result)
+{
+	(void)result;
+	return 5;
+}
+
+static MYSQL_ROW fetch_row(MYSQL_RES *result)
+{
+	(void)result;
+	return at < current->count ? (MYSQL_ROW)current->rows[at++] : NULL;
+}
+
+static const struct mariadb_functions server = {
+	.mysql_get_socket = get_socket,
+	.mysql_send_query = send_query,
+	.mysql_read_query_result = read_query_result,
+	.mysql_use_result = use_result,
+	.mysql_free_result = free_result,
+	.mysql_num_fields = num_fields,
+	.mysql_fetch_row = fetch_row,
+	.mysql_errno = get_errno,
+};
+
+/* What the helper knows. */
+struct world {
+	struct sql_frame_setup setup;
+	struct sql_link link;
+	struct mariadb_session rows[ROWS_MAX];
+	struct mariadb_list list;
+};
+
+static int setup(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	memset(replies, 0, sizeof(replies));
+	replies[0].word = "TIMESTAMPDIFF";
+	asked = 0;
+	w->list.rows = w->rows;
+	w->link = (struct sql_link){ .setup = &w->setup,
+		.lib = server,
+		.mysql = (MYSQL *)w,
+		.transactions_query = "SELECT TIMESTAMPDIFF",
+		.row_locks_query = "SELECT INNODB_LOCK_WAITS" };
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), 0);
+	assert_int_equal(send(sockets[0], "", 1, 0), 1);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	close(sockets[0]);
+	close(sockets[1]);
+	free(w->link.transactions);
+	free(w);
+	return 0;
+}
+
+static struct mariadb_session *statement(struct world *w, uint64_t id, uint64_t time_s,
+	const char *in_state, const char *text)
+{
+	struct mariadb_session *row = &w->rows[w->list.count++];
+
+	*row = (struct mariadb_session){ .connection_id = id,
+		.time_s = time_s,
+		.database = "shop",
+		.is_ddl = tables_is_ddl(text),
+		.text = (char *)text };
+	snprintf(row->state, sizeof(row->state), "%s", in_state);
+	w->list.active++;
+	return row;
+}
+
+static struct mariadb_session *session(struct world *w, uint64_t id, uint64_t time_s,
+	const char *in_state, bool is_ddl)
+{
+	return statement(w, id, time_s, in_state,
+		is_ddl ? "ALTER TABLE orders ADD c INT" : "SELECT * FROM shop.orders");
+}
+
+static void transaction(char *id, char *age_s, char *waits, char *waited_s)
+{
+	char **row = replies[0].rows[replies[0].count++];
+
+	row[0] = id;
+	row[1] = age_s;
+	row[2] = waits;
+	row[3] = waited_s;
+}
+
+#define S(text) ((char[]){ text })
+
+static void find(struct world *w, bool is_glance)
+{
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+
+	text_reset(&error);
+	w->link.locks_after_ns = 0;
+	assert_int_equal(mariadb_find_locks(&w->link, is_glance, &w->list, &error), 0);
+}
+
+/* What InnoDB says: the first row of a session is the one that counts. */
+static void test_row_locks(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *a = session(w, 11, 9, "Updating", false);
+	struct mariadb_session *b = session(w, 12, 8, "Updating", false);
+
+	transaction(S("10"), S("41"), S("0"), NULL);
+	transaction(S("11"), S("9"), S("1"), S("9"));
+	transaction(S("12"), S("8"), S("1"), S("8"));
+	replies[1] = (struct reply){ .word = "INNODB_LOCK_WAITS",
+		.count = 4,
+		.rows = { { S("11"), S("10"), NULL, S("`shop`.`orders`"), NULL },
+			{ S("12"), S("10"), NULL, S("`shop`.`orders`"), NULL },
+			{ S("12"), S("11"), NULL, S("`shop`.`orders`"), NULL },
+			{ S("99"), S("10"), NULL, NULL, NULL } } };
+	find(w, false);
+	assert_int_equal(a->lock, RECORD_LOCK_row);
+	assert_int_equal(a->blocker_id, 10);
+	assert_int_equal(a->waited_s, 9);
+	assert_int_equal(a->candidates, 0);
+	assert_string_equal(a->object, "shop.orders");
+	assert_int_equal(b->blocker_id, 10);
+	assert_int_equal(b->transaction_s, 8);
+	assert_true(mariadb_is_in_transaction(&w->link, 10));
+	assert_false(mariadb_is_in_transaction(&w->link, 13));
+}
+
+/* A reader with its transaction open, an ALTER behind it, and others behind that. */
+static void test_behind_a_waiting_alter(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *alter, *later, *earlier;
+
+	alter = session(w, 11, 9, "Waiting for table metadata lock", true);
+	later = session(w, 12, 8, "Waiting for table metadata lock", false);
+	earlier = session(w, 13, 10, "Waiting for table metadata lock", false);
+	/* Young, and old but waiting itself. */
+	transaction(S("12"), S("50"), S("0"), NULL);
+	transaction(S("14"), S("3"), S("0"), NULL);
+	/* Perhaps as old as the wait, perhaps younger. */
+	transaction(S("15"), S("10"), S("0"), NULL);
+	transaction(S("10"), S("41"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(alter->lock, RECORD_LOCK_metadata);
+	assert_int_equal(alter->blocker_id, 10);
+	assert_int_equal(alter->candidates, 1);
+	assert_int_equal(later->blocker_id, 11);
+	/* Times are whole seconds: nothing else keeps it from reading. */
+	assert_int_equal(earlier->blocker_id, 11);
+}
+
+static void test_behind_a_working_alter(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *waiting;
+
+	session(w, 11, 12, "copy to tmp table", true);
+	waiting = session(w, 12, 8, "Waiting for table metadata lock", false);
+	transaction(S("11"), S("12"), S("0"), NULL);
+	transaction(S("10"), S("41"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(waiting->blocker_id, 11);
+	assert_int_equal(waiting->candidates, 1);
+}
+
+/* An ALTER of another table is in nobody's way, nor is the transaction that it has for itself. */
+static void test_a_working_alter_of_another_table(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *waiting, *first;
+
+	statement(w, 11, 12, "copy to tmp table", "ALTER TABLE stock ADD c INT");
+	statement(w, 12, 12, "copy to tmp table", "ALTER TABLE archive.orders ADD c INT");
+	first = session(w, 13, 9, "Waiting for table metadata lock", true);
+	waiting = session(w, 14, 8, "Waiting for table metadata lock", false);
+	transaction(S("11"), S("12"), S("0"), NULL);
+	transaction(S("12"), S("12"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(first->blocker_id, 0);
+	assert_int_equal(waiting->blocker_id, 13);
+	/* A transaction that is left open may have used the table. */
+	transaction(S("10"), S("41"), S("0"), NULL);
+	first->blocker_id = waiting->blocker_id = 0;
+	find(w, false);
+	assert_int_equal(first->blocker_id, 10);
+	assert_int_equal(first->candidates, 1);
+}
+
+/* Nobody but who needs a table alone waits for a transaction. */
+static void test_no_transaction_is_in_the_way_of_a_reader(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *waiting =
+		session(w, 12, 8, "Waiting for table metadata lock", false);
+
+	transaction(S("10"), S("41"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(waiting->blocker_id, 0);
+}
+
+/* A report that reads the table for long; another one reads something else. */
+static void test_behind_a_long_statement(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *alter;
+
+	statement(w, 10, 50, "Sending data", "SELECT * FROM customers");
+	statement(w, 11, 40, "Sending data", "SELECT c.id FROM customers AS c JOIN orders");
+	alter = session(w, 12, 9, "Waiting for table metadata lock", true);
+	transaction(S("10"), S("50"), S("0"), NULL);
+	transaction(S("11"), S("40"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(alter->blocker_id, 11);
+	assert_int_equal(alter->candidates, 1);
+}
+
+static void test_two_queues(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *a, *b, *behind_b;
+
+	a = session(w, 11, 20, "Waiting for table metadata lock", true);
+	b = statement(w, 12, 10, "Waiting for table metadata lock", "DROP TABLE x, shop.stock");
+	behind_b = statement(w, 13, 9, "Waiting for table metadata lock", "UPDATE stock SET n = 1");
+	statement(w, 14, 30, "updating", "UPDATE stock SET orders = 2");
+	transaction(S("14"), S("30"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(a->blocker_id, 0);
+	assert_int_equal(b->blocker_id, 14);
+	assert_int_equal(behind_b->blocker_id, 12);
+}
+
+static void test_several_transactions(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *alter = session(w, 11, 9, "Waiting for table metadata lock", true);
+
+	transaction(S("10"), S("41"), S("0"), NULL);
+	transaction(S("14"), S("60"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(alter->blocker_id, 14);
+	assert_int_equal(alter->candidates, 2);
+}
+
+static void test_nobody_to_infer(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *row = session(w, 11, 9, "Waiting for backup lock", false);
+
+	find(w, false);
+	assert_int_equal(row->lock, RECORD_LOCK_backup);
+	assert_int_equal(row->blocker_id, 0);
+}
+
+/* performance_schema says whose lock it is, and nothing is inferred. */
+static void test_metadata_locks_that_are_told(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *alter = session(w, 11, 9, "Waiting for table metadata lock", true);
+
+	w->link.metadata_locks_query = "SELECT metadata_locks";
+	transaction(S("10"), S("41"), S("0"), NULL);
+	transaction(S("14"), S("60"), S("0"), NULL);
+	replies[1] = (struct reply){ .word = "metadata_locks",
+		.count = 1,
+		.rows = { { S("11"), S("10"), S("shop"), S("orders"), S("TABLE") } } };
+	find(w, false);
+	assert_int_equal(alter->blocker_id, 10);
+	assert_int_equal(alter->candidates, 0);
+	assert_string_equal(alter->object, "shop.orders");
+}
+
+/* Only when several statements last that no state explains. */
+static void test_idle_questions(void **state)
+{
+	struct world *w = *state;
+
+	session(w, 11, 1, "Updating", false);
+	session(w, 12, 1, "Updating", false);
+	session(w, 13, 9, "User sleep", false);
+	session(w, 14, 9, "Waiting for table metadata lock", false);
+	find(w, true);
+	assert_int_equal(asked, 0);
+	assert_int_equal(w->rows[3].lock, RECORD_LOCK_metadata);
+	session(w, 15, 1, "Updating", false);
+	find(w, true);
+	assert_int_equal(asked, 1);
+}
+
+static void test_what_is_ddl(void **state)
+{
+	(void)state;
+	assert_true(tables_is_ddl("ALTER TABLE t"));
+	assert_true(tables_is_ddl(" /* x */ /*y*/\n\tdrop table t"));
+	assert_true(tables_is_ddl("FLUSH TABLES WITH READ LOCK"));
+	assert_false(tables_is_ddl("SELECT 'ALTER'"));
+	assert_false(tables_is_ddl("altered"));
+	assert_false(tables_is_ddl("/* ALTER"));
+	assert_false(tables_is_ddl(""));
+	assert_true(tables_is_global("FLUSH TABLES WITH READ LOCK"));
+	assert_true(tables_is_global("BACKUP STAGE BLOCK_DDL"));
+	assert_true(tables_is_global("flush local tables"));
+	assert_false(tables_is_global("FLUSH TABLES orders"));
+}
+
+static void test_shared_tables(void **state)
+{
+	static const struct {
+		const char *ddl, *other;
+		bool shared;
+	} cases[] = {
+		{ "ALTER TABLE orders ADD c INT", "SELECT * FROM orders", true },
+		{ "ALTER TABLE orders ADD c INT", "SELECT * FROM `shop`.`orders`", true },
+		{ "ALTER TABLE orders ADD c INT", "SELECT * FROM other.orders", false },
+		{ "ALTER IGNORE TABLE IF EXISTS shop.orders ADD c INT", "DELETE FROM orders",
+			true },
+		{ "ALTER TABLE a RENAME TO orders", "SELECT * FROM orders", false },
+		{ "TRUNCATE orders", "INSERT INTO orders VALUES (1)", true },
+		{ "CREATE UNIQUE INDEX i ON orders (v)", "UPDATE orders SET v = 1", true },
+		{ "CREATE INDEX orders ON a (v)", "UPDATE orders SET v = 1", false },
+		{ "RENAME TABLE a TO b, orders TO c", "SELECT 1 FROM x, orders", true },
+		{ "LOCK TABLES a READ, orders WRITE", "REPLACE orders SET v = 1", true },
+		{ "OPTIMIZE TABLE orders", "ALTER TABLE orders ADD c INT", true },
+		{ "OPTIMIZE TABLE orders", "DROP INDEX i ON stock", false },
+		{ "ALTER TABLE orders ADD c INT", "SELECT orders FROM stock", false },
+		{ "ALTER TABLE orders ADD c INT", "SELECT * FROM a WHERE b = 'FROM orders'",
+			false },
+		{ "ALTER TABLE orders ADD c INT", "SELECT * FROM a /* FROM orders */", false },
+		{ "ALTER TABLE orders ADD c INT", "SELECT * FROM a JOIN b ON a.orders = b.id",
+			false },
+		{ "ALTER TABLE orders ADD c INT",
+			"SELECT * FROM a WHERE id IN (SELECT id FROM orders)", true },
+		{ "ALTER TABLE", "SELECT * FROM orders", false },
+		{ "ALTER TABLE `orders", "SELECT * FROM orders", false },
+		{ "SELECT * FROM orders", "SELECT * FROM orders", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct tables_statement ddl = { cases[i].ddl, "shop" },
+					      other = { cases[i].other, "shop" };
+
+		if (tables_are_shared(&ddl, &other) != cases[i].shared)
+			fail_msg("%s / %s", cases[i].ddl, cases[i].other);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_row_locks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_a_waiting_alter, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_a_working_alter, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nobody_to_infer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_working_alter_of_another_table, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(test_no_transaction_is_in_the_way_of_a_reader,
+			setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_a_long_statement, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_queues, setup, teardown),
+		cmocka_unit_test(test_what_is_ddl),
+		cmocka_unit_test(test_shared_tables),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Lists of sessions of PostgreSQL, with a client library that a test speaks for. */
+#include <errno.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test_sql_client.h"
+#include "util/cleanup.h"
+
+/* The server: of the list of sessions, each row is the same. */
+static const char *const row[] = { "7", "300000", "2225", "app", NULL, "shop", "active", "IO: Read",
+	"client backend", NULL, "-5", "3000000000", "8", "SELECT 1", "f", "f", "5000000000" };
+static const char *cells[ARRAY_SIZE(row)];
+enum { PID = 2, LEADER = 9, ELAPSED = 11 };
+
+static char session, result;
+static bool is_list, is_done;
+static int columns;
+static unsigned int rows, rows_left;
+static unsigned int results_held, results_most;
+static int fds[2];
+
+static PGconn *pg_connect(const char *const *keys, const char *const *values, int expand)
+{
+	(void)keys, (void)values, (void)expand;
+	return (PGconn *)(void *)&session;
+}
+
+static ConnStatusType pg_status(const PGconn *pg)
+{
+	(void)pg;
+	return CONNECTION_OK;
+}
+
+static char *pg_error(const PGconn *pg)
+{
+	static char none[1];
+
+	(void)pg;
+	return none;
+}
+
+static PQnoticeProcessor pg_set_notice(PGconn *pg, PQnoticeProcessor processor, void *userdata)
+{
+	(void)pg, (void)userdata;
+	return processor;
+}
+
+static int ask_with(bool list)
+{
+	is_list = list;
+	is_done = false;
+	rows_left = list ? rows : 0;
+	return 1;
+}
+
+static int pg_send_query(PGconn *pg, const char *query)
+{
+	(void)pg, (void)query;
+	return ask_with(false);
+}
+
+static int pg_prepare(PGconn *pg, const char *name, const char *query, int count, const Oid *types)
+{
+	(void)pg, (void)name, (void)query, (void)count, (void)types;
+	return ask_with(false);
+}
+
+static int pg_send_prepared(PGconn *pg, const char *name, int count, const char *const *values,
+	const int *sizes, const int *formats, int format)
+{
+	(void)pg, (void)name, (void)count, (void)values, (void)sizes, (void)formats, (void)format;
+	return ask_with(true);
+}
+
+static int pg_single_rows(PGconn *pg)
+{
+	(void)pg;
+	return 1;
+}
+
+static int pg_consume(PGconn *pg)
+{
+	(void)pg;
+	return 1;
+}
+
+static int pg_is_busy(PGconn *pg)
+{
+	(void)pg;
+	return 0;
+}
+
+static PGresult *pg_result(PGconn *pg)
+{
+	(void)pg;
+	if (is_done)
+		return NULL;
+	is_done = rows_left == 0;
+	if (++results_held > results_most)
+		results_most = results_held;
+	return (PGresult *)(void *)&result;
+}
+
+static ExecStatusType pg_result_status(const PGresult *r)
+{
+	(void)r;
+	if (rows_left == 0)
+		return PGRES_TUPLES_OK;
+	rows_left--;
+	return PGRES_SINGLE_TUPLE;
+}
+
+static int pg_tuples(const PGresult *r)
+{
+	(void)r;
+	return is_list ? 1 : 0;
+}
+
+static int pg_fields(const PGresult *r)
+{
+	(void)r;
+	return columns;
+}
+
+static int pg_is_null(const PGresult *r, int at, int column)
+{
+	(void)r, (void)at;
+	return cells[column] == NULL;
+}
+
+static char *pg_value(const PGresult *r, int at, int column)
+{
+	static char buf[64];
+
+	(void)r, (void)at;
+	snprintf(buf, sizeof(buf), "%s", cells[column]);
+	return buf;
+}
+
+static void pg_clear(PGresult *r)
+{
+	results_held -= r != NULL;
+}
+
+static int pg_socket(const PGconn *pg)
+{
+	(void)pg;
+	return fds[0];
+}
+
+static const char *pg_parameter(const PGconn *pg, const char *name)
+{
+	(void)pg, (void)name;
+	return "15.0";
+}
+
+static void pg_finish(PGconn *pg)
+{
+	(void)pg;
+}
+
+static const struct client_fake fakes[] = {
+	CLIENT_FAKE("PQconnectdbParams", pg_connect),
+	CLIENT_FAKE("PQstatus", pg_status),
+	CLIENT_FAKE("PQerrorMessage", pg_error),
+	CLIENT_FAKE("PQsetNoticeProcessor", pg_set_notice),
+	CLIENT_FAKE("PQsendQuery", pg_send_query),
+	CLIENT_FAKE("PQsendPrepare", pg_prepare),
+	CLIENT_FAKE("PQsendQueryPrepared", pg_send_prepared),
+	CLIENT_FAKE("PQsetSingleRowMode", pg_single_rows),
+	CLIENT_FAKE("PQconsumeInput", pg_consume),
+	CLIENT_FAKE("PQisBusy", pg_is_busy),
+	CLIENT_FAKE("PQgetResult", pg_result),
+	CLIENT_FAKE("PQresultStatus", pg_result_status),
+	CLIENT_FAKE("PQntuples", pg_tuples),
+	CLIENT_FAKE("PQnfields", pg_fields),
+	CLIENT_FAKE("PQgetisnull", pg_is_null),
+	CLIENT_FAKE("PQgetvalue", pg_value),
+	CLIENT_FAKE("PQclear", pg_clear),
+	CLIENT_FAKE("PQsocket", pg_socket),
+	CLIENT_FAKE("PQparameterStatus", pg_parameter),
+	CLIENT_FAKE("PQfinish", pg_finish),
+	{ NULL, NULL },
+};
+
+struct asker {
+	struct sql_frame_setup setup;
+	struct sql_link *link;
+	struct sql_answer answer;
+	char error[SQL_ERROR_SIZE];
+	int daemon_fds[2];
+};
+
+static int setup(void **state)
+{
+	struct asker *a = test_calloc(1, sizeof(*a));
+	struct text error = TEXT_ON(a->error), missing = TEXT_ON(a->error);
+	struct sql_frame_server server = { 0 };
+
+	memcpy(cells, row, sizeof(cells));
+	columns = ARRAY_SIZE(row);
+	rows = 1;
+	a->setup.text_mode = SQL_TEXT_FULL;
+	a->setup.text_bytes = 1024;
+	a->link = client_link(&sql_driver_postgresql, fakes, &a->setup);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->daemon_fds), 0);
+	a->answer = (struct sql_answer){ .fd = a->daemon_fds[0],
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_POSTGRESQL };
+	assert_int_equal(sql_driver_postgresql.connect(a->link, NULL, &server, &error, &missing),
+		0);
+	*state = a;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct asker *a = *state;
+
+	sql_driver_postgresql.disconnect(a->link);
+	for (unsigned int i = 0; i < 2; i++) {
+		close(fds[i]);
+		close(a->daemon_fds[i]);
+	}
+	assert_int_equal(results_held, 0);
+	test_free(a->link);
+	test_free(a);
+	return 0;
+}
+
+static int snapshot(struct asker *a)
+{
+	struct text error = TEXT_ON(a->error);
+
+	text_reset(&error);
+	return sql_driver_postgresql.snapshot(a->link, &a->answer, &error);
+}
+
+static void receive(struct asker *a, struct sql_frame_session *ret_session)
+{
+	memset(ret_session, 0, sizeof(*ret_session));
+	assert_true(recv(a->daemon_fds[1], ret_session, sizeof(*ret_session), 0) > 0);
+}
+
+static void test_row(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s;
+
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	assert_int_equal(s.tid, 2225);
+	assert_int_equal(s.elapsed_ns, 3000000000);
+	assert_int_equal((int64_t)s.query_id, -5);
+	assert_string_equal(s.text, "SELECT 1");
+	assert_int_equal(s.worker, 0);
+	assert_int_equal(a->answer.invalid, 0);
+	assert_int_equal(a->answer.idle, 7);
+	assert_int_equal(a->answer.left_out, 300000 - 1);
+}
+
+/* Each number that cannot be true is dropped and counted; the session stays. */
+static void test_absurd_numbers_cost_themselves(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s;
+
+	cells[PID] = "99999999999";
+	cells[LEADER] = "-1";
+	cells[ELAPSED] = "9223372036854775807";
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	assert_int_equal(s.tid, 0);
+	assert_int_equal(s.leader_pid, 0);
+	assert_int_equal(s.worker, 1);
+	assert_int_equal(s.elapsed_ns, 0);
+	assert_int_equal(a->answer.invalid, 3);
+	/* A clock that was set back is not absurd. */
+	memcpy(cells, row, sizeof(cells));
+	cells[ELAPSED] = "-5000000";
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	assert_int_equal(s.elapsed_ns, 0);
+	assert_int_equal(a->answer.invalid, 3);
+}
+
+static void test_other_columns(void **state)
+{
+	struct asker *a = *state;
+
+	columns = 3;
+	assert_int_equal(snapshot(a), 0);
+	assert_int_equal(a->answer.sent, 0);
+	assert_int_equal(a->answer.invalid, 1);
+}
+
+/* It is given up where an honest server ends, and at no time more than two rows are in memory. */
+static void test_server_that_never_ends(void **state)
+{
+	struct asker *a = *state;
+	pid_t reader = fork();
+	char byte;
+
+	assert_true(reader >= 0);
+	if (reader == 0) {
+		close(a->daemon_fds[0]);
+		while (recv(a->daemon_fds[1], &byte, 1, 0) > 0)
+			;
+		_exit(0);
+	}
+	rows = 1000000000;
+	results_most = 0;
+	assert_int_equal(snapshot(a), -ENOTCONN);
+	assert_string_equal(a->error, "the server sent more than 257 rows");
+	assert_int_equal(a->answer.sent, SQL_SESSIONS_MAX);
+	assert_true(results_most <= 2);
+	shutdown(a->daemon_fds[0], SHUT_RDWR);
+	assert_int_equal(waitpid(reader, NULL, 0), reader);
+}
+
+int main(void)
+{
+#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		WITH(test_row),
+		WITH(test_absurd_numbers_cost_themselves),
+		WITH(test_other_columns),
+		WITH(test_server_that_never_ends),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

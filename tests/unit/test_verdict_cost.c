@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The verdict is about what cost most: thread-seconds of victims, and what else went wrong comes
+ * second.
+ */
+#include "test_verdict_setup.h"
+
+static void freeze(struct fixture *x, int32_t pid, uint64_t ns)
+{
+	waits(x, &(struct wait){ "frozen file system", "loop7", 7, 7, pid, pid, 0, ns });
+}
+
+/* A snapshot froze a small file system while the disk was saturated for 24 s. */
+static void test_a_saturated_disk_before_an_unrelated_short_freeze(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 24);
+	for (int32_t i = 0; i < 6; i++)
+		operation(x, 2230 + i, "page", 20 * NSEC_PER_SEC, true);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	freeze(x, 99, 1400 * MS);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 24.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): dump pid 2300 used 92 % of the device time (1000 reads, 100.0 "
+		"MiB). 6 other threads waited up to 20.00 s. Besides, the file system on loop7 was "
+		"frozen, which blocked access to /srv/file; 1 thread waited 1.40 s");
+	assert_int_equal(part(x, "victims")->total_ns, 120 * NSEC_PER_SEC);
+	assert_int_equal(part(x, "second")->threads, 1);
+	assert_int_equal(part(x, "second")->total_ns, 1400 * MS);
+}
+
+static void test_a_freeze_of_many_before_a_disk_that_few_wait_for(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 5);
+	operation(x, 2230, "page", 2 * NSEC_PER_SEC, true);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	for (int32_t pid = 100; pid < 104; pid++)
+		freeze(x, pid, 4 * NSEC_PER_SEC);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
+	assert_non_null(strstr(x->v.sentence,
+		"; 4 threads waited up to 4.00 s. Besides, device sdb was saturated for 5.00 s "
+		"(util 100 %, r_await 300 ms, queue depth 64): dump pid 2300 used 92 % of the device time (1000 reads, 100.0 MiB); 1 other thread waited 2.00 s"));
+}
+
+/* It waits for its own work, which nobody else misses. */
+static void test_the_culprits_own_waits_count_little(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 20);
+	waits(x, &(struct wait){ "device", "sdb1", 8, 17, 2300, 2300, 0, 20 * NSEC_PER_SEC });
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "backup", 99, false);
+	freeze(x, 99, 5 * NSEC_PER_SEC);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
+	/* Not even a short wait of somebody else is less. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 20);
+	waits(x, &(struct wait){ "device", "sdb1", 8, 17, 2300, 2300, 0, 20 * NSEC_PER_SEC });
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "backup", 99, false);
+	freeze(x, 99, 1500 * MS);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
+}
+
+/* Requests in flight at the same time, and the lines of one that hangs, are one wait. */
+static void test_no_time_of_a_thread_counts_twice(void **state)
+{
+	const struct wait first = { "device", "sdb1", 8, 17, 42, 42, TRIGGER_NS, NSEC_PER_SEC };
+	struct wait w = first;
+	struct fixture *x = *state;
+
+	waits(x, &w);
+	w.start_ns += NSEC_PER_SEC / 2;
+	waits(x, &w);
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (x->f.waiters[i].tid)
+			assert_int_equal(x->f.waiters[i].waited_ns, 1500 * MS);
+	for (unsigned int i = 1; i <= 4; i++) {
+		w.start_ns = TRIGGER_NS + 2 * NSEC_PER_SEC;
+		w.ns = i * NSEC_PER_SEC;
+		note_wait(x, &w, false);
+	}
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (x->f.waiters[i].tid)
+			assert_int_equal(x->f.waiters[i].waited_ns, 5500 * MS);
+}
+
+/* Of a wait that began long before, only what lies in the incident counts. */
+static void test_time_before_the_incident_does_not_count(void **state)
+{
+	struct fixture *x = *state;
+
+	note_wait(x,
+		&(struct wait){ "device", "sdb1", 8, 17, 42, 42, TRIGGER_NS - 50 * NSEC_PER_SEC,
+			52 * NSEC_PER_SEC },
+		false);
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (x->f.waiters[i].tid)
+			assert_int_equal(x->f.waiters[i].waited_ns, 7 * NSEC_PER_SEC);
+}
+
+/* Whoever waits on a file of the logical volume is a victim of the disk below. */
+static void test_waits_on_an_upper_device_count_for_the_disk_below(void **state)
+{
+	const struct record_device upper = { .dev = { 253, 0 },
+		.dev_name = "dm-0",
+		.below = "dm-1\nmd0",
+		.final = true };
+	const struct record_device middle = { .dev = { 253, 1 },
+		.dev_name = "dm-1",
+		.below = "sdb1",
+		.final = true };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &upper);
+	verdict_note_device(&x->f, &middle);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	freeze(x, 99, 2 * NSEC_PER_SEC);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_string_equal(x->v.dev_name, "sdb");
+	assert_int_equal(part(x, "victims")->tid, 42);
+}
+
+static void learn(struct fixture *x)
+{
+	struct record_open *open = calloc(1, sizeof(*open));
+
+	assert_non_null(open);
+	open->stack_count = 2;
+	open->stack[0] = (struct record_stacked){ .dev = { 253, 0 },
+		.dev_name = "dm-0",
+		.label = "vg0-mysql",
+		.below = "md0" };
+	open->stack[1] = (struct record_stacked){ .dev = { 9, 0 },
+		.dev_name = "md0",
+		.below = "sdb1\nsdc1" };
+	verdict_note_open(&x->f, open);
+	free(open);
+}
+
+/* LVM on a mirror: the volume has no requests, and the database's files are on it. */
+static void test_a_logical_volume_whose_disk_is_saturated(void **state)
+{
+	struct fixture *x = *state;
+
+	learn(x);
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	waits(x, &(struct wait){ "page", "dm-0", 253, 0, 42, 43, 0, 8 * NSEC_PER_SEC });
+	freeze(x, 99, 2 * NSEC_PER_SEC);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth 64): "
+		"dump pid 2300 used 92 % of the device time (1000 reads, 100.0 MiB). 2 "
+		"other threads waited up to 9.00 s on vg0-mysql. Besides, "));
+}
+
+/* The table of the volume is exchanged, as for a snapshot. */
+static void test_a_logical_volume_that_is_suspended(void **state)
+{
+	struct record_disk suspended = { .dev = { 253, 0 }, .dev_name = "dm-0", .suspended = true };
+	struct fixture *x = *state;
+
+	learn(x);
+	samples(x, &suspended, 3);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 3 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_throttled);
+	assert_string_equal(x->v.sentence,
+		"volume dm-0 (vg0-mysql) was suspended for about 3.00 s, so all I/O on it waited: "
+		"its table was being changed, as for a snapshot, or it had lost all of its paths; "
+		"1 thread waited 3.00 s");
+}
+
+/* One sample of several disks. */
+static void sample_all(struct fixture *x, const struct record_disk *disks, uint32_t count)
+{
+	struct record_sample s = { .reading = { .mono_ns = x->now_ns,
+					   .interval_ns = NSEC_PER_SEC,
+					   .devices_count = count } };
+
+	memcpy(s.reading.devices, disks, count * sizeof(*disks));
+	verdict_note_sample(&x->f, &s);
+	x->now_ns += NSEC_PER_SEC;
+}
+
+/* The volume is suspended, or copies blocks for a snapshot. */
+static void test_an_upper_device_over_an_idle_one(void **state)
+{
+	struct record_disk disks[2] = { loaded_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 213;
+	disks[0].read_ticks_ms = 64000;
+	for (unsigned int i = 0; i < 10; i++) {
+		disks[1].util_pct = i % 2 ? 0 : 3.5;
+		sample_all(x, disks, 2);
+	}
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device dm-0 (vg0-mysql) was saturated for 10.00 s (util 100 %, r_await 300 ms, "
+		"queue depth 64), but md0 below it was nearly idle (util at most 3.5 %), so its "
+		"requests were held back in between: by a limit, a suspended device or the copying "
+		"for a snapshot; 1 thread waited 9.00 s");
+	/* Nothing is said about a disk that was not sampled all the time. */
+	sample_all(x, disks, 1);
+	decide(x);
+	assert_null(strstr(x->v.sentence, "idle"));
+}
+
+/* Few requests, since a limit lets no more through. */
+static void test_a_slow_volume_over_an_idle_disk(void **state)
+{
+	struct record_disk disks[2] = { slow_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 8;
+	disks[0].read_ticks_ms = 1000;
+	for (unsigned int i = 0; i < 5; i++)
+		sample_all(x, disks, 2);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_slow);
+	assert_non_null(strstr(x->v.sentence,
+		", but md0 below it was nearly idle (util at most 0 %), so its requests were held "
+		"back in between"));
+}
+
+/* What others do to the disk below makes it slow. */
+static void test_a_slow_volume_on_a_saturated_disk(void **state)
+{
+	struct record_disk disks[2] = { slow_sdb, loaded_sdb };
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 8;
+	disks[0].read_ticks_ms = 1000;
+	disks[1].reads = 213;
+	disks[1].read_ticks_ms = 64000;
+	for (unsigned int i = 0; i < 5; i++)
+		sample_all(x, disks, 2);
+	totals(x, 1065, 102 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 4 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_string_equal(x->v.dev_name, "sdb");
+	assert_int_equal(part(x, "victims")->tid, 42);
+}
+
+/* As `dmsetup suspend` does it, and LVM for a snapshot. */
+static void test_a_file_system_frozen_with_its_volume(void **state)
+{
+	struct record_disk suspended = { .dev = { 253, 0 }, .dev_name = "dm-0", .suspended = true };
+	struct fixture *x = *state;
+
+	learn(x);
+	samples(x, &suspended, 3);
+	waits(x,
+		&(struct wait){ "frozen file system", "dm-0", 253, 0, 42, 42, 0,
+			3 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
+	assert_non_null(strstr(x->v.sentence,
+		"; its volume dm-0 (vg0-mysql) was suspended for about 3.00 s; 1 thread waited"));
+}
+
+/* Who waits for the disk itself is no victim of a volume that is held back. */
+static void test_waits_below_a_volume_are_not_those_of_the_volume(void **state)
+{
+	struct record_disk volume = loaded_sdb;
+	struct fixture *x = *state;
+
+	learn(x);
+	volume.dev = (struct record_dev){ 253, 0 };
+	text_copy(volume.dev_name, sizeof(volume.dev_name), "dm-0");
+	samples(x, &volume, 10);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	operation(x, 2230, "page", 200 * MS, true);
+	decide(x);
+	assert_int_equal(part(x, "victims")->threads, 1);
+}
+
+/* The thread that has the lock waits for the disk. */
+static void test_a_lock_whose_holder_waits_for_the_device(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	operation(x, 2230, "page", 9 * NSEC_PER_SEC, true);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	for (int32_t tid = 2240; tid < 2256; tid++)
+		waits(x,
+			&(struct wait){ "read-write lock", NULL, 0, 0, 2211, tid, 0,
+				9 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_int_equal(part(x, "victims")->threads, 17);
+	assert_null(part(x, "second"));
+}
+
+/* Nobody of that process waits for the disk, so the disk does not explain the lock. */
+static void test_a_lock_that_the_device_does_not_explain(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	operation(x, 2230, "page", 2 * NSEC_PER_SEC, true);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	for (int32_t tid = 2240; tid < 2256; tid++)
+		waits(x,
+			&(struct wait){ "read-write lock", NULL, 0, 0, 3000, tid, 0,
+				9 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_waiting);
+	assert_non_null(strstr(x->v.sentence,
+		"threads waited for a kernel lock (read-write lock), victim tid 2240 the longest; "
+		"16 threads waited up to 9.00 s. Besides, device sdb was saturated"));
+}
+
+/* Threads of a busy host that wait for a CPU look as if their disk had a limit. */
+static void test_what_is_only_inferred_counts_little(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	waits(x, &(struct wait){ "device", "sdb1", 8, 17, 2300, 2300, 0, 4 * NSEC_PER_SEC });
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "vda", 254, 0, 99, 99, 0, 490 * MS });
+	waits(x, &(struct wait){ "device", "vda", 254, 0, 98, 98, 0, 430 * MS });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+}
+
+/* Many short waits for locks are common on a busy host. */
+static void test_short_waits_for_locks_beside_a_saturated_disk(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	for (int32_t tid = 2240; tid < 2256; tid++)
+		waits(x, &(struct wait){ "read-write lock", NULL, 0, 0, 3000, tid, 0, 129 * MS });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_null(part(x, "second"));
+}
+
+static void test_a_hung_disk_that_nobody_waits_for_is_a_remark(void **state)
+{
+	const struct record_disk hung = { .dev = { 8, 32 },
+		.dev_name = "sdc",
+		.util_pct = 100,
+		.inflight = 1,
+		.no_completion_ns = 9 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	scan(x);
+	x->now_ns = TRIGGER_NS;
+	sample(x, &hung);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_non_null(strstr(x->v.sentence,
+		". Besides, device sdc hung: it completed nothing for 9.00 s with 1 request in flight"));
+}
+
+/* Whose requests had no bytes, as a device's cache that is flushed, is no reason by bytes. */
+static void test_nobody_is_named_for_nothing(void **state)
+{
+	const struct record_io_by none = { .by = RECORD_BY_process,
+		.dev = { 8, 16 },
+		.pid = 7243,
+		.comm = "postgres",
+		.requests = 3 };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	verdict_note_io_by(&x->f, &none);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth 64)");
+	assert_null(part(x, "culprit"));
+	assert_null(part(x, "largest"));
+	assert_non_null(part(x, "missing"));
+}
+
+/* A backup on a disk of its own is not why the database does not answer. */
+static void test_a_database_that_does_not_answer_beside_a_disk_nobody_waits_for(void **state)
+{
+	const struct verdict_who server = { .pid = 2211, .comm = "mariadbd" };
+	const struct verdict_unresponsive s = { .ns = 9 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	waits(x, &(struct wait){ "device", "sdb1", 8, 17, 2300, 2300, 0, 9 * NSEC_PER_SEC });
+	load(x, "thread", 2300, 2300, "backup", 92, false);
+	verdict_note_unresponsive(&x->f, 0, "main", &server, &s);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_unanswered);
+	assert_null(part(x, "culprit"));
+	/* But when its threads wait for that disk, this is why. */
+	operation(x, 2230, "page", 200 * MS, true);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+}
+
+/* One thread after another waits for a lock, until there are enough of them for a rule. */
+static void test_the_first_of_a_slow_pile_up_are_victims(void **state)
+{
+	struct fixture *x = *state;
+	struct wait w = { "read-write lock", NULL, 0, 0, 3000, 0, 0, 0 };
+
+	x->f.earlier_than_ns = TRIGGER_NS - 5 * NSEC_PER_SEC;
+	samples(x, &idle_sdb, 3);
+	for (int32_t i = 0; i < 8; i++) {
+		w.tid = 3000 + i;
+		w.start_ns = TRIGGER_NS - (uint64_t)i * 2 * NSEC_PER_SEC;
+		w.ns = TRIGGER_NS + 2 * NSEC_PER_SEC - w.start_ns;
+		note_wait(x, &w, false);
+	}
+	/* Another lock, of another process. */
+	w.pid = w.tid = 99;
+	note_wait(x, &w, false);
+	x->f.closing = true;
+	for (int32_t i = 0; i < 8; i++) {
+		w.pid = 3000;
+		w.tid = 3000 + i;
+		w.start_ns = TRIGGER_NS - (uint64_t)i * 2 * NSEC_PER_SEC;
+		w.ns = TRIGGER_NS + 3 * NSEC_PER_SEC - w.start_ns;
+		note_wait(x, &w, false);
+	}
+	w.pid = w.tid = 99;
+	note_wait(x, &w, false);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_waiting);
+	assert_int_equal(part(x, "victims")->threads, 8);
+	assert_int_equal(part(x, "victims")->longest_ns, 17 * NSEC_PER_SEC);
+	assert_int_equal(part(x, "earlier")->threads, 1);
+}
+
+/* 200 reads a second, one at a time, 5 ms each: nothing takes 100 ms, and nothing else can run. */
+static void test_a_disk_at_its_limit_without_a_long_operation(void **state)
+{
+	const struct record_disk busy = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 100,
+		.inflight = 1,
+		.read_await_ms = 5,
+		.queue = 1,
+		.read_bytes = 200 * 4096 };
+	struct record_sample s = { .reading = { .interval_ns = NSEC_PER_SEC,
+					   .devices_count = 1,
+					   .psi.io = { true, 99, 97 } } };
+	struct fixture *x = *state;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		s.reading.mono_ns = TRIGGER_NS + i * NSEC_PER_SEC;
+		s.reading.devices[0] = busy;
+		s.reading.devices[0].reads = 200;
+		s.reading.devices[0].read_ticks_ms = 1000;
+		verdict_note_sample(&x->f, &s);
+	}
+	totals(x, 1000, 4 * MIB, 9 * MS);
+	load(x, "thread", 2300, 2300, "reader", 99, false);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 5.00 s (util 100 %, r_await 5.0 ms, queue depth 1.0): "
+		"reader pid 2300 used 99 % of the device time (1000 reads, 100.0 MiB)");
+}
+
+/* Thirty a second are enough when each takes as long as that. */
+static void test_slow_flushes(void **state)
+{
+	const struct record_disk flushing = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 99,
+		.inflight = 1,
+		.write_await_ms = 1,
+		.queue = 1,
+		.writes = 30,
+		.write_ticks_ms = 30,
+		.flushes = 31,
+		.flush_ticks_ms = 961,
+		.write_bytes = 2 * MIB };
+	struct fixture *x = *state;
+
+	samples(x, &flushing, 5);
+	operation(x, 2230, "device flush", 300 * MS, true);
+	decide(x);
+	assert_verdict(x, "slow", "measured",
+		"device sdb was slow although lightly loaded (util 99 %, f_await 31 ms, queue depth "
+		"1.0, 61 requests/s, 2.0 MiB/s); 1 thread waited 300 ms");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		verdict_test(test_a_saturated_disk_before_an_unrelated_short_freeze),
+		verdict_test(test_a_freeze_of_many_before_a_disk_that_few_wait_for),
+		verdict_test(test_the_culprits_own_waits_count_little),
+		verdict_test(test_no_time_of_a_thread_counts_twice),
+		verdict_test(test_time_before_the_incident_does_not_count),
+		verdict_test(test_waits_on_an_upper_device_count_for_the_disk_below),
+		verdict_test(test_a_logical_volume_whose_disk_is_saturated),
+		verdict_test(test_a_logical_volume_that_is_suspended),
+		verdict_test(test_a_slow_volume_over_an_idle_disk),
+		verdict_test(test_a_slow_volume_on_a_saturated_disk),
+		verdict_test(test_a_file_system_frozen_with_its_volume),
+		verdict_test(test_an_upper_device_over_an_idle_one),
+		verdict_test(test_waits_below_a_volume_are_not_those_of_the_volume),
+		verdict_test(test_a_lock_whose_holder_waits_for_the_device),
+		verdict_test(test_a_lock_that_the_device_does_not_explain),
+		verdict_test(test_what_is_only_inferred_counts_little),
+		verdict_test(test_short_waits_for_locks_beside_a_saturated_disk),
+		verdict_test(test_a_hung_disk_that_nobody_waits_for_is_a_remark),
+		verdict_test(test_nobody_is_named_for_nothing),
+		verdict_test(test_a_disk_at_its_limit_without_a_long_operation),
+		verdict_test(test_slow_flushes),
+		verdict_test(test_a_database_that_does_not_answer_beside_a_disk_nobody_waits_for),
+		verdict_test(test_the_first_of_a_slow_pile_up_are_victims),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who did most of what a device did. */
+#include "test_verdict_setup.h"
+
+static void test_a_unit_is_named_when_its_processes_have_half_together(void **state)
+{
+	struct record_io_by unit = { .by = RECORD_BY_cgroup,
+		.dev = { 8, 16 },
+		.cgroup = 77,
+		.unit = "backup.service",
+		.read_requests = 1000,
+		.bytes = 100 * MIB,
+		.busy_ns = 9 * NSEC_PER_SEC,
+		.busy_share_pct = 93 };
+	struct record_operation own = { .op = RECORD_OP_read,
+		.probe = RECORD_PROBE_vfs,
+		.pid = 4712,
+		.tid = 4712,
+		.cgroup = 77,
+		.dev = { 8, 16 },
+		.dev_name = "sdb",
+		.start_mono_ns = TRIGGER_NS,
+		.waits_for = RECORD_CAUSE_device,
+		.dur_ns = 9 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	for (int32_t pid = 4711; pid < 4714; pid++)
+		load(x, "process", pid, 0, "tar", 31, false);
+	verdict_note_io_by(&x->f, &unit);
+	verdict_note_operation(&x->f, &own, true);
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): backup.service used 90 % of the device time (1000 reads, 100.0 "
+		"MiB). 1 other thread waited 3.00 s");
+	assert_int_equal(part(x, "victims")->tid, 2230);
+}
+
+/* The largest of many is one of them: it does not lead the list of those that waited. */
+static void test_the_largest_does_not_lead_the_victims(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 4711, 0, "tar", 45, false);
+	waits(x, &(struct wait){ "device", "sdb1", 8, 17, 4711, 4711, 0, 9 * NSEC_PER_SEC });
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_int_equal(part(x, "victims")->threads, 2);
+	assert_int_equal(part(x, "victims")->tid, 2230);
+	assert_int_equal(part(x, "victims")->longest_ns, 9 * NSEC_PER_SEC);
+}
+
+/* Half of what the disk did had been sent before anybody looked: that is not the work of others. */
+static void test_what_was_sent_before_tracing_is_a_share_of_its_own(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.write_requests = 2000,
+		.write_busy_ns = 10 * NSEC_PER_SEC,
+		.before_busy_ns = 4700 * MS };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "process", 2300, 0, "backup", 45, false);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): nobody is known to have used half of the device time; backup pid 2300 used most, "
+		"45 % (1000 reads, 100.0 MiB); 47 % of the device time went to requests from before "
+		"tracing began, of unknown programs");
+	assert_null(part(x, "culprit"));
+	assert_int_equal(part(x, "largest")->pid, 2300);
+	assert_int_equal(part(x, "largest")->share_pct, 45);
+}
+
+/* The disk was at its limit for 10 s, and traced for the last 4 of them. */
+static void test_half_of_what_was_traced_is_not_half(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.read_requests = 2000,
+		.read_busy_ns = 4 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	x->now_ns = TRIGGER_NS - 4 * NSEC_PER_SEC;
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "process", 2300, 0, "dump", 39, false);
+	load(x, "thread", 2300, 2301, "dump", 39, false);
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): nobody is known to have used half of the device time; dump tid 2301 used most, "
+		"39 % (1000 reads, 100.0 MiB); 60 % of the device time went to requests from before "
+		"tracing began, of unknown programs. 1 thread waited 3.00 s");
+	assert_null(part(x, "culprit"));
+}
+
+/* The one moves the bytes, the other has the disk. */
+static void test_a_random_reader_has_the_disk(void **state)
+{
+	struct record_io_by small = { .by = RECORD_BY_thread,
+		.dev = { 8, 16 },
+		.pid = 2300,
+		.tid = 2300,
+		.comm = "lookups",
+		.requests = 950,
+		.read_requests = 950,
+		.bytes = 20 * MIB,
+		.share_pct = 20,
+		.busy_ns = 9500 * MS,
+		.busy_share_pct = 95 };
+	struct record_io_by large = { .by = RECORD_BY_thread,
+		.dev = { 8, 16 },
+		.pid = 2400,
+		.tid = 2400,
+		.comm = "dump",
+		.requests = 50,
+		.read_requests = 50,
+		.bytes = 80 * MIB,
+		.share_pct = 80,
+		.busy_ns = 500 * MS,
+		.busy_share_pct = 5 };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 1000, 100 * MIB, 400 * MS);
+	verdict_note_io_by(&x->f, &small);
+	verdict_note_io_by(&x->f, &large);
+	waits(x, &(struct wait){ "device", "sdb1", 8, 17, 2400, 2400, 0, 9 * NSEC_PER_SEC });
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		": lookups pid 2300 used 95 % of the device time (950 reads, 20.0 MiB). "
+		"1 other thread waited 9.00 s"));
+}
+
+static void test_a_trim_moves_no_bytes(void **state)
+{
+	struct record_io_by trim = { .by = RECORD_BY_thread,
+		.dev = { 8, 16 },
+		.pid = 2300,
+		.tid = 2300,
+		.comm = "fstrim",
+		.requests = 120,
+		.discard_requests = 120,
+		.discard_bytes = 3 * 1024 * MIB,
+		.busy_ns = 9500 * MS,
+		.busy_share_pct = 95 };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 120, 0, 400 * MS);
+	verdict_note_io_by(&x->f, &trim);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		": fstrim pid 2300 used 95 % of the device time (120 discards, 3.0 GiB)"));
+}
+
+static const struct record_operation copy_write = { .op = RECORD_OP_write,
+	.probe = RECORD_PROBE_vfs,
+	.pid = 2300,
+	.tid = 2300,
+	.comm = "cp",
+	.path = "/var/lib/mysql/big/t.ibd",
+	.dev = { 8, 16 },
+	.dev_name = "sdb",
+	.start_mono_ns = TRIGGER_NS,
+	.waits_for = RECORD_CAUSE_dirty_throttling,
+	.dur_ns = 9 * NSEC_PER_SEC };
+
+static const struct record_io_by copied_file = { .by = RECORD_BY_file,
+	.dev = { 8, 16 },
+	.path = "/var/lib/mysql/big/t.ibd",
+	.write_requests = 700,
+	.bytes = 600 * MIB,
+	.busy_ns = 9100 * MS,
+	.inferred = true };
+
+/* The kernel writes back what a copy wrote, which waits until fewer pages are dirty. */
+static void test_write_back_is_the_work_of_who_wrote(void **state)
+{
+	const struct record_io_by file = copied_file;
+	struct record_operation op = copy_write;
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 77, 0, "kworker/u8:2", 97, true);
+	verdict_note_io_by(&x->f, &file);
+	verdict_note_operation(&x->f, &op, true);
+	operation(x, 2230, "journal commit", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		": cp pid 2300 probably used 91 % of the device time (700 writes, 600.0 MiB) "
+		"through the kernel thread kworker/u8:2 pid 77, mostly on big/t.ibd. 1 other thread "
+		"waited 3.00 s"));
+	assert_int_equal(part(x, "culprit")->pid, 2300);
+	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
+	assert_int_equal(x->v.basis, RECORD_BASIS_inferred);
+	/* When two write it, which of them did is not known. */
+	op.pid = op.tid = 2400;
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_int_equal(part(x, "largest")->pid, 77);
+}
+
+/* Most of it had been sent to the disk before the probes were armed. */
+static void test_write_back_from_before_tracing(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.write_requests = 2000,
+		.write_busy_ns = 9 * NSEC_PER_SEC,
+		.before_busy_ns = 6 * NSEC_PER_SEC };
+	struct record_operation op = copy_write;
+	struct record_io_by file = copied_file;
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	file.busy_ns = 2900 * MS;
+	file.before_requests = 300;
+	file.before_bytes = 200 * MIB;
+	file.before_busy_ns = 5 * NSEC_PER_SEC;
+	load(x, "thread", 2300, 2300, "cp", 29, false);
+	verdict_note_io_by(&x->f, &file);
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		": cp pid 2300 probably used 79 % of the device time (1000 writes, 800.0 MiB), mostly "
+		"on big/t.ibd; 20 % of the device time went to requests from before tracing began"));
+	assert_int_equal(part(x, "culprit")->pid, 2300);
+	/* Somebody else had most of what was traced. */
+	op.pid = op.tid = 2400;
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "thread", 2300, 2300, "cp", 29, false);
+	verdict_note_io_by(&x->f, &file);
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_int_equal(part(x, "largest")->pid, 2300);
+}
+
+/* Reads that were in flight when the probes were armed, of the file that one program reads. */
+static void test_reads_from_before_tracing(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.read_requests = 2000,
+		.read_busy_ns = 6 * NSEC_PER_SEC,
+		.before_busy_ns = 2 * NSEC_PER_SEC };
+	struct record_io_by file = { .by = RECORD_BY_file,
+		.dev = { 8, 16 },
+		.path = "/var/lib/mysql/big/t.ibd",
+		.read_requests = 1000,
+		.bytes = 100 * MIB,
+		.busy_ns = 3900 * MS,
+		.before_requests = 100,
+		.before_bytes = 50 * MIB,
+		.before_busy_ns = 1900 * MS };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "thread", 2300, 2300, "dump", 39, false);
+	verdict_note_io_by(&x->f, &file);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		": dump pid 2300 probably used 58 % of the device time (1100 reads, 150.0 MiB), mostly "
+		"on big/t.ibd; 41 % of the device time went to requests from before tracing began"));
+	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
+	/* Others read it, too: the two have only 2.3 s in common for certain. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "thread", 2300, 2300, "dump", 24, false);
+	verdict_note_io_by(&x->f, &file);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_int_equal(part(x, "largest")->share_pct, 24);
+}
+
+/* The last one who dirtied the file may not be the one who dirtied most of it. */
+static void test_write_back_that_others_dirtied_too(void **state)
+{
+	struct record_io_by cp = { .by = RECORD_BY_thread,
+		.dev = { 8, 16 },
+		.pid = 2300,
+		.tid = 2300,
+		.comm = "cp",
+		.write_requests = 700,
+		.bytes = 600 * MIB,
+		.busy_ns = 9100 * MS,
+		.uncertain = true };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	verdict_note_io_by(&x->f, &cp);
+	decide(x);
+	assert_verdict(x, "saturated", "inferred",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): cp pid 2300 probably used 91 % of the device time (700 writes, 600.0 MiB)");
+	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
+}
+
+static int32_t leader_of_none(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid;
+}
+
+static bool find_none(void *userdata, int32_t pid, int32_t tid, struct verdict_statement *ret)
+{
+	(void)userdata;
+	(void)pid;
+	(void)tid;
+	(void)ret;
+	return false;
+}
+
+static bool is_server(void *userdata, int32_t pid)
+{
+	(void)userdata;
+	(void)pid;
+	return false;
+}
+
+/* Threads from 2225 on run the same statement. */
+static uint64_t statement_key(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid < 2225 ? 0 : 1;
+}
+
+static uint32_t count_five(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
+{
+	(void)userdata;
+	(void)tid;
+	*ret_longest_ns = 4 * NSEC_PER_SEC;
+	return 5;
+}
+
+static bool is_counted(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid >= 2225;
+}
+
+static const struct verdict_sql sql = { .find_statement = find_none,
+	.is_server = is_server,
+	.leader_of = leader_of_none,
+	.statement_key = statement_key,
+	.count_others = count_five,
+	.is_counted = is_counted };
+
+static void test_sessions_with_one_statement_are_added_up(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	for (int32_t tid = 2225; tid < 2228; tid++) {
+		load(x, "thread", tid, tid, "postgres", 20, false);
+		operation(x, tid, "page", 3 * NSEC_PER_SEC, true);
+	}
+	operation(x, 2220, "page", 2 * NSEC_PER_SEC, true);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": 3 sessions with the same statement, postgres pid 2225 first, used 60 % of the device time (3000 reads, 300.0 MiB). 1 other thread waited 2.00 s"));
+	assert_int_equal(part(x, "victims")->tid, 2220);
+}
+
+/* Three of the five statements run in threads that are named as victims already. */
+static void test_no_victim_is_a_thread_and_a_statement(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	for (int32_t tid = 2225; tid < 2228; tid++)
+		operation(x, tid, "page", 3 * NSEC_PER_SEC, true);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		". 3 other threads waited up to 3.00 s; up to 2 statements ran at once, the "
+		"longest for 4.00 s"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		verdict_test(test_a_unit_is_named_when_its_processes_have_half_together),
+		verdict_test(test_the_largest_does_not_lead_the_victims),
+		verdict_test(test_what_was_sent_before_tracing_is_a_share_of_its_own),
+		verdict_test(test_half_of_what_was_traced_is_not_half),
+		verdict_test(test_a_random_reader_has_the_disk),
+		verdict_test(test_a_trim_moves_no_bytes),
+		verdict_test(test_write_back_is_the_work_of_who_wrote),
+		verdict_test(test_write_back_from_before_tracing),
+		verdict_test(test_reads_from_before_tracing),
+		verdict_test(test_write_back_that_others_dirtied_too),
+		verdict_test(test_sessions_with_one_statement_are_added_up),
+		verdict_test(test_no_victim_is_a_thread_and_a_statement),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

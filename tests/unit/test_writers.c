@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who has the file open that grows on a file system; a file in /proc hangs while it has a lease. */
+#include "test_watch_tree.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "enrich/writers.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define KIB 1024
+
+/*
+ * In place of that of the C library, which refuses a fifo: who reads one waits until it has no
+ * writer any more.
+ */
+ssize_t pread(int fd, void *buf, size_t size, off_t offset)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		return read(fd, buf, size);
+	return syscall(SYS_pread64, fd, buf, size, offset);
+}
+
+struct fixture {
+	struct tree *t;
+	int procfs_fd;
+	struct writers *writers;
+	struct mounts mounts;
+	char mount[PATH_MAX + 16];
+	uint64_t incident_ns;
+	uint64_t now_ns; /* of the questions */
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	char mountinfo[4 * PATH_MAX];
+	void *t;
+
+	assert_non_null(f);
+	assert_int_equal(tree_setup(&t), 0);
+	f->t = t;
+	snprintf(f->mount, sizeof(f->mount), "%s/full", f->t->root);
+	snprintf(mountinfo, sizeof(mountinfo),
+		"21 1 0:21 / / rw - btrfs /dev/sda1 rw\n22 1 0:22 / %s rw - btrfs /dev/sda2 rw\n"
+		"23 1 0:23 / %s/nested rw - btrfs /dev/sda3 rw\n",
+		f->mount, f->mount);
+	mounts_parse(&f->mounts, mountinfo, strlen(mountinfo));
+	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->procfs_fd >= 0);
+	assert_int_equal(writers_new(f->procfs_fd, &f->writers), 0);
+	f->incident_ns = f->now_ns = NSEC_PER_SEC;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	void *t = f->t;
+
+	assert_null(writers_free(f->writers));
+	close(f->procfs_fd);
+	free(f);
+	return tree_teardown(&t);
+}
+
+static void put_file(struct fixture *f, const char *name, size_t bytes)
+{
+	char *text = malloc(bytes);
+
+	assert_non_null(text);
+	memset(text, 'x', bytes);
+	tree_put_bytes(f->t, name, text, bytes);
+	free(text);
+}
+
+/* More of the same file. */
+static void grow(struct fixture *f, const char *name, size_t bytes)
+{
+	char path[PATH_MAX + 64], *text = malloc(bytes);
+	int fd;
+
+	assert_non_null(text);
+	memset(text, 'y', bytes);
+	snprintf(path, sizeof(path), "%s/%s", f->t->root, name);
+	fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, bytes), bytes);
+	close(fd);
+	free(text);
+}
+
+/* As if nobody had changed it for an hour. */
+static void make_old(struct fixture *f, const char *name)
+{
+	struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+	char path[PATH_MAX + 64];
+
+	times[1].tv_sec = (time_t)(clock_real_ns() / NSEC_PER_SEC) - 3600;
+	snprintf(path, sizeof(path), "%s/%s", f->t->root, name);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void open_file(struct fixture *f, int pid, int fd, const char *file, const char *flags)
+{
+	char name[64], link[PATH_MAX + 64], target[PATH_MAX + 64];
+
+	snprintf(name, sizeof(name), "proc/%d/fdinfo/%d", pid, fd);
+	tree_put(f->t, name, "pos:\t0\nflags:\t%s\nmnt_id:\t22\n", flags);
+	snprintf(name, sizeof(name), "proc/%d/comm", pid);
+	tree_put(f->t, name, "program%d\n", pid);
+	/* For its directory. */
+	snprintf(name, sizeof(name), "proc/%d/fd/x", pid);
+	tree_put(f->t, name, "x");
+	snprintf(link, sizeof(link), "%s/%d/fd/%d", f->t->procfs, pid, fd);
+	snprintf(target, sizeof(target), "%s/%s", f->t->root, file);
+	assert_int_equal(symlink(target, link), 0);
+}
+
+static struct record_writer ask(struct fixture *f, const char *mount)
+{
+	const struct writers_question question = {
+		.mounts = &f->mounts,
+		.mount = mount,
+		.incident_ns = f->incident_ns,
+		.now_ns = f->now_ns,
+	};
+	struct record_writer writer;
+
+	writers_find(f->writers, &question, &writer);
+	return writer;
+}
+
+/* What a look finds that begins now. When it returns, the thread has nothing to do. */
+static struct record_writer look(struct fixture *f)
+{
+	struct record_writer writer;
+
+	f->now_ns += 10 * NSEC_PER_SEC;
+	(void)ask(f, f->mount);
+	/* Until it has ended, it is late. No other one begins where nothing is mounted. */
+	f->now_ns += WRITERS_LIMIT_NS;
+	while ((writer = ask(f, "/nowhere")).search == RECORD_SEARCH_timed_out)
+		usleep(1000);
+	return writer;
+}
+
+static void assert_writer(const struct record_writer *writer, int pid, const char *path)
+{
+	char comm[RECORD_COMM_SIZE];
+
+	snprintf(comm, sizeof(comm), "program%d", pid);
+	assert_true(writer->present);
+	assert_int_equal(writer->search, RECORD_SEARCH_complete);
+	assert_int_equal(writer->pid, pid);
+	assert_string_equal(writer->comm, comm);
+	assert_non_null(strstr(writer->path, path));
+}
+
+/* Where nothing grows: of those that were changed and are open for writing, and none elsewhere. */
+static void test_the_largest_file(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+
+	put_file(f, "full/small", 4 * KIB);
+	put_file(f, "full/large", 32 * KIB);
+	put_file(f, "full/read", 64 * KIB);
+	put_file(f, "full/old", 128 * KIB);
+	put_file(f, "full/nested/other", 256 * KIB);
+	put_file(f, "elsewhere", 256 * KIB);
+	make_old(f, "full/old");
+	writer = look(f);
+	assert_int_equal(writer.search, RECORD_SEARCH_complete);
+	assert_int_equal(writer.pid, 0);
+	open_file(f, 10, 3, "full/small", "0100001");
+	open_file(f, 20, 4, "full/read", "0100000");
+	open_file(f, 30, 5, "elsewhere", "0100002");
+	open_file(f, 40, 6, "full/large", "02100002");
+	open_file(f, 50, 7, "full/old", "0100002");
+	open_file(f, 60, 8, "full/nested/other", "0100002");
+	f->incident_ns++;
+	writer = look(f);
+	assert_writer(&writer, 40, "full/large");
+	assert_int_equal(writer.bytes, 32 * KIB);
+	assert_int_equal(writer.grown_bytes, 0);
+}
+
+/* A large file that is written all the time does not fill a disk; a small one that grows does. */
+static void test_the_file_that_grows(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+	uint64_t grown_bytes;
+
+	put_file(f, "full/large", 1024 * KIB);
+	put_file(f, "full/growing", 4 * KIB);
+	put_file(f, "full/log", 4 * KIB);
+	open_file(f, 10, 3, "full/large", "0100001");
+	open_file(f, 20, 3, "full/growing", "0100001");
+	open_file(f, 30, 3, "full/log", "0100001");
+	writer = look(f);
+	assert_writer(&writer, 10, "full/large");
+	grow(f, "full/growing", 128 * KIB);
+	grow(f, "full/log", 32 * KIB);
+	writer = look(f);
+	assert_writer(&writer, 20, "full/growing");
+	/* A file system may give it some more blocks than it needs. */
+	assert_in_range(writer.grown_bytes, 128 * KIB, 256 * KIB);
+	grown_bytes = writer.grown_bytes;
+	/* It counts since the incident began, although the file does not grow any more. */
+	writer = look(f);
+	assert_writer(&writer, 20, "full/growing");
+	assert_int_equal(writer.grown_bytes, grown_bytes);
+	/* In the next incident nothing has grown yet. */
+	f->incident_ns++;
+	writer = look(f);
+	assert_writer(&writer, 10, "full/large");
+	assert_int_equal(writer.grown_bytes, 0);
+}
+
+/* As a container has them, or memory without a file: the path is that of another device. */
+static void test_a_path_of_another_device(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+
+	put_file(f, "full/large", 32 * KIB);
+	open_file(f, 10, 3, "full/large", "0100001");
+	for (unsigned int i = 0; i < f->mounts.count; i++)
+		f->mounts.list[i].major = 4095;
+	writer = look(f);
+	assert_int_equal(writer.search, RECORD_SEARCH_complete);
+	assert_int_equal(writer.pid, 0);
+}
+
+static bool knows_when_files_were_made(const struct fixture *f)
+{
+	struct statx st;
+
+	return statx(AT_FDCWD, f->t->root, 0, STATX_BTIME, &st) == 0 && (st.stx_mask & STATX_BTIME);
+}
+
+/* All of it is new. */
+static void test_a_file_that_is_made_meanwhile(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+
+	if (!knows_when_files_were_made(f)) {
+		print_message("this file system does not say when a file was made\n");
+		skip();
+	}
+	put_file(f, "full/large", 1024 * KIB);
+	open_file(f, 10, 3, "full/large", "0100001");
+	writer = look(f);
+	/* The clock of file systems goes on only with each tick. */
+	usleep(20000);
+	put_file(f, "full/new", 512 * KIB);
+	open_file(f, 40, 3, "full/new", "0100001");
+	writer = look(f);
+	assert_writer(&writer, 40, "full/new");
+	assert_in_range(writer.grown_bytes, 512 * KIB, 1024 * KIB);
+}
+
+/* It may have been large for years. */
+static void test_a_file_that_is_only_opened(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+
+	put_file(f, "full/large", 1024 * KIB);
+	put_file(f, "full/first", 4 * KIB);
+	open_file(f, 10, 3, "full/first", "0100001");
+	writer = look(f);
+	open_file(f, 20, 3, "full/large", "0100001");
+	writer = look(f);
+	assert_writer(&writer, 20, "full/large");
+	assert_int_equal(writer.grown_bytes, 0);
+}
+
+/* Files beyond the table have no growth, and the record says so. */
+static void test_too_many_files(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+	char name[64];
+
+	for (int i = 0; i < 600; i++) {
+		snprintf(name, sizeof(name), "full/%d", i);
+		put_file(f, name, 1);
+		open_file(f, 10, 3 + i, name, "0100001");
+	}
+	writer = look(f);
+	assert_int_equal(writer.search, RECORD_SEARCH_cut_off);
+	assert_int_equal(writer.pid, 10);
+}
+
+/*
+ * Whoever opens the file of the process hangs until the descriptor is closed that is returned. For
+ * a lease the kernel lets others wait, and tells its holder that somebody does.
+ */
+static int hang(struct fixture *f, int pid)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%d/fdinfo/3", pid);
+	fd = openat(f->procfs_fd, path, O_RDWR | O_TRUNC | O_CLOEXEC);
+	assert_true(fd >= 0);
+	signal(SIGIO, SIG_IGN);
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	return fd;
+}
+
+/* Returns when the thread is there. */
+static void wait_hanging(struct fixture *f, int pid, int fd)
+{
+	char path[64];
+
+	while (fcntl(fd, F_GETLEASE) == F_WRLCK)
+		usleep(1000);
+	/* Nobody comes there again. */
+	snprintf(path, sizeof(path), "%d/fdinfo/3", pid);
+	assert_int_equal(unlinkat(f->procfs_fd, path, 0), 0);
+}
+
+/* What was found before stays; the owner goes on, and when the thread returns it searches again. */
+static void test_a_search_that_hangs(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+	int fd;
+
+	put_file(f, "full/a", 4 * KIB);
+	open_file(f, 10, 3, "full/a", "0100001");
+	writer = look(f);
+	assert_writer(&writer, 10, "full/a");
+	put_file(f, "full/b", 4 * KIB);
+	open_file(f, 20, 3, "full/b", "0100001");
+	fd = hang(f, 20);
+	f->now_ns += 10 * NSEC_PER_SEC;
+	(void)ask(f, f->mount);
+	f->now_ns += WRITERS_LIMIT_NS - 1;
+	writer = ask(f, f->mount);
+	assert_writer(&writer, 10, "full/a");
+	f->now_ns++;
+	writer = ask(f, f->mount);
+	assert_int_equal(writer.search, RECORD_SEARCH_timed_out);
+	assert_int_equal(writer.pid, 10);
+	/* The next incident does not take over what the last one found. */
+	f->incident_ns++;
+	writer = ask(f, f->mount);
+	assert_int_equal(writer.search, RECORD_SEARCH_timed_out);
+	assert_int_equal(writer.pid, 0);
+	wait_hanging(f, 20, fd);
+	close(fd);
+	while ((writer = ask(f, f->mount)).search == RECORD_SEARCH_timed_out) {
+		usleep(1000);
+		f->now_ns += WRITERS_LIMIT_NS;
+	}
+	assert_writer(&writer, 10, "full/a");
+}
+
+static void test_a_thread_that_hangs_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+	int fd;
+
+	put_file(f, "full/a", 4 * KIB);
+	open_file(f, 10, 3, "full/a", "0100001");
+	put_file(f, "full/b", 4 * KIB);
+	open_file(f, 20, 3, "full/b", "0100001");
+	fd = hang(f, 20);
+	(void)ask(f, f->mount);
+	wait_hanging(f, 20, fd);
+	f->now_ns += WRITERS_LIMIT_NS - 1;
+	writers_replace_hung(f->writers, f->now_ns);
+	f->now_ns++;
+	writer = ask(f, f->mount);
+	assert_int_equal(writer.search, RECORD_SEARCH_timed_out);
+	writers_replace_hung(f->writers, f->now_ns);
+	f->incident_ns++;
+	writer = look(f);
+	assert_int_equal(writer.search, RECORD_SEARCH_complete);
+	assert_writer(&writer, 10, "full/a");
+	close(fd);
+}
+
+static void test_it_is_freed_while_it_hangs(void **state)
+{
+	struct fixture *f = *state;
+	int fd;
+
+	put_file(f, "full/b", 4 * KIB);
+	open_file(f, 20, 3, "full/b", "0100001");
+	fd = hang(f, 20);
+	(void)ask(f, f->mount);
+	wait_hanging(f, 20, fd);
+	f->writers = writers_free(f->writers);
+	close(fd);
+}
+
+#define writers_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		writers_test(test_the_largest_file),
+		writers_test(test_the_file_that_grows),
+		writers_test(test_a_path_of_another_device),
+		writers_test(test_a_file_that_is_made_meanwhile),
+		writers_test(test_a_file_that_is_only_opened),
+		writers_test(test_too_many_files),
+		writers_test(test_a_search_that_hangs),
+		writers_test(test_a_thread_that_hangs_is_replaced),
+		writers_test(test_it_is_freed_while_it_hangs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
