@@ -156,6 +156,11 @@ static const struct verdict_device *find_disk(const struct verdict_facts *f, con
 	return NULL;
 }
 
+double verdict_util_at_most(const struct verdict_device *d)
+{
+	return d->util_max_pct > d->left_out_max_pct ? d->util_max_pct : d->left_out_max_pct;
+}
+
 const struct verdict_device *verdict_find_idle_below(const struct verdict_facts *f,
 	const struct verdict_device *d)
 {
@@ -167,9 +172,9 @@ const struct verdict_device *verdict_find_idle_below(const struct verdict_facts 
 		const struct verdict_device *below = find_disk(f, name);
 
 		if (!below || below->samples < f->samples ||
-			below->util_max_pct >= VERDICT_IDLE_PCT)
+			verdict_util_at_most(below) >= VERDICT_IDLE_PCT)
 			return NULL;
-		if (!busiest || below->util_max_pct > busiest->util_max_pct)
+		if (!busiest || verdict_util_at_most(below) > verdict_util_at_most(busiest))
 			busiest = below;
 	}
 	return busiest;

@@ -25,6 +25,9 @@ void verdict_note_below(struct verdict_facts *f, const char *name, const char *l
 bool verdict_stands_on(const struct verdict_facts *f, const struct verdict_device *upper,
 	const struct verdict_device *lower);
 
+/* How busy it was at most in a sample, also in those that leave it out, in percent. */
+double verdict_util_at_most(const struct verdict_device *d);
+
 /*
  * The busiest of the disks that it stands on directly, if all of them were sampled and none was at
  * work for half of the time; NULL: one was, or it is not known.

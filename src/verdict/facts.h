@@ -131,9 +131,12 @@ struct verdict_device {
 	char name[RECORD_DISK_NAME_SIZE];
 	char label[RECORD_DISK_NAME_SIZE]; /* the name that people know; empty: the same */
 	bool sampled;			   /* it is a whole disk, which the watchdog samples */
-	uint32_t samples;		   /* of them since VERDICT_LEAD_NS before the trigger */
-	struct verdict_work baseline;	   /* up to VERDICT_LEAD_NS before the trigger */
-	struct verdict_work busy;	   /* in samples at VERDICT_BUSY_PCT or with a queue */
+	/* Since VERDICT_LEAD_NS before the trigger: samples that say how busy it was at most. */
+	uint32_t samples;
+	uint32_t newest_sample;	      /* that it is in, counted as verdict_facts.samples */
+	double left_out_max_pct;      /* util at most, in samples that leave it out */
+	struct verdict_work baseline; /* up to VERDICT_LEAD_NS before the trigger */
+	struct verdict_work busy;     /* in samples at VERDICT_BUSY_PCT or with a queue */
 	struct verdict_since since;
 	/* Of the files that were read most, and what of it was more than they have. */
 	uint64_t files_read_bytes;

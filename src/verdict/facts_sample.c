@@ -62,6 +62,7 @@ static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 		return;
 	}
 	d->samples++;
+	d->newest_sample = f->samples;
 	if (s->mono_ns > f->trigger_ns && s->memory.present) {
 		d->since.ns += ns;
 		d->since.read_bytes += disk->read_bytes;
@@ -86,6 +87,25 @@ static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 	if (disk->no_completion_ns > d->no_completion_ns) {
 		d->no_completion_ns = disk->no_completion_ns;
 		d->no_completion_in_flight = disk->inflight;
+	}
+}
+
+/* A sample has the busiest disks: what it leaves out was no busier than its last one. */
+static void note_left_out(struct verdict_facts *f, const struct record_reading *s)
+{
+	const struct record_disk *last = &s->devices[RECORD_DEVICES_MAX - 1];
+
+	if (s->devices_left_out == 0 || s->devices_count < RECORD_DEVICES_MAX || last->suspended ||
+		last->no_completion_ns > 0)
+		return;
+	for (uint32_t i = 0; i < f->devices_count; i++) {
+		struct verdict_device *d = &f->devices[i];
+
+		if (!d->sampled || d->newest_sample == f->samples)
+			continue;
+		d->samples++;
+		if (last->util_pct > d->left_out_max_pct)
+			d->left_out_max_pct = last->util_pct;
 	}
 }
 
@@ -208,4 +228,6 @@ void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sa
 		note_file_server(&f->file_server, &sample->file_server);
 	for (uint32_t i = 0; i < s->devices_count && i < RECORD_DEVICES_MAX; i++)
 		note_disk(f, &s->devices[i], s, baseline);
+	if (!baseline)
+		note_left_out(f, s);
 }

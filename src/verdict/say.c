@@ -23,7 +23,7 @@ static void add_over_idle(const struct verdict_finding *v, struct text *t)
 	text_add(t, ", but ");
 	verdict_add_device(t, below);
 	text_add(t, " below it was nearly idle (util at most ");
-	verdict_add_pct(t, below->util_max_pct);
+	verdict_add_pct(t, verdict_util_at_most(below));
 	text_add(t,
 		"), so its requests were held back in between: by a limit, a suspended device or "
 		"the copying for a snapshot");

@@ -363,40 +363,45 @@ const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t mino
 	return NULL;
 }
 
-static bool disk_says_more(const struct record_disk *a, const struct record_disk *b)
+static bool disk_says_more(const struct disks_disk *one, const struct disks_disk *other)
 {
+	const struct record_disk *a = &one->view, *b = &other->view;
+
 	if (a->suspended != b->suspended)
 		return a->suspended;
 	if (a->no_completion_ns != b->no_completion_ns)
 		return a->no_completion_ns > b->no_completion_ns;
 	if (a->util_pct < b->util_pct || a->util_pct > b->util_pct)
 		return a->util_pct > b->util_pct;
-	return a->inflight > b->inflight;
+	if (a->inflight != b->inflight)
+		return a->inflight > b->inflight;
+	/* That a disk in use is idle now says more than that an unused loop device is. */
+	return one->before.io_ticks_ms > other->before.io_ticks_ms;
 }
 
 void disks_fill_sample(const struct disks *d, struct record_reading *sample)
 {
-	const struct record_disk *top[RECORD_DEVICES_MAX];
+	const struct disks_disk *top[RECORD_DEVICES_MAX];
 	uint32_t count = 0, judged = 0;
 
 	for (uint32_t i = 0; i < d->disks_count; i++) {
-		const struct record_disk *view = &d->disks[i].view;
+		const struct disks_disk *disk = &d->disks[i];
 		uint32_t at = count;
 
-		if (!d->disks[i].used)
+		if (!disk->used)
 			continue;
 		judged++;
-		while (at > 0 && disk_says_more(view, top[at - 1]))
+		while (at > 0 && disk_says_more(disk, top[at - 1]))
 			at--;
 		if (at == RECORD_DEVICES_MAX)
 			continue;
 		if (count < RECORD_DEVICES_MAX)
 			count++;
 		memmove(top + at + 1, top + at, (count - at - 1) * sizeof(top[0]));
-		top[at] = view;
+		top[at] = disk;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		sample->devices[i] = *top[i];
+		sample->devices[i] = top[i]->view;
 	sample->devices_count = count;
 	sample->devices_left_out = judged - count;
 }

@@ -5,8 +5,8 @@
 # Sourced by the scripts of this directory, as root, on the host and in virtual machines alike.
 # Never touches a directory, socket or process of an iostall that it did not start.
 #
-# IOSTALL and STALLIO name the programs, BACKEND the backend (auto), NEEDED_PROBES loads fewer (below),
-# LIVE_KEEP a directory that gets a copy of each record.
+# IOSTALL and STALLIO name the programs, BACKEND the backend (auto), LIVE_KEEP a directory that gets a copy of each
+# record. LIVE_IN_VM is set in a virtual machine: its one CPU computes slowly, and its clock counts instructions.
 
 LIVE_HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 # shellcheck disable=SC1091 source=tests/lib/assert.sh
@@ -26,7 +26,7 @@ live_init()
 {
 	local rule
 
-	# Small, since mkfs takes its time on an emulated CPU.
+	# Small, since an emulated CPU makes them anew for each test.
 	STALL_L_MIB=64 STALL_U_MIB=40
 	if [[ ! -x $IOSTALL ]]; then
 		stall_error "$IOSTALL is not built"
@@ -54,11 +54,11 @@ live_init()
 }
 
 # live_watch_cpus: from now on it is known how long a CPU was taken away even from real-time threads, at most within
-# one second.
+# one second. The clock of a virtual machine stands still meanwhile.
 live_watch_cpus()
 {
 	echo 0 >"$STALL_DIR/cpu-gap"
-	if [[ -n ${NEEDED_PROBES-} ]]; then
+	if [[ -n ${LIVE_IN_VM-} ]]; then
 		return
 	fi
 	"${CC:-cc}" -std=gnu11 -O2 -pthread -o "$STALL_DIR/cpugap" "$LIVE_HERE/../tools/cpugap.c" &&
@@ -93,11 +93,11 @@ live_sections()
 	fi
 }
 
-# Each test starts iostall anew, and on an emulated CPU the verifier takes half a minute for all probes: with
-# NEEDED_PROBES only those are loaded that the test names in LIVE_PROBES. Otherwise all are armed together.
+# Each test starts iostall anew, and loading all probes would take most of its time in a virtual machine: there only
+# those are loaded that the test names in LIVE_PROBES. Otherwise all are armed together.
 live_choose_probes()
 {
-	if [[ -n ${NEEDED_PROBES-} && -n ${LIVE_PROBES-} ]]; then
+	if [[ -n ${LIVE_IN_VM-} && -n ${LIVE_PROBES-} ]]; then
 		# shellcheck disable=SC2086
 		live_only_probes $LIVE_PROBES
 	fi
@@ -226,8 +226,7 @@ _live_or_gone()
 	"$@" || [[ ! -d /proc/$LIVE_PID ]]
 }
 
-# live_is_recording: an incident is open. No process for it: iostall itself is still loading, and on
-# an emulated CPU each takes as much as it.
+# live_is_recording: an incident is open. No process for it, since iostall is just loading its probes.
 live_is_recording()
 {
 	local file line
@@ -235,7 +234,7 @@ live_is_recording()
 	for file in "$LIVE_SPOOL"/*.jsonl; do
 		{ IFS= read -r line <"$file"; } 2>/dev/null || continue
 		[[ $line == *'"type":"open"'* ]] || continue
-		# On an emulated CPU attaching takes seconds; the log says when it is done.
+		# The log says when it is done.
 		[[ $line != *'still being attached'* ]] && return 0
 		[[ $(<"$STALL_DIR/log") == *'attached only after'* ]] && return 0
 	done
@@ -339,8 +338,7 @@ live_compare()
 
 # live_agrees PROGRAM [JQ-OPTION...]: the program sees the lines of RECORD in $record, and in $gone_ns how long a CPU
 # was taken away, so that a program may have measured more than the kernel did. It yields one "#" line with figures,
-# and a line for each thing that is wrong, into LIVE_DIFFERS. A process for each question would take longer than the
-# stalls on an emulated CPU.
+# and a line for each thing that is wrong, into LIVE_DIFFERS.
 live_agrees()
 {
 	local output

@@ -249,6 +249,43 @@ static void test_a_slow_volume_over_an_idle_disk(void **state)
 		"back in between"));
 }
 
+/* A sample has no room for all disks: the one below was no busier than the last that is there. */
+static void test_a_slow_volume_over_a_disk_that_was_left_out(void **state)
+{
+	struct record_sample s = { .reading = { .interval_ns = NSEC_PER_SEC,
+					   .devices_count = RECORD_DEVICES_MAX,
+					   .devices_left_out = 1 } };
+	struct record_disk disks[2] = { slow_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct record_disk *last = &s.reading.devices[RECORD_DEVICES_MAX - 1];
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 8;
+	disks[0].read_ticks_ms = 1000;
+	sample_all(x, disks, 2);
+	s.reading.devices[0] = disks[0];
+	for (unsigned int i = 1; i < RECORD_DEVICES_MAX; i++)
+		s.reading.devices[i] = (struct record_disk){ .dev = { 7, i },
+			.dev_name = "loop",
+			.util_pct = 1.5 };
+	for (unsigned int i = 0; i < 5; i++) {
+		s.reading.mono_ns = x->now_ns;
+		verdict_note_sample(&x->f, &s);
+		x->now_ns += NSEC_PER_SEC;
+	}
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_slow);
+	assert_non_null(
+		strstr(x->v.sentence, ", but md0 below it was nearly idle (util at most 1.5 %)"));
+	last->util_pct = 60;
+	s.reading.mono_ns = x->now_ns;
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_null(strstr(x->v.sentence, "idle"));
+}
+
 /* What others do to the disk below makes it slow. */
 static void test_a_slow_volume_on_a_saturated_disk(void **state)
 {
@@ -535,6 +572,7 @@ int main(void)
 		verdict_test(test_a_logical_volume_whose_disk_is_saturated),
 		verdict_test(test_a_logical_volume_that_is_suspended),
 		verdict_test(test_a_slow_volume_over_an_idle_disk),
+		verdict_test(test_a_slow_volume_over_a_disk_that_was_left_out),
 		verdict_test(test_a_slow_volume_on_a_saturated_disk),
 		verdict_test(test_a_file_system_frozen_with_its_volume),
 		verdict_test(test_an_upper_device_over_an_idle_one),

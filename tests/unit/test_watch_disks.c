@@ -353,6 +353,31 @@ static void test_three_hundred_disks(void **state)
 	watch_free(w);
 }
 
+/* The disk that all is about is not hidden by devices that nobody uses. */
+static void test_idle_disks_that_were_used(void **state)
+{
+	enum { DISKS = RECORD_DEVICES_MAX + 2 };
+	struct tree *t = *state;
+	struct row rows[DISKS] = { 0 };
+	char names[DISKS][16];
+	const struct record_reading *s;
+	struct watch *w;
+
+	for (uint32_t i = 0; i < DISKS; i++) {
+		snprintf(names[i], sizeof(names[i]), "loop%u", i);
+		rows[i] = (struct row){ .name = names[i], .major = 7, .minor = i };
+	}
+	rows[DISKS - 1] = (struct row){ .name = "sda", .major = 8, .io_ms = 70000 };
+	put_rows(t, rows, DISKS);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	s = tree_sample(t, w, 1000);
+	assert_int_equal(s->devices_left_out, 2);
+	assert_string_equal(s->devices[0].dev_name, "sda");
+	assert_string_equal(s->devices[1].dev_name, "loop0");
+	watch_free(w);
+}
+
 static void test_two_thousand_rows(void **state)
 {
 	struct tree *t = *state;
@@ -410,6 +435,7 @@ int main(void)
 		tree_test(test_which_rows_are_judged),
 		tree_test(test_hung_device),
 		tree_test(test_three_hundred_disks),
+		tree_test(test_idle_disks_that_were_used),
 		tree_test(test_two_thousand_rows),
 		tree_test(test_garbage_and_devices_named_twice),
 	};
