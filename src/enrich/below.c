@@ -87,6 +87,8 @@ static bool describe(const char *sysfs, const char *disk, const struct mounts *m
 uint32_t below_learn(const char *sysfs, const struct mounts *mounts,
 	struct record_stacked ret_stack[static RECORD_STACKED_MAX])
 {
+	/* Where there is no room for all, loop devices of packages are left out. */
+	static const char *const prefixes[] = { "dm-", "md", "loop" };
 	char path[PATH_MAX];
 	struct dirent *entry;
 	uint32_t count = 0;
@@ -94,14 +96,16 @@ uint32_t below_learn(const char *sysfs, const struct mounts *mounts,
 
 	snprintf(path, sizeof(path), "%s/block", sysfs);
 	dir = opendir(path);
-	while (dir && count < RECORD_STACKED_MAX && (entry = readdir(dir))) {
-		struct record_stacked *s = &ret_stack[count];
+	for (unsigned int i = 0; dir && i < ARRAY_SIZE(prefixes); i++) {
+		rewinddir(dir);
+		while (count < RECORD_STACKED_MAX && (entry = readdir(dir))) {
+			struct record_stacked *s = &ret_stack[count];
 
-		if (strncmp(entry->d_name, "dm-", 3) != 0 && strncmp(entry->d_name, "md", 2) != 0 &&
-			strncmp(entry->d_name, "loop", 4) != 0)
-			continue;
-		*s = (struct record_stacked){ 0 };
-		count += describe(sysfs, entry->d_name, mounts, s);
+			if (strncmp(entry->d_name, prefixes[i], strlen(prefixes[i])) != 0)
+				continue;
+			*s = (struct record_stacked){ 0 };
+			count += describe(sysfs, entry->d_name, mounts, s);
+		}
 	}
 	if (dir)
 		closedir(dir);

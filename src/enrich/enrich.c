@@ -29,7 +29,7 @@
 #define TABLE_FILE_SIZE (256 * 1024)
 /* Watched processes that one call of enrich_learn_processes() looks up. */
 #define LEARN_MAX 8
-/* Disks are made and removed rarely: once a minute, or when something has been mounted. */
+/* What disks stand on changes rarely: once a minute, or when a disk appears or is mounted. */
 #define LEARN_DISKS_EACH 60
 
 struct user {
@@ -53,6 +53,7 @@ struct enrich {
 	struct file_server *file_server;
 	unsigned int disks_age; /* calls since the stack of disks was read */
 	bool disks_changed;
+	uint32_t disks_generation;
 	uint32_t stack_count;
 	struct record_stacked stack[RECORD_STACKED_MAX];
 };
@@ -116,11 +117,13 @@ void enrich_refresh(struct enrich *e)
 	file_server_replace_hung(e->file_server, clock_mono_ns());
 }
 
-void enrich_learn_disks(struct enrich *e, const char *sysfs)
+void enrich_learn_disks(struct enrich *e, const char *sysfs, uint32_t generation)
 {
-	if (e->disks_age++ % LEARN_DISKS_EACH != 0 && !e->disks_changed)
+	if (e->disks_age++ % LEARN_DISKS_EACH != 0 && !e->disks_changed &&
+		generation == e->disks_generation)
 		return;
 	e->disks_changed = false;
+	e->disks_generation = generation;
 	e->stack_count = below_learn(sysfs, &e->mounts, e->stack);
 }
 

@@ -38,10 +38,11 @@ void enrich_refresh(struct enrich *enrich);
 void enrich_learn_processes(struct enrich *enrich);
 
 /*
- * Call it each second while no incident is open: learns now and then which disks stand on which.
- * In an incident a lock of the device mapper may be held for long.
+ * Call it each second while no incident is open: learns now and then which disks stand on which,
+ * and when the generation has changed, see watch_disks_generation(). In an incident a lock of the
+ * device mapper may be held for long.
  */
-void enrich_learn_disks(struct enrich *enrich, const char *sysfs);
+void enrich_learn_disks(struct enrich *enrich, const char *sysfs, uint32_t generation);
 /* Those disks; their number goes to ret_count. */
 const struct record_stacked *enrich_stack(const struct enrich *enrich, uint32_t *ret_count);
 

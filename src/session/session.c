@@ -350,7 +350,7 @@ void session_handle_sample(struct session *s)
 	if (s->state == SESSION_IDLE) {
 		enrich_refresh(s->o.enrich);
 		enrich_learn_processes(s->o.enrich);
-		enrich_learn_disks(s->o.enrich, s->o.sysfs);
+		enrich_learn_disks(s->o.enrich, s->o.sysfs, watch_disks_generation(s->o.watch));
 	}
 	count = rules_evaluate(s->o.rules, s->o.watch, now_ns, firings, FIRINGS_MAX);
 	note_firings(s, firings, count, now_ns);

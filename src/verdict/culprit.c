@@ -5,11 +5,14 @@
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "verdict/devices.h"
 #include "verdict/figures.h"
+#include "verdict/kernel_thread.h"
 
 /* The journal and the superblock of a file system are written when nobody writes files, too. */
 #define FILLS_BYTES (1 << 20)
 #define NEARLY_ALL 0.9
+#define SNAPSHOT_SUFFIX "-cow"
 
 static_assert(VERDICT_SHARES_MAX <= 64, "a group is a set of bits");
 
@@ -101,6 +104,89 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 	v->group_count = group.count;
 }
 
+static const struct verdict_share *find_resync_share(const struct verdict_finding *v)
+{
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
+
+		if (is_on_device(v, share) && share->kernel && verdict_is_resync(share->comm))
+			return share;
+	}
+	return NULL;
+}
+
+/*
+ * What the resynchronisation of an array did. A thread of the array writes for it, and what
+ * programs write meanwhile, too.
+ */
+static struct verdict_load sum_resync(const struct verdict_finding *v)
+{
+	const struct verdict_share *resync = find_resync_share(v);
+	struct verdict_load sum = { 0 };
+
+	if (!resync)
+		return sum;
+	verdict_set_who(&sum.who, resync->tid, resync->tid, resync->comm);
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
+
+		if (!is_on_device(v, share) || !share->kernel ||
+			!verdict_is_same_array(share->comm, resync->comm))
+			continue;
+		add_share(&sum, share);
+		sum.uncertain |= share != resync;
+	}
+	return sum;
+}
+
+static void find_resync(struct verdict_finding *v, double half_ns)
+{
+	const struct verdict_load sum = sum_resync(v);
+
+	if (!has_half(&sum, half_ns))
+		return;
+	set_group(v, &sum, 0);
+	v->is_resync = true;
+}
+
+/*
+ * LVM keeps what a snapshot had in a volume of this name. While it was at work, blocks were copied
+ * to it before they were overwritten.
+ */
+static const struct verdict_device *find_snapshot(const struct verdict_finding *v)
+{
+	for (uint32_t i = 0; i < v->f->devices_count; i++) {
+		const struct verdict_device *d = &v->f->devices[i];
+		size_t length = strlen(d->label);
+
+		if (d != v->device && d->busy_ns > 0 && length > strlen(SNAPSHOT_SUFFIX) &&
+			strcmp(d->label + length - strlen(SNAPSHOT_SUFFIX), SNAPSHOT_SUFFIX) == 0 &&
+			verdict_stands_on(v->f, d, v->device))
+			return d;
+	}
+	return NULL;
+}
+
+static void find_copying(struct verdict_finding *v, double half_ns)
+{
+	const struct verdict_device *snapshot = find_snapshot(v);
+	struct verdict_load sum = { .uncertain = true };
+
+	for (uint32_t i = 0; snapshot && i < v->f->shares_count; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
+
+		if (!is_on_device(v, share) || !share->kernel || !verdict_is_worker(share->comm))
+			continue;
+		if (sum.count == 0)
+			verdict_set_who(&sum.who, share->tid, share->tid, share->comm);
+		add_share(&sum, share);
+	}
+	if (!has_half(&sum, half_ns))
+		return;
+	set_group(v, &sum, 0);
+	v->snapshot = snapshot;
+}
+
 /* The only program that was slowed down in a write to the file; NULL: nobody was, or several. */
 static const struct verdict_who *dirtier_of(const struct verdict_facts *f, const char *path)
 {
@@ -189,14 +275,21 @@ static void add_before(struct verdict_finding *v)
 	v->culprit = &v->group;
 }
 
-/* A thread, threads with the same statement, a process or a unit: the smallest that has half. */
+/*
+ * A resync, the copying for a snapshot, a thread, threads with the same statement, a process or a
+ * unit: the smallest that has half.
+ */
 static void find_with_half(struct verdict_finding *v, const struct verdict_sql *sql, double half_ns)
 {
 	static const enum verdict_by order[] = { VERDICT_BY_THREAD, VERDICT_BY_PROCESS,
 		VERDICT_BY_UNIT };
 	const struct verdict_load *load = v->device->load;
 
-	find_parallel_group(v, sql, half_ns);
+	find_resync(v, half_ns);
+	if (!v->culprit)
+		find_copying(v, half_ns);
+	if (!v->culprit)
+		find_parallel_group(v, sql, half_ns);
 	if (!v->culprit && !has_half(&load[VERDICT_BY_THREAD], half_ns))
 		find_sessions(v, sql, half_ns);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
@@ -209,7 +302,7 @@ static void find_with_half(struct verdict_finding *v, const struct verdict_sql *
 
 /*
  * A program rather than a journal thread or kernel worker with more, which works on behalf of such
- * programs.
+ * programs; but a resync and the copying for a snapshot work for nobody.
  */
 static void find_largest(struct verdict_finding *v)
 {
@@ -217,6 +310,10 @@ static void find_largest(struct verdict_finding *v)
 		VERDICT_BY_THREAD };
 	const struct verdict_load *load = v->device->load;
 
+	if (!v->culprit)
+		find_resync(v, (double)load[VERDICT_BY_PROGRAM].busy_ns);
+	if (!v->culprit)
+		find_copying(v, (double)load[VERDICT_BY_PROGRAM].busy_ns);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
 		if (load[order[i]].count == 0 || load[order[i]].busy_ns == 0)
 			continue;

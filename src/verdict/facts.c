@@ -377,16 +377,21 @@ static bool note_load(struct verdict_load *load, const struct record_io_by *by)
 
 static void note_share(struct verdict_facts *f, int device, const struct record_io_by *by)
 {
+	struct verdict_share *share;
+
 	if (f->shares_count == VERDICT_SHARES_MAX)
 		return;
-	f->shares[f->shares_count++] = (struct verdict_share){
+	share = &f->shares[f->shares_count++];
+	*share = (struct verdict_share){
 		.bytes = all_bytes(by),
 		.busy_ns = by->busy_ns,
 		.requests = { (uint32_t)by->read_requests, (uint32_t)by->write_requests,
 			(uint32_t)by->discard_requests, (uint32_t)by->flush_requests },
 		.tid = by->tid,
 		.device = (int8_t)device,
+		.kernel = by->inferred,
 	};
+	text_copy(share->comm, sizeof(share->comm), by->comm);
 }
 
 /* More than a file has was read more than once. */

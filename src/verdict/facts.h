@@ -105,6 +105,8 @@ struct verdict_share {
 	uint32_t requests[VERDICT_KINDS];
 	int32_t tid;
 	int8_t device; /* index */
+	bool kernel;   /* it is a thread of the kernel, with this name */
+	char comm[16];
 };
 
 /* What a device did during some time, according to the samples. */

@@ -71,17 +71,50 @@ static bool was_in_use(const struct verdict_memory *m, const struct verdict_devi
 		m->swapped_in_bytes + m->swapped_out_bytes > m->reread_bytes;
 }
 
-/* The host evicts for itself, a group at its limit. */
+/* What a control group evicts at its limit does not count as evicted by the host. */
+static bool host_evicted(const struct verdict_memory *host)
+{
+	return is_half(host->reclaimed_bytes, read_again(host));
+}
+
+/* Nothing is swapped out but for want of memory; what is only swapped in may be a swapoff. */
+static bool is_swap_storm(const struct verdict_memory *host)
+{
+	return host->swapped_out_bytes > 0 &&
+		is_half(host->swapped_out_bytes, host->swapped_in_bytes) &&
+		host->swapped_in_bytes + host->swapped_out_bytes > host->reread_bytes;
+}
+
+/* The host evicts for itself, a group at its limit; a group that is not watched swaps. */
 static bool was_at_limit(const struct verdict_memory *m)
 {
-	return *m->path ? m->limit_hits > 0 : is_half(m->reclaimed_bytes, read_again(m));
+	return *m->path ? m->limit_hits > 0 : host_evicted(m) || is_swap_storm(m);
+}
+
+/*
+ * The kernel does not count what a group swapped out: where the host did not evict for itself, it
+ * is the group that swapped in. As swapped in it counts what had not left memory yet, too.
+ */
+static struct verdict_memory with_swap(const struct verdict_facts *f,
+	const struct verdict_memory *m)
+{
+	struct verdict_memory all = *m;
+
+	if (!*m->path)
+		return all;
+	all.swapped_in_bytes = less(m->swapped_in_bytes, f->host.swapped_in_bytes);
+	if (!host_evicted(&f->host) && is_half(all.swapped_in_bytes, f->host.swapped_in_bytes))
+		all.swapped_out_bytes = f->host.swapped_out_bytes;
+	return all;
 }
 
 static bool explains(const struct verdict_facts *f, const struct verdict_memory *m,
 	const struct verdict_device *d)
 {
-	return was_at_limit(m) && was_in_use(m, d) &&
-		is_half(exchanged(f, m, d), d->since.read_bytes + d->since.write_bytes);
+	const struct verdict_memory all = with_swap(f, m);
+
+	return was_at_limit(&all) && was_in_use(&all, d) &&
+		is_half(exchanged(f, &all, d), d->since.read_bytes + d->since.write_bytes);
 }
 
 /* A group whose limit leads to it, the innermost of several, or else the host. */
@@ -142,14 +175,17 @@ static double exchanged_pct(const struct verdict_facts *f, const struct verdict_
  */
 void verdict_say_memory(const struct verdict_finding *v, struct text *t)
 {
-	const struct verdict_memory *m = find_short(v->f, v->device);
+	const struct verdict_memory all = with_swap(v->f, find_short(v->f, v->device)), *m = &all;
 
 	if (*m->path) {
 		text_addf(t, "control group %s was short of memory: at its limit of ", m->path);
 		record_add_size(t, m->limit_bytes);
 		text_add(t, " it ");
 	} else {
-		text_add(t, "the host was short of memory: it ");
+		text_add(t,
+			host_evicted(m)
+				? "the host was short of memory: it "
+				: "a control group that is not watched was short of memory: the host ");
 	}
 	add_again(t, m);
 	text_add(t, ", ");
@@ -170,7 +206,7 @@ void verdict_say_memory(const struct verdict_finding *v, struct text *t)
 void verdict_add_memory(const struct verdict_finding *v, struct text *t, uint64_t *ret_bytes,
 	double *ret_share_pct)
 {
-	const struct verdict_memory *m = find_short(v->f, v->device);
+	const struct verdict_memory all = with_swap(v->f, find_short(v->f, v->device)), *m = &all;
 
 	text_add(t, *m->path ? m->path : "the host");
 	text_add(t, ": ");

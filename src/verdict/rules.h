@@ -31,7 +31,10 @@ struct verdict_finding {
 	uint64_t group_shares; /* bits of their shares; 0: the culprit is no such group */
 	uint32_t group_count;  /* how many, without a leader of parallel workers */
 	bool is_parallel;      /* they work on one statement; else each runs the same one */
-	bool leader_moved;     /* the leader moved bytes, too, and not only its workers */
+	bool is_resync;	       /* it is the resynchronisation of an array */
+	/* It is the copying for a snapshot, which has this volume; NULL: it is not. */
+	const struct verdict_device *snapshot;
+	bool leader_moved; /* the leader moved bytes, too, and not only its workers */
 	enum verdict_by culprit_by;
 	int32_t culprit_leader; /* the thread whose statement it runs, usually itself */
 	const struct verdict_who *writer_back; /* the kernel thread that did it for the culprit */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "verdict/kernel_thread.h"
 #include "verdict/figures.h"
 
 /* A sentence has room for the last names of a path: "big/t.ibd". */
@@ -204,9 +205,43 @@ static void add_work(struct text *t, const struct verdict_load *load)
 	record_add_size(t, load->bytes);
 }
 
+/* "the resync, check or rebuild of the array md0 (kernel thread md0_resync pid 77)" */
+static void add_resync(const struct verdict_who *who, struct text *t)
+{
+	int length = verdict_array_length(who->comm);
+
+	text_addf(t, "the %s of the array %.*s (kernel thread ",
+		strcmp(who->comm + length, "_reshape") == 0 ? "reshape"
+							    : "resync, check or rebuild",
+		length, who->comm);
+	verdict_add_who(t, who);
+	text_add(t, ")");
+}
+
+/* "the copying of blocks for the snapshot vg0-snap (kernel workers)" */
+static void add_copying(const struct verdict_device *snapshot, struct text *t)
+{
+	const char *suffix = strrchr(snapshot->label, '-');
+
+	text_add(t, "the copying of blocks for the snapshot ");
+	text_add_bytes(t, snapshot->label, (size_t)(suffix - snapshot->label));
+	text_add(t, " (kernel workers)");
+}
+
 /* "postgres pid 4711 and 2 parallel workers" */
 static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 {
+	const char *role = v->culprit->inferred ? verdict_kernel_thread_role(v->culprit->who.comm)
+						: v->culprit_role;
+
+	if (v->is_resync) {
+		add_resync(&v->culprit->who, t);
+		return;
+	}
+	if (v->snapshot) {
+		add_copying(v->snapshot, t);
+		return;
+	}
 	if (v->culprit_by == VERDICT_BY_UNIT) {
 		text_add(t, v->device->unit);
 		return;
@@ -220,8 +255,8 @@ static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 	if (v->group_shares && !v->is_parallel)
 		text_addf(t, "%u sessions with the same statement, ", v->group_count);
 	verdict_add_who(t, &v->culprit->who);
-	if (*v->culprit_role)
-		text_addf(t, " (%s)", v->culprit_role);
+	if (role && *role)
+		text_addf(t, " (%s)", role);
 	if (v->is_parallel && v->leader_moved) {
 		text_add(t, " and ");
 		text_add_count(t, v->group_count, "parallel worker", "parallel workers");

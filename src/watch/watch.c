@@ -524,6 +524,11 @@ const struct record_reading *watch_history_get(const struct watch *w, unsigned i
 	return &w->history.samples[history_at(&w->history, i)];
 }
 
+uint32_t watch_disks_generation(const struct watch *w)
+{
+	return w->disks.serial;
+}
+
 const struct record_disk *watch_disk_in_slot(const struct watch *w, unsigned int slot,
 	uint32_t *ret_serial)
 {

@@ -107,6 +107,8 @@ const struct record_reading *watch_history_get(const struct watch *watch, unsign
  */
 const struct record_disk *watch_disk_in_slot(const struct watch *watch, unsigned int slot,
 	uint32_t *ret_serial);
+/* Changes with each disk that appears. */
+uint32_t watch_disks_generation(const struct watch *watch);
 
 /* The same for file systems, in slots 0 to WATCH_FILESYSTEMS_MAX - 1. */
 const struct record_file_system *watch_filesystem_in_slot(const struct watch *watch,

@@ -180,7 +180,7 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/var/lib/x.img\n");
 	tree_put(f->t, "sys/block/loop1/dev", "7:1\n");
 	tree_put(f->t, "sys/block/sda/dev", "8:0\n");
-	enrich_learn_disks(f->enrich, f->t->sysfs);
+	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
 	stack = enrich_stack(f->enrich, &count);
 	assert_int_equal(count, 4);
 	for (uint32_t i = 0; i < count; i++) {
@@ -203,15 +203,23 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	/* It is read again after a minute. */
 	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-other\n");
 	for (unsigned int i = 0; i < 59; i++)
-		enrich_learn_disks(f->enrich, f->t->sysfs);
+		enrich_learn_disks(f->enrich, f->t->sysfs, 1);
 	stack = enrich_stack(f->enrich, &count);
 	for (uint32_t i = 0; i < count; i++)
 		assert_string_not_equal(stack[i].label, "vg0-other");
-	enrich_learn_disks(f->enrich, f->t->sysfs);
-	enrich_learn_disks(f->enrich, f->t->sysfs);
+	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
 	seen = 0;
 	for (uint32_t i = 0; i < count; i++)
 		seen += strcmp(stack[i].label, "vg0-other") == 0;
+	assert_int_equal(seen, 1);
+	/* And at once when a disk has appeared. */
+	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-third\n");
+	enrich_learn_disks(f->enrich, f->t->sysfs, 2);
+	stack = enrich_stack(f->enrich, &count);
+	seen = 0;
+	for (uint32_t i = 0; i < count; i++)
+		seen += strcmp(stack[i].label, "vg0-third") == 0;
 	assert_int_equal(seen, 1);
 }
 

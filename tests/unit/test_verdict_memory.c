@@ -258,6 +258,13 @@ static void test_swap_storm(void **state)
 	/* A group that is not watched is at its limit, not the host. */
 	second.host.reclaimed_bytes = 0;
 	incident(x, &second, 0);
+	assert_memory_equal(x->v.sentence,
+		"a control group that is not watched was short of memory: the host read 12.0 MiB again "
+		"that had been evicted, swapped in 60.0 MiB and swapped out 72.0 MiB, 80 % of",
+		150);
+	/* A swapoff reads everything back. */
+	second.host.swapped_out_bytes = 0;
+	incident(x, &second, 0);
 	assert_string_equal(record_class_text(x->v.class), "saturated");
 	/* Only read back. */
 	second = storm;
@@ -268,6 +275,32 @@ static void test_swap_storm(void **state)
 		"the host was short of memory: it swapped in 60.0 MiB, 71 % of what was read from "
 		"device sdb in 12.00 s; 2 threads",
 		112);
+}
+
+/* What was swapped out is counted for the host alone, what was swapped in too much for a group. */
+static void test_a_group_that_swaps(void **state)
+{
+	struct second storm = {
+		.host = { .swapped_in_bytes = 2 * MIB, .swapped_out_bytes = 10 * MIB },
+		.groups = { { .path = GROUP,
+			.limit_bytes = 48 * MIB,
+			.swapped_in_bytes = 13 * MIB,
+			.limit_hits = 50 } },
+		.read_bytes = 2 * MIB,
+		.write_bytes = 10 * MIB,
+	};
+	struct fixture *x = *state;
+
+	incident(x, &storm, 0);
+	assert_verdict(x, "memory", "measured",
+		"control group " GROUP
+		" was short of memory: at its limit of 48.0 MiB it swapped in 24.0 MiB and swapped "
+		"out 120.0 MiB, 100 % of what was read from and written to device sdb in 12.00 s; 2 "
+		"threads waited up to 3.00 s");
+	/* Another group does. */
+	storm.groups[0].swapped_in_bytes = MIB / 2;
+	incident(x, &storm, 0);
+	assert_non_null(strstr(x->v.sentence, "a control group that is not watched"));
 }
 
 /* Who waits for memory itself is a victim, whatever disk the file is on. */
@@ -295,6 +328,7 @@ int main(void)
 		verdict_test(test_groups_in_one_another),
 		verdict_test(test_killed),
 		verdict_test(test_swap_storm),
+		verdict_test(test_a_group_that_swaps),
 		verdict_test(test_waits_for_memory),
 	};
 
