@@ -48,11 +48,8 @@ struct file_server {
 /* Of mounts with `auto_unmount` it stays, and may keep the descriptor. */
 static bool is_mount_helper(struct search *s, int32_t pid)
 {
-	char path[64];
-
-	snprintf(path, sizeof(path), "%d/comm", pid);
-	return file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf)) > 0 &&
-		strncmp(s->buf, "fusermount", strlen("fusermount")) == 0;
+	open_files_read_comm(s->procfs_fd, pid, s->buf, sizeof(s->buf));
+	return strncmp(s->buf, "fusermount", strlen("fusermount")) == 0;
 }
 
 /* One argument is the mount point, perhaps with a slash behind it. */
@@ -152,13 +149,9 @@ static char state_of_process(struct search *s, uint64_t deadline_ns)
 static void describe(struct search *s, uint64_t deadline_ns)
 {
 	struct record_file_server *found = &s->found;
-	char path[64];
 
 	found->state = state_of_process(s, deadline_ns);
-	snprintf(path, sizeof(path), "%d/comm", found->pid);
-	if (file_read_at(s->procfs_fd, path, found->comm, sizeof(found->comm)) <= 0)
-		found->comm[0] = '\0';
-	found->comm[strcspn(found->comm, "\n")] = '\0';
+	open_files_read_comm(s->procfs_fd, found->pid, found->comm, sizeof(found->comm));
 }
 
 static void run(void *state, const int *fds)

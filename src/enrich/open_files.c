@@ -3,9 +3,11 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "watch/dents.h"
 
 enum answer {
@@ -48,4 +50,14 @@ bool open_files_visit(const struct open_files *files)
 		answer = clock_mono_ns() >= files->deadline_ns ? TOO_LATE
 							       : visit_process(files, pid);
 	return answer != TOO_LATE;
+}
+
+void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%d/comm", pid);
+	if (file_read_at(procfs_fd, path, ret_comm, size) <= 0)
+		ret_comm[0] = '\0';
+	ret_comm[strcspn(ret_comm, "\n")] = '\0';
 }

@@ -9,6 +9,7 @@
 #define IOSTALL_ENRICH_OPEN_FILES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* 18,000 descriptors took 230 to 510 ms on a host whose two CPUs had far more to do. */
@@ -26,5 +27,8 @@ struct open_files {
 
 /* Until all are visited, or no further one is wanted. False: the deadline came first. */
 bool open_files_visit(const struct open_files *files);
+
+/* Empty: the process has gone. */
+void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size);
 
 #endif

@@ -193,7 +193,6 @@ static void run(void *state, const int *fds)
 	struct search *s = state;
 	uint64_t begin_ns = clock_mono_ns();
 	const struct open_files files = { fds[0], begin_ns + OPEN_FILES_LIMIT_NS, look_at_file, s };
-	char path[64];
 
 	s->procfs_fd = fds[0];
 	s->begin_real_ns = clock_real_ns();
@@ -202,12 +201,8 @@ static void run(void *state, const int *fds)
 		s->best.search = RECORD_SEARCH_cut_off;
 	if (!s->first_real_ns)
 		s->first_real_ns = s->begin_real_ns;
-	if (s->best.pid) {
-		snprintf(path, sizeof(path), "%d/comm", s->best.pid);
-		if (file_read_at(s->procfs_fd, path, s->best.comm, sizeof(s->best.comm)) <= 0)
-			s->best.comm[0] = '\0';
-		s->best.comm[strcspn(s->best.comm, "\n")] = '\0';
-	}
+	if (s->best.pid)
+		open_files_read_comm(s->procfs_fd, s->best.pid, s->best.comm, sizeof(s->best.comm));
 	s->took_ns = clock_mono_ns() - begin_ns;
 }
 

@@ -12,6 +12,8 @@
 
 /* A sentence has room for the last names of a path: "big/t.ibd". */
 #define PATH_NAMES 2
+/* What follows the name of a file that has been removed, as temporary files of databases are. */
+#define DELETED "//deleted"
 /* A kind of request with less than this part of all is not worth a word. */
 #define LITTLE 20
 /* So much that began before tracing is worth a clause. */
@@ -128,12 +130,21 @@ void verdict_add_file_server(const struct verdict_file_server *server, struct te
 
 static void add_path_end(struct text *t, const char *path)
 {
-	const char *p = path + strlen(path);
+	size_t length = strlen(path), deleted = strlen(DELETED);
+	bool is_deleted = length > deleted && strcmp(path + length - deleted, DELETED) == 0;
+	const char *p;
 
+	if (is_deleted)
+		length -= deleted;
+	p = path + length;
 	for (unsigned int names = 0; p > path; p--)
 		if (p[-1] == '/' && ++names == PATH_NAMES)
 			break;
-	text_add(t, p > path ? p : path + (*path == '/'));
+	if (p == path && *path == '/')
+		p++;
+	text_add_bytes(t, p, (size_t)(path + length - p));
+	if (is_deleted)
+		text_add(t, " (deleted)");
 }
 
 void verdict_add_unresponsive(const struct verdict_database *d, struct text *t)

@@ -297,6 +297,26 @@ static void test_reads_from_before_tracing(void **state)
 	assert_int_equal(part(x, "largest")->share_pct, 24);
 }
 
+/* Temporary files of databases are removed as soon as they are open. */
+static void test_a_file_that_has_been_removed(void **state)
+{
+	struct record_io_by file = { .by = RECORD_BY_file,
+		.dev = { 8, 16 },
+		.path = "/var/lib/mysql/tmp/#1237//deleted",
+		.read_requests = 1000,
+		.bytes = 100 * MIB,
+		.busy_ns = 9 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "mariadbd", 91, false);
+	verdict_note_io_by(&x->f, &file);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, ", mostly on tmp/#1237 (deleted)"));
+	assert_string_equal(part(x, "culprit")->path, file.path);
+}
+
 /* The last one who dirtied the file may not be the one who dirtied most of it. */
 static void test_write_back_that_others_dirtied_too(void **state)
 {
@@ -512,6 +532,7 @@ int main(void)
 		verdict_test(test_write_back_from_before_tracing),
 		verdict_test(test_reads_from_before_tracing),
 		verdict_test(test_write_back_that_others_dirtied_too),
+		verdict_test(test_a_file_that_has_been_removed),
 		verdict_test(test_a_resync),
 		verdict_test(test_a_resync_with_less_than_half),
 		verdict_test(test_the_copying_for_a_snapshot),
