@@ -9,7 +9,7 @@
 # A row for each verdict, in Markdown.
 ROWS=()
 STORIES=0
-# The document whose table is replaced; empty: none.
+# The document whose last table is replaced; empty: none.
 TABLE=''
 
 # stories_begin: after live_init.
@@ -99,9 +99,12 @@ stories_end()
 
 print_table()
 {
-	local row
+	local row line
 
-	[[ -z $TABLE ]] || sed -i '/^| freeze |/,$d' "$TABLE"
+	if [[ -n $TABLE ]]; then
+		line=$(grep -n '^| freeze |' "$TABLE" | tail -n 1)
+		sed -i "${line%%:*},\$d" "$TABLE"
+	fi
 	for row in "| freeze | evidence used | sentence |" "|---|---|---|" "${ROWS[@]}"; do
 		printf '# %s\n' "$row"
 		[[ -z $TABLE ]] || printf '%s\n' "$row" >>"$TABLE"
