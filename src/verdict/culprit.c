@@ -12,6 +12,8 @@
 /* The journal and the superblock of a file system are written when nobody writes files, too. */
 #define FILLS_BYTES (1 << 20)
 #define NEARLY_ALL 0.9
+/* Work for nobody is named as the largest from a fifth on. */
+#define NOTABLE_PART 5
 #define SNAPSHOT_SUFFIX "-cow"
 
 static_assert(VERDICT_SHARES_MAX <= 64, "a group is a set of bits");
@@ -147,24 +149,29 @@ static void find_resync(struct verdict_finding *v, double half_ns)
 		return;
 	set_group(v, &sum, 0);
 	v->is_resync = true;
+	v->file = "";
 }
 
 /*
- * LVM keeps what a snapshot had in a volume of this name. While it was at work, blocks were copied
- * to it before they were overwritten.
+ * LVM keeps what a snapshot had in a volume of this name; a "-" in a name is "--". The one that was
+ * written most: blocks are copied to it before they are overwritten.
  */
 static const struct verdict_device *find_snapshot(const struct verdict_finding *v)
 {
+	const struct verdict_device *most = NULL;
+
 	for (uint32_t i = 0; i < v->f->devices_count; i++) {
 		const struct verdict_device *d = &v->f->devices[i];
-		size_t length = strlen(d->label);
+		size_t length = strlen(d->label), suffix = strlen(SNAPSHOT_SUFFIX);
 
-		if (d != v->device && d->busy_ns > 0 && length > strlen(SNAPSHOT_SUFFIX) &&
-			strcmp(d->label + length - strlen(SNAPSHOT_SUFFIX), SNAPSHOT_SUFFIX) == 0 &&
-			verdict_stands_on(v->f, d, v->device))
-			return d;
+		if (d == v->device || length <= suffix || d->label[length - suffix - 1] == '-' ||
+			strcmp(d->label + length - suffix, SNAPSHOT_SUFFIX) != 0 ||
+			!verdict_stands_on(v->f, d, v->device))
+			continue;
+		if (d->since.write_bytes > (most ? most->since.write_bytes : 0))
+			most = d;
 	}
-	return NULL;
+	return most;
 }
 
 static void find_copying(struct verdict_finding *v, double half_ns)
@@ -181,7 +188,8 @@ static void find_copying(struct verdict_finding *v, double half_ns)
 			verdict_set_who(&sum.who, share->tid, share->tid, share->comm);
 		add_share(&sum, share);
 	}
-	if (!has_half(&sum, half_ns))
+	/* It is read and written. Workers that write a file write back what others dirtied. */
+	if (!has_half(&sum, half_ns) || *v->file || 2 * snapshot->since.write_bytes < sum.bytes / 2)
 		return;
 	set_group(v, &sum, 0);
 	v->snapshot = snapshot;
@@ -257,12 +265,14 @@ static void add_before(struct verdict_finding *v)
 	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
 	uint64_t traced_ns = v->device->traced_ns, both_ns;
 
-	if (!v->culprit || v->culprit->inferred || file->before_ns == 0 || !*v->file ||
+	if (!v->culprit || v->is_resync || v->snapshot || v->culprit->inferred ||
+		file->before_ns == 0 || !*v->file ||
 		is_written_by_others(v->f, v->file, v->culprit->who.pid))
 		return;
 	both_ns = v->culprit->busy_ns + file->busy_ns;
 	both_ns = both_ns > traced_ns ? both_ns - traced_ns : 0;
-	if ((double)both_ns < NEARLY_ALL * (double)file->busy_ns)
+	/* Without a request since, nothing says that it is the same program. */
+	if (both_ns == 0 || (double)both_ns < NEARLY_ALL * (double)file->busy_ns)
 		return;
 	v->group = *v->culprit;
 	v->group.busy_ns += file->before_ns;
@@ -309,11 +319,15 @@ static void find_largest(struct verdict_finding *v)
 	static const enum verdict_by order[] = { VERDICT_BY_PROGRAM, VERDICT_BY_PROCESS,
 		VERDICT_BY_THREAD };
 	const struct verdict_load *load = v->device->load;
+	double most_ns = (double)v->device->traced_ns / NOTABLE_PART;
 
+	for (unsigned int i = 0; i < VERDICT_BY_COUNT; i++)
+		if (i != VERDICT_BY_FILE && (double)load[i].busy_ns > most_ns)
+			most_ns = (double)load[i].busy_ns;
 	if (!v->culprit)
-		find_resync(v, (double)load[VERDICT_BY_PROGRAM].busy_ns);
+		find_resync(v, most_ns);
 	if (!v->culprit)
-		find_copying(v, (double)load[VERDICT_BY_PROGRAM].busy_ns);
+		find_copying(v, most_ns);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
 		if (load[order[i]].count == 0 || load[order[i]].busy_ns == 0)
 			continue;

@@ -58,6 +58,8 @@ bool verdict_is_same_array(const char *a, const char *b)
 {
 	int length = verdict_array_length(a);
 
+	/* All arrays that LVM makes have the name "mdX". */
 	return *work_of(a) && *work_of(b) && length == verdict_array_length(b) &&
-		strncmp(a, b, (size_t)length) == 0;
+		strncmp(a, b, (size_t)length) == 0 &&
+		!(begins_with(a, "mdX_") && strcmp(a, b) != 0);
 }

@@ -48,6 +48,19 @@ static uint64_t read_from_others(const struct verdict_facts *f, const struct ver
 	return bytes;
 }
 
+static uint64_t written_to_others(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < f->devices_count; i++) {
+		const struct verdict_device *other = &f->devices[i];
+
+		if (!verdict_stands_on(f, other, d) && !verdict_stands_on(f, d, other))
+			bytes += other->since.write_bytes;
+	}
+	return bytes;
+}
+
 /* Whether the files of the device were read more than once while it was traced. */
 static bool files_were_read_again(const struct verdict_device *d)
 {
@@ -59,10 +72,11 @@ static uint64_t exchanged(const struct verdict_facts *f, const struct verdict_me
 	const struct verdict_device *d)
 {
 	uint64_t again = read_again(m), others = read_from_others(f, d);
+	uint64_t out = m->swapped_out_bytes - less(m->swapped_out_bytes, written_to_others(f, d));
 
 	if (!files_were_read_again(d))
 		again -= less(again, others);
-	return less(again, d->since.read_bytes) + less(m->swapped_out_bytes, d->since.write_bytes);
+	return less(again, d->since.read_bytes) + less(out, d->since.write_bytes);
 }
 
 static bool was_in_use(const struct verdict_memory *m, const struct verdict_device *d)
@@ -185,7 +199,7 @@ void verdict_say_memory(const struct verdict_finding *v, struct text *t)
 		text_add(t,
 			host_evicted(m)
 				? "the host was short of memory: it "
-				: "a control group that is not watched was short of memory: the host ");
+				: "a control group that is not watched was probably short of memory: the host ");
 	}
 	add_again(t, m);
 	text_add(t, ", ");

@@ -317,6 +317,31 @@ static void test_a_file_that_has_been_removed(void **state)
 	assert_string_equal(part(x, "culprit")->path, file.path);
 }
 
+/* Who has not used the file since tracing began did not do what was done on it before. */
+static void test_a_file_that_nobody_used_since(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.requests = 3000,
+		.read_busy_ns = 9 * NSEC_PER_SEC,
+		.before_busy_ns = 6 * NSEC_PER_SEC };
+	struct record_io_by file = { .by = RECORD_BY_file,
+		.dev = { 8, 16 },
+		.path = "/srv/backup.tar",
+		.before_requests = 100,
+		.before_busy_ns = 6 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "thread", 2211, 12, "mariadbd", 21, false);
+	verdict_note_io_by(&x->f, &file);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_int_equal(part(x, "largest")->share_pct, 21);
+}
+
 /* The last one who dirtied the file may not be the one who dirtied most of it. */
 static void test_write_back_that_others_dirtied_too(void **state)
 {
@@ -389,38 +414,65 @@ static void test_a_resync_with_less_than_half(void **state)
 	assert_string_equal(part(x, "largest")->comm, "orders");
 }
 
+static void copying(struct fixture *x, const char *label, uint64_t write_bytes, bool file)
+{
+	struct record_sample s = { .reading = { .interval_ns = NSEC_PER_SEC, .devices_count = 2 } };
+
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	verdict_note_below(&x->f, "dm-1", label, "sdb");
+	s.reading.memory.present = true;
+	s.reading.devices[0] = loaded_sdb;
+	s.reading.devices[1] = (struct record_disk){ .dev = { 253, 1 },
+		.dev_name = "dm-1",
+		.util_pct = 57,
+		.write_bytes = write_bytes };
+	for (unsigned int i = 0; i < 10; i++) {
+		s.reading.mono_ns = x->now_ns;
+		verdict_note_sample(&x->f, &s);
+		x->now_ns += NSEC_PER_SEC;
+	}
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 2300, 0, "orders", 14, false);
+	load(x, "thread", 70, 70, "kworker/0:2H", 46, true);
+	load(x, "thread", 71, 71, "kworker/0:0", 36, true);
+	load(x, "thread", 2300, 2300, "orders", 14, false);
+	if (file)
+		load(x, "file", 0, 0, "", 60, true);
+	decide(x);
+}
+
 /* Before a block is overwritten, a worker copies it to the volume of the snapshot. */
 static void test_the_copying_for_a_snapshot(void **state)
 {
-	struct record_disk disks[2] = { loaded_sdb,
-		{ .dev = { 253, 1 }, .dev_name = "dm-1", .util_pct = 57 } };
-	struct record_sample s = { .reading = { .interval_ns = NSEC_PER_SEC, .devices_count = 2 } };
 	struct fixture *x = *state;
 
-	for (unsigned int cow = 0; cow < 2; cow++) {
-		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-		x->now_ns = TRIGGER_NS;
-		verdict_note_below(&x->f, "dm-1", cow ? "vg0-snap-cow" : "vg0-other", "sdb");
-		for (unsigned int i = 0; i < 10; i++) {
-			memcpy(s.reading.devices, disks, sizeof(disks));
-			s.reading.mono_ns = x->now_ns;
-			verdict_note_sample(&x->f, &s);
-			x->now_ns += NSEC_PER_SEC;
-		}
-		totals(x, 2130, 204 * MIB, 400 * MS);
-		load(x, "process", 2300, 0, "orders", 14, false);
-		load(x, "thread", 70, 70, "kworker/0:2H", 46, true);
-		load(x, "thread", 71, 71, "kworker/0:0", 36, true);
-		load(x, "thread", 2300, 2300, "orders", 14, false);
-		decide(x);
-		if (cow)
-			assert_verdict(x, "saturated", "inferred",
-				"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue "
-				"depth 64): the copying of blocks for the snapshot vg0-snap (kernel workers) "
-				"probably used 82 % of the device time (2000 reads, 200.0 MiB)");
-		else
-			assert_null(part(x, "culprit"));
-	}
+	copying(x, "vg0-snap-cow", 8 * MIB, false);
+	assert_verdict(x, "saturated", "inferred",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth 64): the "
+		"copying of blocks for the snapshot vg0-snap (kernel workers) probably used 82 % of the "
+		"device time (2000 reads, 200.0 MiB)");
+	/* No snapshot; one that little was copied to; workers that write a file. */
+	copying(x, "vg0-milk--cow", 8 * MIB, false);
+	assert_null(part(x, "culprit"));
+	copying(x, "vg0-snap-cow", MIB, false);
+	assert_null(part(x, "culprit"));
+	copying(x, "vg0-snap-cow", 8 * MIB, true);
+	assert_null(part(x, "culprit"));
+}
+
+/* LVM names all arrays alike, so it is not known whose thread writes. */
+static void test_a_resync_of_lvm(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 76, 76, "mdX_raid1", 50, true);
+	load(x, "thread", 77, 77, "mdX_resync", 3, true);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_null(strstr(x->v.sentence, "the array mdX"));
 }
 
 static void test_what_a_kernel_thread_does(void **state)
@@ -533,9 +585,11 @@ int main(void)
 		verdict_test(test_reads_from_before_tracing),
 		verdict_test(test_write_back_that_others_dirtied_too),
 		verdict_test(test_a_file_that_has_been_removed),
+		verdict_test(test_a_file_that_nobody_used_since),
 		verdict_test(test_a_resync),
 		verdict_test(test_a_resync_with_less_than_half),
 		verdict_test(test_the_copying_for_a_snapshot),
+		verdict_test(test_a_resync_of_lvm),
 		verdict_test(test_what_a_kernel_thread_does),
 		verdict_test(test_sessions_with_one_statement_are_added_up),
 		verdict_test(test_no_victim_is_a_thread_and_a_statement),

@@ -259,7 +259,7 @@ static void test_swap_storm(void **state)
 	second.host.reclaimed_bytes = 0;
 	incident(x, &second, 0);
 	assert_memory_equal(x->v.sentence,
-		"a control group that is not watched was short of memory: the host read 12.0 MiB again "
+		"a control group that is not watched was probably short of memory: the host read 12.0 MiB again "
 		"that had been evicted, swapped in 60.0 MiB and swapped out 72.0 MiB, 80 % of",
 		150);
 	/* A swapoff reads everything back. */
