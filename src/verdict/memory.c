@@ -35,30 +35,20 @@ static bool is_half(uint64_t part, uint64_t of)
 	return of > 0 && part >= of / 2;
 }
 
-static uint64_t read_from_others(const struct verdict_facts *f, const struct verdict_device *d)
+static struct verdict_since moved_by_others(const struct verdict_facts *f,
+	const struct verdict_device *d)
 {
-	uint64_t bytes = 0;
+	struct verdict_since sum = { 0 };
 
 	for (uint32_t i = 0; i < f->devices_count; i++) {
 		const struct verdict_device *other = &f->devices[i];
 
-		if (!verdict_stands_on(f, other, d) && !verdict_stands_on(f, d, other))
-			bytes += other->since.read_bytes;
+		if (verdict_stands_on(f, other, d) || verdict_stands_on(f, d, other))
+			continue;
+		sum.read_bytes += other->since.read_bytes;
+		sum.write_bytes += other->since.write_bytes;
 	}
-	return bytes;
-}
-
-static uint64_t written_to_others(const struct verdict_facts *f, const struct verdict_device *d)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < f->devices_count; i++) {
-		const struct verdict_device *other = &f->devices[i];
-
-		if (!verdict_stands_on(f, other, d) && !verdict_stands_on(f, d, other))
-			bytes += other->since.write_bytes;
-	}
-	return bytes;
+	return sum;
 }
 
 /* Whether the files of the device were read more than once while it was traced. */
@@ -71,11 +61,12 @@ static bool files_were_read_again(const struct verdict_device *d)
 static uint64_t exchanged(const struct verdict_facts *f, const struct verdict_memory *m,
 	const struct verdict_device *d)
 {
-	uint64_t again = read_again(m), others = read_from_others(f, d);
-	uint64_t out = m->swapped_out_bytes - less(m->swapped_out_bytes, written_to_others(f, d));
+	const struct verdict_since others = moved_by_others(f, d);
+	uint64_t again = read_again(m), out = m->swapped_out_bytes;
 
+	out -= less(out, others.write_bytes);
 	if (!files_were_read_again(d))
-		again -= less(again, others);
+		again -= less(again, others.read_bytes);
 	return less(again, d->since.read_bytes) + less(out, d->since.write_bytes);
 }
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "util/clock.h"
-#include "verdict/kernel_thread.h"
 #include "verdict/figures.h"
+#include "verdict/kernel_thread.h"
 
 /* A sentence has room for the last names of a path: "big/t.ibd". */
 #define PATH_NAMES 2

@@ -103,7 +103,7 @@ print_table()
 
 	if [[ -n $TABLE ]]; then
 		line=$(grep -n '^| freeze |' "$TABLE" | tail -n 1)
-		sed -i "${line%%:*},\$d" "$TABLE"
+		[[ -z $line ]] || sed -i "${line%%:*},\$d" "$TABLE"
 	fi
 	for row in "| freeze | evidence used | sentence |" "|---|---|---|" "${ROWS[@]}"; do
 		printf '# %s\n' "$row"

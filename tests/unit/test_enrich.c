@@ -157,6 +157,33 @@ static void test_disks_below(void **state)
 	assert_below(f, 254, "", 64);
 }
 
+/* Loop devices of packages are many. What is left out is one of them. */
+static void test_volumes_are_learned_before_loop_devices(void **state)
+{
+	struct fixture *f = *state;
+	const struct record_stacked *stack;
+	unsigned int volumes = 0;
+	char path[64];
+	uint32_t count;
+
+	tree_put(f->t, "sys/block/dm-0/dev", "253:0\n");
+	tree_put(f->t, "sys/dev/block/253:0/slaves/sda", "%s", "");
+	for (unsigned int i = 0; i < RECORD_STACKED_MAX; i++) {
+		snprintf(path, sizeof(path), "sys/block/loop%u/dev", i);
+		tree_put(f->t, path, "7:%u\n", i);
+		snprintf(path, sizeof(path), "sys/dev/block/7:%u/slaves/sda", i);
+		tree_put(f->t, path, "%s", "");
+	}
+	tree_put(f->t, "sys/block/dm-1/dev", "253:1\n");
+	tree_put(f->t, "sys/dev/block/253:1/slaves/sda", "%s", "");
+	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	stack = enrich_stack(f->enrich, &count);
+	assert_int_equal(count, RECORD_STACKED_MAX);
+	for (uint32_t i = 0; i < count; i++)
+		volumes += strncmp(stack[i].dev_name, "dm-", 3) == 0;
+	assert_int_equal(volumes, 2);
+}
+
 /* A logical volume on an encrypted md device, and a loop device; disks that stand on nothing. */
 static void test_disks_are_learned_while_the_host_is_well(void **state)
 {
@@ -481,6 +508,7 @@ int main(void)
 		enrich_test(test_users_again),
 		enrich_test(test_device),
 		enrich_test(test_disks_below),
+		enrich_test(test_volumes_are_learned_before_loop_devices),
 		enrich_test(test_disks_are_learned_while_the_host_is_well),
 		enrich_test(test_refresh),
 		enrich_test(test_refresh_without_change),

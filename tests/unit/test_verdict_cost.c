@@ -283,6 +283,7 @@ static void test_a_slow_volume_over_a_disk_that_was_left_out(void **state)
 	s.reading.mono_ns = x->now_ns;
 	verdict_note_sample(&x->f, &s);
 	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_slow);
 	assert_null(strstr(x->v.sentence, "idle"));
 }
 

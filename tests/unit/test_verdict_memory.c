@@ -10,7 +10,8 @@ struct second {
 	struct record_cgroup groups[RECORD_CGROUPS_MAX];
 	uint64_t read_bytes;
 	uint64_t write_bytes;
-	uint64_t other_disk_bytes;
+	uint64_t other_disk_bytes; /* read */
+	uint64_t other_disk_written_bytes;
 };
 
 static struct record_disk busy_disk(const struct second *s)
@@ -36,7 +37,8 @@ static void pass(struct fixture *x, const struct second *second, unsigned int se
 		s.reading.devices[1] = (struct record_disk){ .dev = { 8, 32 },
 			.dev_name = "sdc",
 			.util_pct = 20,
-			.read_bytes = second->other_disk_bytes };
+			.read_bytes = second->other_disk_bytes,
+			.write_bytes = second->other_disk_written_bytes };
 		for (unsigned int g = 0; g < RECORD_CGROUPS_MAX; g++)
 			if (*second->groups[g].path)
 				s.limits.cgroups[s.limits.cgroups_count++] = second->groups[g];
@@ -297,6 +299,11 @@ static void test_a_group_that_swaps(void **state)
 		" was short of memory: at its limit of 48.0 MiB it swapped in 24.0 MiB and swapped "
 		"out 120.0 MiB, 100 % of what was read from and written to device sdb in 12.00 s; 2 "
 		"threads waited up to 3.00 s");
+	/* To another disk. */
+	storm.other_disk_written_bytes = 10 * MIB;
+	incident(x, &storm, 0);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	storm.other_disk_written_bytes = 0;
 	/* Another group does. */
 	storm.groups[0].swapped_in_bytes = MIB / 2;
 	incident(x, &storm, 0);
