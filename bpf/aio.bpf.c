@@ -7,6 +7,7 @@
  * request at both ends. Where functions cannot be probed, tracepoints of iomap see direct I/O on
  * the file systems that use it.
  */
+#define REQUESTS_MAP aio_requests
 #include "requests.bpf.h"
 
 /* Address of aio_complete_rw(): the tracepoints know by it which requests are libaio's. */
@@ -65,7 +66,7 @@ static __always_inline int aio_submit(struct kiocb *iocb, const void *command, u
 static __always_inline int aio_complete(struct kiocb *iocb, __s64 ret)
 {
 	__u64 key = (__u64)iocb;
-	struct event_request *known = bpf_map_lookup_elem(&requests, &key);
+	struct event_request *known = bpf_map_lookup_elem(&REQUESTS_MAP, &key);
 	struct request_end end;
 
 	if (!known || !known->op.start_ns)

@@ -51,7 +51,7 @@ struct {
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, struct event_block_request);
-} requests SEC(".maps");
+} block_requests SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -434,7 +434,7 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 		request_note_file(rq, task, flags, &r, slot);
 		thread_note(task, id >> 32, &r, slot);
 	}
-	if (bpf_map_update_elem(&requests, &key, &r, BPF_ANY) < 0)
+	if (bpf_map_update_elem(&block_requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
@@ -459,7 +459,7 @@ int block_rq_insert_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	struct event_block_request *known;
 	__u64 key = (__u64)rq;
 
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = bpf_map_lookup_elem(&block_requests, &key);
 	/* The driver has put it back into the queue; its submitter is known already. */
 	if (known && request_is(rq, known))
 		return 0;
@@ -475,7 +475,7 @@ int block_rq_issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	struct event_block_request *known;
 	__u64 key = (__u64)rq;
 
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = bpf_map_lookup_elem(&block_requests, &key);
 	if (!known || !request_is(rq, known)) {
 		request_begin(rq, true, SCRATCH_ISSUE);
 		return 0;
@@ -657,7 +657,7 @@ int block_rq_complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	__u64 key = (__u64)rq, now = bpf_ktime_get_ns();
 
 	c.is_last = c.bytes >= BPF_CORE_READ(rq, __data_len);
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = bpf_map_lookup_elem(&block_requests, &key);
 	if (!known || !request_is(rq, known)) {
 		complete_unknown(rq, &c, now);
 		return 0;
@@ -673,7 +673,7 @@ int block_rq_complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	device_add(device, &c, now);
 	submitter_add(known, &c);
 	if (c.is_last)
-		bpf_map_delete_elem(&requests, &key);
+		bpf_map_delete_elem(&block_requests, &key);
 	return 0;
 }
 
@@ -687,7 +687,7 @@ int block_request_check(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct request *rq = (struct request *)ctx->args[0];
 	__u64 key = (__u64)rq;
-	struct event_block_request *known = bpf_map_lookup_elem(&requests, &key);
+	struct event_block_request *known = bpf_map_lookup_elem(&block_requests, &key);
 	int references = 0;
 
 	if (!known || known->stamp != ctx->args[1])
@@ -697,7 +697,7 @@ int block_request_check(struct bpf_raw_tracepoint_args *ctx)
 		(void *)rq + bpf_core_field_offset(struct request, ref));
 	if (request_is(rq, known) && references && (!known->bytes || BPF_CORE_READ(rq, bio)))
 		return 1;
-	bpf_map_delete_elem(&requests, &key);
+	bpf_map_delete_elem(&block_requests, &key);
 	return 0;
 }
 

@@ -19,13 +19,14 @@ enum scratch_slot {
 /*
  * Keyed by the address of the request, or by what else identifies it. An entry is deleted when its
  * request completes: rings and contexts come and go, and with them the addresses of their requests.
+ * REQUESTS_MAP is its name in src/probes/maps.h, where each of the two objects has its own map.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u64);
 	__type(value, struct event_request);
-} requests SEC(".maps");
+} REQUESTS_MAP SEC(".maps");
 
 /*
  * Whether a second request at the same address proves that the completion of the first was missed.
@@ -68,10 +69,10 @@ static __always_inline void request_begin(__u64 key, struct event_request *fresh
 	fresh->op.start_ns = bpf_ktime_get_ns();
 	if (file)
 		request_note_file(fresh->op.tid, file);
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = bpf_map_lookup_elem(&REQUESTS_MAP, &key);
 	if (known && known->op.start_ns && cfg_reuse_tells)
 		loss_count(EVENT_LOSS_RETURN_MISSED);
-	if (bpf_map_update_elem(&requests, &key, fresh, BPF_ANY) < 0)
+	if (bpf_map_update_elem(&REQUESTS_MAP, &key, fresh, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
@@ -177,18 +178,18 @@ static __always_inline void request_end(__u64 key, struct event_request *known,
 	 * Deleting may fail in an interrupt. The entry stays then, and start_ns 0 says it is
 	 * unused.
 	 */
-	bpf_map_delete_elem(&requests, &key);
+	bpf_map_delete_elem(&REQUESTS_MAP, &key);
 }
 
 /* Another request has taken the place of this one, whose completion was missed. */
 static __always_inline void request_drop(__u64 key, __u64 start_ns)
 {
-	struct event_request *known = bpf_map_lookup_elem(&requests, &key);
+	struct event_request *known = bpf_map_lookup_elem(&REQUESTS_MAP, &key);
 
 	if (!known || known->op.start_ns != start_ns)
 		return;
 	known->op.start_ns = 0;
-	bpf_map_delete_elem(&requests, &key);
+	bpf_map_delete_elem(&REQUESTS_MAP, &key);
 	if (cfg_reuse_tells)
 		loss_count(EVENT_LOSS_RETURN_MISSED);
 }
@@ -226,7 +227,7 @@ static __always_inline bool request_find_asked(struct bpf_raw_tracepoint_args *c
 	struct event_request *ret_request)
 {
 	__u64 key = ctx->args[0];
-	struct event_request *known = bpf_map_lookup_elem(&requests, &key);
+	struct event_request *known = bpf_map_lookup_elem(&REQUESTS_MAP, &key);
 
 	if (!known)
 		return false;
@@ -254,7 +255,7 @@ static __always_inline int request_resolve(__u64 key, const struct event_request
 	e->dur_ns = now - r->op.start_ns;
 	path_collect(file, e, slot);
 	/* It completed while it was being read: what was read may belong to another request. */
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = bpf_map_lookup_elem(&REQUESTS_MAP, &key);
 	if (!known || *(volatile __u64 *)&known->op.start_ns != r->op.start_ns)
 		return 0;
 	event_emit(e);

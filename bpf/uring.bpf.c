@@ -5,6 +5,7 @@
  *
  * It hooks tracepoints of io_uring only, so nothing else in the kernel gets slower.
  */
+#define REQUESTS_MAP uring_requests
 #include "requests.bpf.h"
 #include "compat_uring.bpf.h"
 
@@ -136,7 +137,7 @@ static __always_inline int uring_submit(struct bpf_raw_tracepoint_args *ctx, boo
 	fresh.context = (__u64)BPF_CORE_READ(req, ctx);
 	fresh.user_data = compat_uring_user_data(req);
 	key = uring_key(fresh.request, fresh.context, fresh.user_data);
-	known = again ? bpf_map_lookup_elem(&requests, &key) : NULL;
+	known = again ? bpf_map_lookup_elem(&REQUESTS_MAP, &key) : NULL;
 	if (known && known->op.start_ns && known->request == fresh.request &&
 		known->context == fresh.context && known->user_data == fresh.user_data)
 		return 0;
@@ -174,7 +175,7 @@ static __always_inline int uring_complete(struct bpf_raw_tracepoint_args *ctx, _
 
 	compat_uring_end_read(ctx, &completion);
 	key = uring_key(completion.request, completion.context, completion.user_data);
-	known = bpf_map_lookup_elem(&requests, &key);
+	known = bpf_map_lookup_elem(&REQUESTS_MAP, &key);
 	if (!known || !known->op.start_ns)
 		return 0;
 	/* Another request at the same address, whose submission was of no interest. */

@@ -256,6 +256,7 @@ int daemon_new_session(struct daemon *d, const struct config *config, struct ses
 		.config = config,
 		.generation = d->generation++,
 		.kernel_types = &d->kernel_types,
+		.replaced = d->session,
 		.procfs = d->o->procfs,
 		.sysfs = d->o->sysfs,
 		.loop = d->loop,

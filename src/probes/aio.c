@@ -64,7 +64,7 @@ static int aio_configure(struct aio_bpf *skeleton, const struct probe_settings *
 	 * to buffered I/O.
 	 */
 	skeleton->rodata->cfg_reuse_tells = !by_iomap;
-	return bpf_map__set_max_entries(skeleton->maps.requests, (uint32_t)settings->requests_max);
+	return 0;
 }
 
 PROBE_OPEN(aio, aio_configure)
@@ -83,7 +83,7 @@ const struct probe_ops probe_aio_ops = {
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.inflight_map = "requests",
+	.inflight_map = "aio_requests",
 	.resolve_program = "aio_resolve",
 	.describe_limit = aio_describe_limit,
 	.elf = aio_elf,

@@ -175,7 +175,7 @@ static void take_request(struct block *block, uint64_t address, const struct eve
 
 static int read_requests(struct block *block, uint64_t since_ns)
 {
-	struct map_cursor cursor = { .map = bpf_map__fd(block->skeleton->maps.requests) };
+	struct map_cursor cursor = { .map = bpf_map__fd(block->skeleton->maps.block_requests) };
 	struct request_scan scan = { .since_ns = since_ns };
 	int count;
 
@@ -417,7 +417,7 @@ static void block_reset(struct probe *probe)
 {
 	struct block *block = probe->skeleton;
 
-	clear_map(block->skeleton->maps.requests);
+	clear_map(block->skeleton->maps.block_requests);
 	clear_map(block->skeleton->maps.devices);
 	clear_map(block->skeleton->maps.threads);
 	clear_map(block->skeleton->maps.files);
@@ -484,7 +484,7 @@ static int block_configure(struct block_bpf *skeleton, const struct probe_settin
 	skeleton->rodata->cfg_iomap_dio_bio_end_io = find_address(settings, "iomap_dio_bio_end_io");
 	skeleton->rodata->cfg_bio_chain_endio = find_address(settings, "bio_chain_endio");
 	skeleton->rodata->cfg_end_swap_bio_read = find_address(settings, "end_swap_bio_read");
-	return bpf_map__set_max_entries(skeleton->maps.requests, (uint32_t)settings->requests_max);
+	return 0;
 }
 
 PROBE_OPEN(block, block_configure)

@@ -2,6 +2,7 @@
 #include "probes/maps.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -12,7 +13,7 @@
 
 void trace_maps_close(struct trace_maps *maps)
 {
-#define MAP(name, ...) maps->name = close_fd(maps->name);
+#define MAP(owner, name, ...) maps->name = close_fd(maps->name);
 	TRACE_MAPS(MAP)
 #undef MAP
 }
@@ -21,7 +22,7 @@ void trace_maps_close(struct trace_maps *maps)
 static int find_error(const struct trace_maps *maps)
 {
 	const int fds[] = {
-#define MAP(name, ...) maps->name,
+#define MAP(owner, name, ...) maps->name,
 		TRACE_MAPS(MAP)
 #undef MAP
 	};
@@ -32,12 +33,53 @@ static int find_error(const struct trace_maps *maps)
 	return 0;
 }
 
-int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, struct trace_maps *ret_maps)
+enum owner { SHARED, OWN };
+
+static int copy_fd(int fd)
 {
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	return copy < 0 ? -errno : copy;
+}
+
+int trace_maps_share(const struct trace_maps *maps, struct trace_maps *ret_maps)
+{
+	struct trace_maps copy = {
+#define MAP(owner, name, ...) .name = owner == SHARED ? copy_fd(maps->name) : -1,
+		TRACE_MAPS(MAP)
+#undef MAP
+	};
+
+#define MAP(owner, name, ...)                                                                      \
+	if (owner == SHARED && copy.name < 0) {                                                    \
+		int r = copy.name;                                                                 \
+                                                                                                   \
+		trace_maps_close(&copy);                                                           \
+		return r;                                                                          \
+	}
+	TRACE_MAPS(MAP)
+#undef MAP
+	*ret_maps = copy;
+	return 0;
+}
+
+static int copy_or_create(enum owner owner, int shared, enum bpf_map_type type, const char *name,
+	size_t key_size, size_t value_size, uint64_t entries)
+{
+	if (owner == SHARED && shared >= 0)
+		return copy_fd(shared);
+	return bpf_map_create(type, name, (uint32_t)key_size, (uint32_t)value_size,
+		(uint32_t)entries, NULL);
+}
+
+int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trace_maps *shared,
+	struct trace_maps *ret_maps)
+{
+	const struct trace_maps from = shared ? *shared : TRACE_MAPS_NONE;
 	struct trace_maps maps = {
-#define MAP(map, type, key_size, value_size, entries)                                              \
-	.map = bpf_map_create(BPF_MAP_TYPE_##type, #map, key_size, value_size,                     \
-		(uint32_t)(entries), NULL),
+#define MAP(owner, map, type, key_size, value_size, entries)                                       \
+	.map = copy_or_create(owner, from.map, BPF_MAP_TYPE_##type, #map, key_size, value_size,   \
+		entries),
 		TRACE_MAPS(MAP)
 #undef MAP
 	};
@@ -57,7 +99,7 @@ int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object)
 		const char *name;
 		int fd;
 	} shared[] = {
-#define MAP(name, ...) { #name, maps->name },
+#define MAP(owner, name, ...) { #name, maps->name },
 		TRACE_MAPS(MAP)
 #undef MAP
 	};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The maps that all BPF objects share: the ring buffer, the loss counters, the filters, the
- * operations in flight. They are created once and reused by each object that is loaded, so a reload
- * loses nothing.
+ * The maps of the BPF objects: the ring buffer, the loss counters, the filters, the operations in
+ * flight, the tables. A set of probes has them before its objects are loaded, and a set that
+ * replaces it takes them over, so that a reload needs no second room for them.
  * Called by set.c, probe.c, filter.c, the session and tests.
  * Never written by the user side of a single probe.
  */
@@ -16,30 +16,49 @@
 struct bpf_object;
 
 /*
- * MAP(name, type, key size, value size, entries): the BPF side declares each under the same name,
- * in bpf/common.bpf.h or bpf/sleeps.bpf.h. `ring_bytes` and `inflight_max` are those of
- * trace_maps_new().
+ * MAP(owner, name, type, key size, value size, entries): the BPF side declares each under the same
+ * name. SHARED: sets of probes that are loaded at the same time may share it. OWN: each set has its
+ * own. `ring_bytes` and `inflight_max` are those of trace_maps_new().
  */
 #define TRACE_MAPS(MAP)                                                                            \
-	MAP(events, RINGBUF, 0, 0, ring_bytes)                                                     \
-	MAP(losses, PERCPU_ARRAY, sizeof(uint32_t), sizeof(uint64_t), EVENT_LOSS_COUNT)            \
-	MAP(filter_pids, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)        \
-	MAP(filter_devs, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)        \
-	MAP(filter_cgroups, CGROUP_ARRAY, sizeof(uint32_t), sizeof(uint32_t),                      \
+	MAP(SHARED, events, RINGBUF, 0, 0, ring_bytes)                                             \
+	MAP(SHARED, losses, PERCPU_ARRAY, sizeof(uint32_t), sizeof(uint64_t), EVENT_LOSS_COUNT)    \
+	MAP(OWN, filter_pids, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)   \
+	MAP(OWN, filter_devs, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)   \
+	MAP(OWN, filter_cgroups, CGROUP_ARRAY, sizeof(uint32_t), sizeof(uint32_t),                 \
 		EVENT_FILTER_CGROUPS_MAX)                                                          \
 	/* The same cgroups by number, for threads that are not the current one. */                \
-	MAP(filter_cgids, ARRAY, sizeof(uint32_t), sizeof(uint64_t), EVENT_FILTER_CGROUPS_MAX)     \
+	MAP(OWN, filter_cgids, ARRAY, sizeof(uint32_t), sizeof(uint64_t),                          \
+		EVENT_FILTER_CGROUPS_MAX)                                                          \
 	/* By thread id: `wait` writes it, `vfs` and `sync` end an operation in it. */             \
-	MAP(sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep), inflight_max)              \
-	MAP(sleep_marks, ARRAY, sizeof(uint32_t), sizeof(struct event_sleep_marks), 1)             \
+	MAP(SHARED, sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep), inflight_max)      \
+	MAP(SHARED, sleep_marks, ARRAY, sizeof(uint32_t), sizeof(struct event_sleep_marks), 1)     \
 	/* By thread id: `fault` and `sync` write it, `wait` reads it soon after. */               \
-	MAP(faults, LRU_HASH, sizeof(uint32_t), sizeof(struct event_fault), inflight_max / 2)      \
+	MAP(SHARED, faults, LRU_HASH, sizeof(uint32_t), sizeof(struct event_fault),                \
+		inflight_max / 2)                                                                  \
 	/* By thread id: `uring` and `aio` write it, `block` reads it. */                          \
-	MAP(thread_files, LRU_HASH, sizeof(uint32_t), sizeof(struct event_thread_file),            \
-		EVENT_THREAD_FILES_MAX)
+	MAP(SHARED, thread_files, LRU_HASH, sizeof(uint32_t), sizeof(struct event_thread_file),    \
+		EVENT_THREAD_FILES_MAX)                                                            \
+	/* Of one probe each. Requests need not have a thread each, and three maps have them. */   \
+	MAP(SHARED, uring_requests, HASH, sizeof(uint64_t), sizeof(struct event_request),          \
+		inflight_max / 2)                                                                  \
+	MAP(SHARED, aio_requests, HASH, sizeof(uint64_t), sizeof(struct event_request),            \
+		inflight_max / 2)                                                                  \
+	MAP(SHARED, block_requests, HASH, sizeof(uint64_t), sizeof(struct event_block_request),    \
+		inflight_max / 2)                                                                  \
+	MAP(SHARED, devices, HASH, sizeof(uint32_t), sizeof(struct event_block_device),            \
+		EVENT_BLOCK_DEVICES_MAX)                                                           \
+	MAP(SHARED, threads, HASH, sizeof(struct event_block_thread_key),                          \
+		sizeof(struct event_block_thread), EVENT_BLOCK_THREADS_MAX)                        \
+	MAP(SHARED, files, HASH, sizeof(struct event_block_file_key),                              \
+		sizeof(struct event_block_file), EVENT_BLOCK_FILES_MAX)                            \
+	MAP(SHARED, cgroups, HASH, sizeof(uint64_t), sizeof(struct event_block_cgroup),            \
+		EVENT_BLOCK_CGROUPS_MAX)                                                           \
+	MAP(SHARED, dirtiers, LRU_HASH, sizeof(struct event_block_file_key),                       \
+		sizeof(struct event_block_dirtier), EVENT_BLOCK_DIRTIERS_MAX)
 
 struct trace_maps {
-#define MAP(name, ...) int name;
+#define MAP(owner, name, ...) int name;
 	TRACE_MAPS(MAP)
 #undef MAP
 	/* The items that filter_fill() did not find the last time, a bit for each. */
@@ -47,10 +66,14 @@ struct trace_maps {
 	uint32_t missing_cgroups;
 };
 
-#define TRACE_MAP_NONE(name, ...) .name = -1,
+#define TRACE_MAP_NONE(owner, name, ...) .name = -1,
 #define TRACE_MAPS_NONE ((struct trace_maps){ TRACE_MAPS(TRACE_MAP_NONE) })
 
-int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, struct trace_maps *ret_maps);
+/* `shared`: where the shared maps are taken from, which must be of the same size. NULL: all are new. */
+int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trace_maps *shared,
+	struct trace_maps *ret_maps);
+/* Copies the descriptors of the shared maps; the others are -1. 0 or a negative errno. */
+int trace_maps_share(const struct trace_maps *maps, struct trace_maps *ret_maps);
 void trace_maps_close(struct trace_maps *maps);
 
 /* To be called between open and load; skips the maps that the object does not have. */

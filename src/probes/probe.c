@@ -422,6 +422,25 @@ int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_bac
 	return r;
 }
 
+int probe_load_like(struct probe *probe, const struct probe *like,
+	const struct probe_settings *settings, const struct trace_maps *maps)
+{
+	int r;
+
+	*probe = *like;
+	probe->skeleton = NULL;
+	probe->object = NULL;
+	probe->links_count = 0;
+	probe->attached_once = false;
+	probe->generation = settings->generation;
+	r = create_events(probe, probe->backend);
+	if (r == 0)
+		r = open_object(probe, probe->backend, settings, maps);
+	if (r < 0)
+		probe_unload(probe);
+	return r;
+}
+
 void probe_try_all(struct probe *probe, const struct probe_ops *ops,
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {

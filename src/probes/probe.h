@@ -66,7 +66,6 @@ struct probe_settings {
 	const struct kernel_types *types;
 	uint64_t ring_bytes;
 	uint64_t inflight_max; /* operations of threads */
-	uint64_t requests_max; /* in each map of requests */
 	struct preemption preemption;
 	uint32_t generation; /* in the names of kprobe events: differs between loaded sets */
 	/* For what the verifier says of a program that it refuses; only while it is loaded. */
@@ -169,6 +168,13 @@ enum config_backend probe_wanted_backend(const struct probe_ops *ops, enum confi
  * nothing comes first. 0, or the error of the last one tried; the reasons are in the probe.
  */
 int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_backend wanted,
+	const struct probe_settings *settings, const struct trace_maps *maps);
+
+/*
+ * Loads it with the backend of `like`, which works on this host, and tries nothing: what `like` has
+ * in its maps, which are these, stays as it is. 0, or why it could not be loaded.
+ */
+int probe_load_like(struct probe *probe, const struct probe *like,
 	const struct probe_settings *settings, const struct trace_maps *maps);
 
 /* Tries every backend and leaves none loaded. For doctor. */

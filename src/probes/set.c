@@ -115,8 +115,23 @@ bool probe_set_is_outgrown(const struct probe_set *set)
 		(settings->inflight_max < INFLIGHT_MAX && threads > settings->inflight_max / 4 * 3);
 }
 
+/* Whether each probe of the set can be loaded as it is in the other, into the same maps. */
+static bool is_alike(const struct probe_set *set, const struct probe_set *like)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		if (set->enabled[i] && !(like->enabled[i] && like->probes[i].backend))
+			return false;
+		any |= set->enabled[i];
+	}
+	return any && set->wanted == like->wanted &&
+		set->settings.ring_bytes == like->settings.ring_bytes &&
+		set->settings.inflight_max == like->settings.inflight_max;
+}
+
 static int set_begin(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation, struct kernel_types **types)
+	uint32_t generation, struct kernel_types **types, const struct probe_set *like)
 {
 	const uint64_t threads = count_threads();
 	int r;
@@ -125,6 +140,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	read_kernel_types(types);
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		set->enabled[i] = config->probes[i].enabled;
+	set->wanted = config->trace.backend;
 	set->settings = (struct probe_settings){
 		.common.min_stall_ns = config->trace.min_stall_ns,
 		.common.self_pid = (uint32_t)getpid(),
@@ -133,8 +149,6 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		.generation = generation,
 		.types = *types,
 	};
-	/* Requests need not have a thread each, and three maps have them. */
-	set->settings.requests_max = set->settings.inflight_max / 2;
 	preemption_read(*types, &set->settings.preemption);
 	r = tracefs_mount();
 	if (r < 0)
@@ -145,7 +159,8 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	if (r > 0)
 		log_info("removed %d tracefs events of an iostall that has ended", r);
 	filter_settings(config, &set->settings);
-	r = trace_maps_new(set->settings.ring_bytes, set->settings.inflight_max, &set->maps);
+	r = trace_maps_new(set->settings.ring_bytes, set->settings.inflight_max,
+		like && is_alike(set, like) ? &like->maps : NULL, &set->maps);
 	if (r < 0)
 		return r;
 	return filter_fill(&set->maps, config, sysfs);
@@ -165,16 +180,30 @@ static void clear_inflight(const struct probe_set *set)
 	}
 }
 
-int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation, struct kernel_types **types)
+static int load_like(struct probe_set *set, const struct probe_set *like)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		int r;
+
+		if (!set->enabled[i])
+			continue;
+		r = probe_load_like(&set->probes[i], &like->probes[i], &set->settings, &set->maps);
+		if (r < 0) {
+			log_warning("probe %s: cannot be loaded again: %s",
+				like->probes[i].ops->name, strerror(-r));
+			return r;
+		}
+		set->settings.loaded[i] = set->probes[i].backend;
+	}
+	return 0;
+}
+
+/* 0 when at least one probe works. */
+static int load_by_trying(struct probe_set *set, const struct config *config)
 {
 	bool any = false;
-	int r = set_begin(set, config, sysfs, generation, types), error = -ENOENT;
+	int error = -ENOENT, r;
 
-	if (r < 0) {
-		probe_set_unload(set);
-		return r;
-	}
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
@@ -199,13 +228,34 @@ int probe_set_load(struct probe_set *set, const struct config *config, const cha
 		set->settings.loaded[i] = probe->backend;
 		any = true;
 	}
-	if (!any) {
-		probe_set_unload(set);
-		return error;
-	}
 	clear_inflight(set);
-	return 0;
+	return any ? 0 : error;
 }
+
+int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
+	uint32_t generation, struct kernel_types **types, const struct probe_set *like)
+{
+	int r = set_begin(set, config, sysfs, generation, types, like);
+
+	if (r == 0)
+		r = like && is_alike(set, like) ? load_like(set, like)
+						: load_by_trying(set, config);
+	if (r < 0)
+		probe_set_unload(set);
+	return r;
+}
+
+int probe_set_remember(const struct probe_set *set, struct probe_set *ret_copy)
+{
+	*ret_copy = *set;
+	return trace_maps_share(&set->maps, &ret_copy->maps);
+}
+
+void probe_set_forget(struct probe_set *copy)
+{
+	trace_maps_close(&copy->maps);
+}
+
 
 /* Loading all probes takes half a minute on an emulated CPU. */
 #define TRY_LIMIT_NS (600 * NSEC_PER_SEC)
@@ -265,7 +315,7 @@ int probe_set_try_all(struct probe_set *set, const struct config *config, const 
 {
 	const size_t size = CONFIG_PROBE_COUNT * sizeof(struct probe);
 	struct kernel_types *types = NULL;
-	int r = set_begin(set, config, sysfs, 0, &types);
+	int r = set_begin(set, config, sysfs, 0, &types, NULL);
 	struct probe *found;
 
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)

@@ -19,6 +19,7 @@ struct probe_set {
 	struct trace_maps maps;
 	struct probe_settings settings;
 	struct probe probes[CONFIG_PROBE_COUNT];
+	enum config_backend wanted; /* trace.backend */
 	bool enabled[CONFIG_PROBE_COUNT];
 	bool attached[CONFIG_PROBE_COUNT];
 };
@@ -38,9 +39,19 @@ void probe_set_redirect_libbpf_log(void);
  * `generation` must differ from that of any other set that this process has loaded; the first set
  * has 0.
  * `types` is made by the first call, and must outlive all sets.
+ * `like`: the set that this one will replace, or NULL. Where it has the same probes, backends and
+ * sizes, its maps are taken over and nothing is tried, and an error says that a probe could not be
+ * loaded.
  */
 int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation, struct kernel_types **types);
+	uint32_t generation, struct kernel_types **types, const struct probe_set *like);
+
+/*
+ * Copies what probe_set_load() needs of a set, for another thread; probe_set_forget() frees the
+ * copy. 0 or a negative errno.
+ */
+int probe_set_remember(const struct probe_set *set, struct probe_set *ret_copy);
+void probe_set_forget(struct probe_set *copy);
 
 /*
  * Whether the host has come to have more threads than there is room for, in the map of operations

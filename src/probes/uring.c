@@ -29,14 +29,7 @@ static const struct probe_backend backends[] = {
 		ARRAY_SIZE(raw_tp_programs), true, reported_syscalls },
 };
 
-static int uring_configure(struct uring_bpf *skeleton, const struct probe_settings *settings,
-	const struct probe_backend *backend)
-{
-	(void)backend;
-	return bpf_map__set_max_entries(skeleton->maps.requests, (uint32_t)settings->requests_max);
-}
-
-PROBE_OPEN(uring, uring_configure)
+PROBE_OPEN(uring, NULL)
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_io_uring, RECORD_IO_PATH_NONE };
 
@@ -45,7 +38,7 @@ const struct probe_ops probe_uring_ops = {
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.inflight_map = "requests",
+	.inflight_map = "uring_requests",
 	.resolve_program = "uring_resolve",
 	.elf = uring_elf,
 	.open = uring_open,

@@ -415,6 +415,7 @@ static int load(struct session *s)
 		.sysfs = s->o.sysfs,
 		.generation = s->o.generation,
 		.kernel_types = s->o.kernel_types,
+		.replaced = s->o.replaced ? &s->o.replaced->probes : NULL,
 		.loop = s->o.loop,
 		.done = on_task,
 		.userdata = s,

@@ -21,6 +21,8 @@ struct tracer {
 	struct worker *worker;
 	bool cancelled;
 	struct probe_set set; /* the worker's while it is busy */
+	bool replaces;
+	struct probe_set replaced; /* until TRACER_LOAD has ended; `replaces`: there is one */
 	struct tracer_result result;
 };
 
@@ -45,10 +47,19 @@ static int find_processes(struct tracer *t)
 	return 0;
 }
 
+static void forget_replaced(struct tracer *t)
+{
+	if (t->replaces)
+		probe_set_forget(&t->replaced);
+	t->replaces = false;
+}
+
 static int load(struct tracer *t)
 {
-	int r = probe_set_load(&t->set, t->config, t->o.sysfs, t->o.generation, t->o.kernel_types);
+	int r = probe_set_load(&t->set, t->config, t->o.sysfs, t->o.generation, t->o.kernel_types,
+		t->replaces ? &t->replaced : NULL);
 
+	forget_replaced(t);
 	if (r == 0) {
 		r = find_processes(t);
 		if (r < 0)
@@ -106,6 +117,7 @@ static void finish_task(void *userdata)
 
 static void destroy(struct tracer *t)
 {
+	forget_replaced(t);
 	free(t->config);
 	free(t);
 }
@@ -136,8 +148,14 @@ int tracer_new(const struct tracer_options *options, struct tracer **ret_tracer)
 	t->config = malloc(sizeof(*t->config));
 	if (t->config) {
 		*t->config = *options->config;
-		r = worker_new(options->loop, STACK_BYTES, &t->worker);
+		r = 0;
 	}
+	if (r == 0 && options->replaced) {
+		r = probe_set_remember(options->replaced, &t->replaced);
+		t->replaces = r == 0;
+	}
+	if (r == 0)
+		r = worker_new(options->loop, STACK_BYTES, &t->worker);
 	if (r < 0) {
 		destroy(t);
 		return r;

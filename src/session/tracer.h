@@ -42,6 +42,7 @@ struct tracer_options {
 	const char *sysfs;	     /* borrowed for ever */
 	uint32_t generation;
 	struct kernel_types **kernel_types;
+	const struct probe_set *replaced; /* what it needs is copied; NULL: the first set */
 	struct loop *loop;
 	void (*done)(void *userdata, const struct tracer_result *result);
 	void *userdata;

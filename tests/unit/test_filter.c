@@ -88,7 +88,7 @@ static int teardown(void **state)
 
 static void make_maps(struct fixture *f)
 {
-	int r = trace_maps_new(65536, 1024, &f->maps);
+	int r = trace_maps_new(65536, 1024, NULL, &f->maps);
 
 	if (r < 0) {
 		print_message("BPF maps cannot be made: %s\n", strerror(-r));
@@ -234,6 +234,36 @@ static void test_cgroup_that_comes_and_goes(void **state)
 	assert_false(has_cgroup(f, 1));
 }
 
+static uint32_t map_id(int map)
+{
+	struct bpf_map_info info = {};
+	uint32_t size = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(map, &info, &size), 0);
+	return info.id;
+}
+
+/* The set of probes that replaces another one has its maps, and filters of its own. */
+static void test_maps_are_taken_over(void **state)
+{
+	struct fixture *f = *state;
+	struct trace_maps copy, taken;
+
+	make_maps(f);
+	assert_int_equal(trace_maps_share(&f->maps, &copy), 0);
+	assert_int_equal(copy.filter_pids, -1);
+	assert_int_equal(trace_maps_new(65536, 1024, &copy, &taken), 0);
+	trace_maps_close(&copy);
+	assert_int_equal(map_id(taken.events), map_id(f->maps.events));
+	assert_int_equal(map_id(taken.sleeps), map_id(f->maps.sleeps));
+	assert_int_equal(map_id(taken.block_requests), map_id(f->maps.block_requests));
+	assert_int_not_equal(map_id(taken.filter_pids), map_id(f->maps.filter_pids));
+	assert_int_equal(trace_maps_add_pid(&taken, 7), 0);
+	assert_true(has_key(taken.filter_pids, 7));
+	assert_false(has_key(f->maps.filter_pids, 7));
+	trace_maps_close(&taken);
+}
+
 #define filter_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -244,6 +274,7 @@ int main(void)
 		filter_test(test_device_that_comes_and_goes),
 		filter_test(test_pids),
 		filter_test(test_cgroup_that_comes_and_goes),
+		filter_test(test_maps_are_taken_over),
 	};
 
 	log_setup();
