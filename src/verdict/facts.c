@@ -14,7 +14,7 @@ static_assert(VERDICT_DEVICES_MAX <= INT8_MAX, "a thread keeps the index of its 
 #define PILE_UP_NS (60 * NSEC_PER_SEC)
 
 /* It is locked into memory with the session. */
-static_assert(sizeof(struct verdict_facts) <= 64 * 1024, "the facts of one incident are small");
+static_assert(sizeof(struct verdict_facts) <= 192 * 1024, "the facts of one incident are small");
 
 enum verdict_wait verdict_wait_of(enum record_cause cause)
 {
@@ -78,21 +78,55 @@ void verdict_note_open(struct verdict_facts *f, const struct record_open *open)
 
 /* Operations */
 
-/* The entry of that thread, device and kind; a free one when there is none. */
-static struct verdict_waiter *find_waiter(struct verdict_facts *f, int32_t tid, int device,
-	enum verdict_wait wait)
+/* Fibonacci hashing; thread ids come in runs. */
+static uint32_t hash_tid(int32_t tid)
 {
-	/* Fibonacci hashing; thread ids come in runs. */
-	uint32_t slot = (uint32_t)tid * 2654435769u % VERDICT_WAITERS_MAX;
+	return (uint32_t)tid * 2654435769u;
+}
 
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
-		struct verdict_waiter *w = &f->waiters[(slot + i) % VERDICT_WAITERS_MAX];
+#define SINGLES_MAX (VERDICT_WAITERS_MAX - VERDICT_CROWDS_MAX)
+
+/* The entry of that thread, device and kind; a free one when there is none. */
+static struct verdict_waiter *find_single(struct verdict_facts *f, int32_t tid, int device,
+	enum verdict_wait wait, bool *ret_is_known)
+{
+	uint32_t slot = hash_tid(tid) % SINGLES_MAX;
+
+	for (unsigned int i = 0; i < SINGLES_MAX; i++) {
+		struct verdict_waiter *w = &f->waiters[(slot + i) % SINGLES_MAX];
 
 		if (w->tid == 0 || (w->tid == tid && w->device == device && w->wait == wait))
 			return w;
+		*ret_is_known = *ret_is_known || w->tid == tid;
 	}
-	f->waiters_left_out++;
 	return NULL;
+}
+
+static struct verdict_waiter *find_crowd(struct verdict_facts *f, int32_t pid, int device,
+	enum verdict_wait wait, bool early)
+{
+	for (unsigned int i = SINGLES_MAX; i < VERDICT_WAITERS_MAX; i++) {
+		struct verdict_waiter *w = &f->waiters[i];
+
+		if (w->tid == 0 ||
+			(w->pid == pid && w->device == device && w->wait == wait &&
+				w->early == early))
+			return w;
+	}
+	return NULL;
+}
+
+/* NULL: there is no room for it. */
+static struct verdict_crowd_thread *find_crowd_thread(struct verdict_facts *f, int32_t tid)
+{
+	uint32_t slot = hash_tid(tid) % VERDICT_CROWD_THREADS;
+
+	while (f->crowd_threads[slot].tid != 0 && f->crowd_threads[slot].tid != tid)
+		slot = (slot + 1) % VERDICT_CROWD_THREADS;
+	if (f->crowd_threads[slot].tid == 0 &&
+		f->crowd_threads_count == VERDICT_CROWD_THREADS / 4 * 3)
+		return NULL;
+	return &f->crowd_threads[slot];
 }
 
 /* No thread sleeps for a request: it is the request that waits for the device. */
@@ -120,49 +154,100 @@ static void note_wait(struct verdict_wait_facts *w, const struct record_operatio
 	w->dev = op->dev;
 }
 
+static uint64_t counted_from_ns(const struct verdict_facts *f)
+{
+	return f->trigger_ns > VERDICT_LEAD_NS ? f->trigger_ns - VERDICT_LEAD_NS : 0;
+}
+
 /*
  * Lines come in the order in which operations end or are found to hang, so each adds what lies
  * behind the last one: a line of an operation that hangs counts only for the time since the line
  * before, and requests that are in flight at the same time count once.
  */
-static void add_waited(const struct verdict_facts *f, struct verdict_waiter *w,
+static uint64_t waited_since(const struct verdict_facts *f, uint64_t counted_until_ns,
 	const struct record_operation *op)
 {
 	uint64_t since_ns = op->start_mono_ns, until_ns = since_ns + op->dur_ns;
-	uint64_t first_ns = f->trigger_ns > VERDICT_LEAD_NS ? f->trigger_ns - VERDICT_LEAD_NS : 0;
 
-	if (since_ns < first_ns)
-		since_ns = first_ns;
-	if (since_ns < w->until_ns)
-		since_ns = w->until_ns;
-	if (until_ns <= since_ns)
+	if (since_ns < counted_from_ns(f))
+		since_ns = counted_from_ns(f);
+	if (since_ns < counted_until_ns)
+		since_ns = counted_until_ns;
+	return until_ns > since_ns ? until_ns - since_ns : 0;
+}
+
+static void begin_waiter(struct verdict_waiter *w, const struct record_operation *op,
+	enum verdict_wait wait, int device, bool early)
+{
+	*w = (struct verdict_waiter){
+		.tid = op->tid,
+		.pid = op->pid,
+		.cgroup = op->cgroup,
+		.device = (int8_t)device,
+		.wait = (uint8_t)wait,
+		.kernel = op->op == RECORD_OP_kernel,
+		.early = early,
+	};
+}
+
+static void note_longest(struct verdict_waiter *w, const struct record_operation *op)
+{
+	if (op->dur_ns < w->longest_ns)
 		return;
-	w->waited_ns += until_ns - since_ns;
-	w->until_ns = until_ns;
+	w->longest_ns = op->dur_ns;
+	w->tid = op->tid;
+	text_copy(w->comm, sizeof(w->comm), op->comm);
+}
+
+/* Each thread counts in the first entry that it is in. `is_known`: one of its own. */
+static void note_in_crowd(struct verdict_facts *f, const struct record_operation *op,
+	enum verdict_wait wait, int device, bool early, bool is_known)
+{
+	struct verdict_crowd_thread *thread = find_crowd_thread(f, op->tid);
+	struct verdict_waiter *w =
+		thread ? find_crowd(f, op->pid, device, wait, early) : NULL;
+	uint64_t until_ns = op->start_mono_ns + op->dur_ns;
+
+	if (!w) {
+		f->waiters_left_out++;
+		return;
+	}
+	if (w->tid == 0)
+		begin_waiter(w, op, wait, device, early);
+	if (thread->tid == 0) {
+		thread->tid = op->tid;
+		f->crowd_threads_count++;
+		w->threads += !is_known;
+	}
+	w->waited_ns += waited_since(f, counted_from_ns(f) + thread->until_ms * NSEC_PER_MSEC, op);
+	if (until_ns > counted_from_ns(f))
+		thread->until_ms = (uint32_t)((until_ns - counted_from_ns(f)) / NSEC_PER_MSEC);
+	note_longest(w, op);
 }
 
 static void note_waiter(struct verdict_facts *f, const struct record_operation *op,
 	enum verdict_wait wait, int device, bool early)
 {
-	struct verdict_waiter *w = op->tid > 0 ? find_waiter(f, op->tid, device, wait) : NULL;
+	struct verdict_waiter *w;
+	bool is_known = false;
+	uint64_t waited_ns;
 
-	if (!w)
+	if (op->tid <= 0)
 		return;
-	if (w->tid == 0) {
-		w->tid = op->tid;
-		w->pid = op->pid;
-		w->cgroup = op->cgroup;
-		w->device = (int8_t)device;
-		w->wait = (uint8_t)wait;
-		w->kernel = op->op == RECORD_OP_kernel;
-		w->early = early;
+	w = find_single(f, op->tid, device, wait, &is_known);
+	if (!w) {
+		note_in_crowd(f, op, wait, device, early, is_known);
+		return;
 	}
+	if (w->tid == 0)
+		begin_waiter(w, op, wait, device, early);
+	w->threads = 1;
 	w->early = w->early && early;
-	add_waited(f, w, op);
-	if (op->dur_ns < w->longest_ns)
-		return;
-	w->longest_ns = op->dur_ns;
-	text_copy(w->comm, sizeof(w->comm), op->comm);
+	waited_ns = waited_since(f, w->until_ns, op);
+	w->waited_ns += waited_ns;
+	if (waited_ns > 0)
+		w->until_ns = op->start_mono_ns + op->dur_ns;
+	note_longest(w, op);
 }
 
 static void note_device_wait(struct verdict_device *d, enum verdict_wait wait, uint64_t ns,

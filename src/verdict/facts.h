@@ -13,10 +13,16 @@
 #include "config/config.h"
 #include "record/record.h"
 
-/* The facts are locked into memory, 58 KB in all. What is beyond a limit is only counted. */
+/* The facts are locked into memory, 190 KB in all. What is beyond a limit is only counted. */
 #define VERDICT_DEVICES_MAX 16
-/* A thread has an entry for each device and each kind of thing that it waited for. */
+/*
+ * A thread has an entry for each device and each kind of thing that it waited for. When the entries
+ * of single threads are used up, one stands for all further threads of a process that waited alike.
+ */
 #define VERDICT_WAITERS_MAX 320
+#define VERDICT_CROWDS_MAX 32
+/* Threads in such entries: a power of two, of which three quarters are used. */
+#define VERDICT_CROWD_THREADS 16384
 /* Programs that were slowed down for their dirty pages. */
 #define VERDICT_DIRTIERS_MAX 8
 /* Processes with such a thread. */
@@ -180,14 +186,21 @@ struct verdict_waiter {
 	uint64_t until_ns;  /* the end of what is in it */
 	uint64_t longest_ns;
 	uint64_t cgroup;
-	int32_t tid; /* 0: free */
+	int32_t tid; /* 0: free; of a crowd, the one that waited longest */
 	int32_t pid;
-	int8_t device; /* index, -1: none */
+	uint32_t threads; /* 1; of a crowd, those that are in no entry before */
+	int8_t device;	 /* index, -1: none */
 	uint8_t wait;
 	bool kernel;
 	/* It waited before the incident: a victim only of what others began to wait for, too. */
 	bool early;
 	char comm[16];
+};
+
+/* A thread that is in the entry of a crowd. */
+struct verdict_crowd_thread {
+	int32_t tid; /* 0: free */
+	uint32_t until_ms; /* its waits count until then, from VERDICT_LEAD_NS before the trigger */
 };
 
 /* A disk, and the names of those that it stands on, with a newline between them. */
@@ -354,7 +367,9 @@ struct verdict_facts {
 	uint32_t devices_count;
 	struct verdict_device devices[VERDICT_DEVICES_MAX];
 	struct verdict_wait_facts waits[VERDICT_WAIT_COUNT];
-	struct verdict_waiter waiters[VERDICT_WAITERS_MAX];
+	struct verdict_waiter waiters[VERDICT_WAITERS_MAX]; /* the last ones are of crowds */
+	uint32_t crowd_threads_count;
+	struct verdict_crowd_thread crowd_threads[VERDICT_CROWD_THREADS];
 	uint32_t stack_count;
 	struct verdict_stack stack[VERDICT_STACK_MAX];
 	struct verdict_database databases[CONFIG_SQL_TARGETS_MAX];

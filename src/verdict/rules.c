@@ -181,8 +181,8 @@ static unsigned int count_threads(const struct verdict_facts *f, enum verdict_wa
 	unsigned int count = 0;
 
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
-		count += f->waiters[i].tid != 0 && !f->waiters[i].kernel &&
-			f->waiters[i].wait == wait;
+		if (f->waiters[i].tid != 0 && !f->waiters[i].kernel && f->waiters[i].wait == wait)
+			count += f->waiters[i].threads;
 	return count;
 }
 

@@ -196,10 +196,11 @@ static void find_victims(struct verdict_finding *v, const struct verdict_sql *sq
 			v->own_ns += w->waited_ns;
 			continue;
 		}
-		if (!is_counted(v, said, i)) {
-			v->victims++;
-			v->victims_counted +=
-				sql && sql->is_counted && sql->is_counted(sql->userdata, w->tid);
+		/* A crowd has only threads that are in no other entry. */
+		if (w->threads > 1 || !is_counted(v, said, i)) {
+			v->victims += w->threads;
+			if (sql && sql->is_counted && sql->is_counted(sql->userdata, w->tid))
+				v->victims_counted += w->threads;
 		}
 		v->victims_ns += w->waited_ns;
 		if (leads(v, w))
