@@ -131,6 +131,9 @@ static void add_daemon(struct text *t, const json_t *s)
 		number_of(s, "pid"));
 	add_time(t, number_of(s, "uptime_ns"));
 	text_addf(t, ", %.1f s of CPU time", (double)number_of(s, "cpu_ns") / (double)NSEC_PER_SEC);
+	text_addf(t, ", %.1f MiB of memory and %.1f MiB in the kernel",
+		(double)number_of(s, "rss_bytes") / (1 << 20),
+		(double)number_of(s, "kernel_bytes") / (1 << 20));
 }
 
 static void add_probes(struct text *t, const json_t *s)

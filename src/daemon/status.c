@@ -8,6 +8,7 @@
 #include "sql/sql.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/memory.h"
 #include "version.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
@@ -86,6 +87,8 @@ void daemon_add_status(const struct daemon_status *s, struct text *answer)
 	text_json_u64(answer, "incidents", session_incidents_count(s->session));
 	text_json_u64(answer, "uptime_ns", s->uptime_ns);
 	text_json_u64(answer, "cpu_ns", clock_process_cpu_ns());
+	text_json_u64(answer, "rss_bytes", memory_resident_bytes());
+	text_json_u64(answer, "kernel_bytes", session_kernel_bytes(s->session));
 	text_json_string(answer, "configuration", s->config->origin);
 	text_json_bool(answer, "reload_waits", s->reload_waits);
 	text_json_bool(answer, "detaching", session_is_detaching(s->session));

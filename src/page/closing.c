@@ -72,7 +72,8 @@ static void add_cost(struct draw *d, const char *name, uint64_t ns)
 static void add_costs(struct draw *d, const struct record_close *c)
 {
 	add_cost(d, "cost      cpu", c->cost.cpu_ns);
-	draw_addf(d, ", memory %.1f MiB", (double)c->cost.rss_bytes / (1 << 20));
+	draw_addf(d, ", memory %.1f MiB and %.1f MiB in the kernel",
+		(double)c->cost.rss_bytes / (1 << 20), (double)c->cost.kernel_bytes / (1 << 20));
 	add_cost(d, ", armed after", c->cost.armed_ns);
 	add_cost(d, ", attach", c->cost.attach_ns);
 	add_cost(d, ", disarm", c->cost.disarm_ns);
@@ -92,7 +93,8 @@ static void print_short(struct page *p)
 	if (p->closed) {
 		draw_add(d, lost ? "" : "; nothing lost");
 		add_cost(d, "; cost", p->close.cost.cpu_ns);
-		draw_addf(d, " of CPU, %.1f MiB", (double)p->close.cost.rss_bytes / (1 << 20));
+		draw_addf(d, " of CPU, %.1f MiB",
+			(double)(p->close.cost.rss_bytes + p->close.cost.kernel_bytes) / (1 << 20));
 	}
 	draw_end(d);
 	if (lost)

@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "util/cleanup.h"
+#include "util/file.h"
+#include "util/parse.h"
 
 void trace_maps_close(struct trace_maps *maps)
 {
@@ -115,6 +119,50 @@ int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object)
 			return r;
 	}
 	return 0;
+}
+
+bool trace_maps_have(const char *name)
+{
+	static const char *const names[] = {
+#define MAP(owner, name, ...) #name,
+		TRACE_MAPS(MAP)
+#undef MAP
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+uint64_t trace_fd_bytes(int fd)
+{
+	char path[32], buf[1024];
+	struct cursor c = { buf, buf };
+	const char *line;
+	uint64_t bytes;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	n = file_read_at(AT_FDCWD, path, buf, sizeof(buf) - 1);
+	if (n <= 0)
+		return 0;
+	buf[n] = '\0';
+	line = strstr(buf, "\nmemlock:");
+	if (!line)
+		return 0;
+	c = (struct cursor){ line + strlen("\nmemlock:"), buf + n };
+	return cursor_u64(&c, &bytes) < 0 ? 0 : bytes;
+}
+
+uint64_t trace_maps_bytes(const struct trace_maps *maps)
+{
+	uint64_t bytes = 0;
+
+#define MAP(owner, name, ...) bytes += trace_fd_bytes(maps->name);
+	TRACE_MAPS(MAP)
+#undef MAP
+	return bytes;
 }
 
 int trace_maps_read_losses(const struct trace_maps *maps, uint64_t ret_losses[EVENT_LOSS_COUNT])

@@ -9,6 +9,7 @@
 #ifndef IOSTALL_PROBES_MAPS_H
 #define IOSTALL_PROBES_MAPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "iostall/event.h"
@@ -75,6 +76,13 @@ int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trac
 /* Copies the descriptors of the shared maps; the others are -1. 0 or a negative errno. */
 int trace_maps_share(const struct trace_maps *maps, struct trace_maps *ret_maps);
 void trace_maps_close(struct trace_maps *maps);
+
+/* Whether there is a map of that name. */
+bool trace_maps_have(const char *name);
+/* What the maps have of the kernel's memory. */
+uint64_t trace_maps_bytes(const struct trace_maps *maps);
+/* Of one map or program, by its descriptor; 0 when the kernel does not say it. */
+uint64_t trace_fd_bytes(int fd);
 
 /* To be called between open and load; skips the maps that the object does not have. */
 int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object);

@@ -232,6 +232,25 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 	return any ? 0 : error;
 }
 
+static uint64_t count_kernel_bytes(const struct probe_set *set)
+{
+	uint64_t bytes = trace_maps_bytes(&set->maps);
+
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		struct bpf_object *object = set->probes[i].object;
+		struct bpf_program *program;
+		struct bpf_map *map;
+
+		if (!object)
+			continue;
+		bpf_object__for_each_map(map, object) if (!trace_maps_have(bpf_map__name(map)))
+			bytes += trace_fd_bytes(bpf_map__fd(map));
+		bpf_object__for_each_program(program, object) bytes +=
+			trace_fd_bytes(bpf_program__fd(program));
+	}
+	return bytes;
+}
+
 int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
 	uint32_t generation, struct kernel_types **types, const struct probe_set *like)
 {
@@ -242,6 +261,8 @@ int probe_set_load(struct probe_set *set, const struct config *config, const cha
 						: load_by_trying(set, config);
 	if (r < 0)
 		probe_set_unload(set);
+	else
+		set->kernel_bytes = count_kernel_bytes(set);
 	return r;
 }
 

@@ -22,6 +22,7 @@ struct probe_set {
 	enum config_backend wanted; /* trace.backend */
 	bool enabled[CONFIG_PROBE_COUNT];
 	bool attached[CONFIG_PROBE_COUNT];
+	uint64_t kernel_bytes; /* of its maps and programs */
 };
 
 /* Counted since the maps were created; an incident takes the difference. */

@@ -360,7 +360,8 @@ static void format_close(const struct record *r, struct text *t)
 		text_add(t, costs[i].before);
 		record_add_duration(t, costs[i].ns);
 	}
-	text_addf(t, ", memory %.1f MiB\n", (double)c->cost.rss_bytes / (1 << 20));
+	text_addf(t, ", memory %.1f MiB and %.1f MiB in the kernel\n",
+		(double)c->cost.rss_bytes / (1 << 20), (double)c->cost.kernel_bytes / (1 << 20));
 }
 
 void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct text *out)

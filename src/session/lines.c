@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include "enrich/enrich.h"
 #include "util/loop.h"
@@ -13,7 +12,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
-#include "util/parse.h"
+#include "util/memory.h"
 #include "version.h"
 #include "watch/watch.h"
 
@@ -195,20 +194,6 @@ void session_write_sample(struct session *s)
 		write_sample(s, sample, false);
 }
 
-static uint64_t read_rss_bytes(void)
-{
-	char buf[128];
-	struct cursor c = { buf, buf };
-	uint64_t size, resident;
-	ssize_t n = file_read_at(AT_FDCWD, "/proc/self/statm", buf, sizeof(buf));
-
-	if (n > 0)
-		c.end = buf + n;
-	if (cursor_u64(&c, &size) < 0 || cursor_u64(&c, &resident) < 0)
-		return 0;
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* 0 when the counter could not be read. */
 static uint64_t grown(uint64_t now, uint64_t at_open)
 {
@@ -265,7 +250,8 @@ const struct record_close *session_write_close(struct session *s)
 	if (close->cost.delay_ns > DELAY_MAX_NS)
 		log_warning("incident %s: the event loop was late by up to %.1f s", s->incident.id,
 			(double)close->cost.delay_ns / NSEC_PER_SEC);
-	close->cost.rss_bytes = read_rss_bytes();
+	close->cost.rss_bytes = memory_resident_bytes();
+	close->cost.kernel_bytes = s->probes.kernel_bytes;
 	fill_lost(s, close->lost);
 	session_write_line(s);
 	return close;

@@ -57,6 +57,11 @@ bool session_is_open(const struct session *s)
 		s->state == SESSION_DRAINING;
 }
 
+uint64_t session_kernel_bytes(const struct session *s)
+{
+	return s->probes.kernel_bytes;
+}
+
 bool session_is_detaching(const struct session *s)
 {
 	return s->tracer && tracer_is_busy(s->tracer) &&

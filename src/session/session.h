@@ -125,6 +125,8 @@ enum session_state session_get_state(const struct session *session);
 bool session_is_open(const struct session *session);
 /* Probes are still being detached after an incident. */
 bool session_is_detaching(const struct session *session);
+/* Memory of the loaded BPF maps and programs, in the kernel. */
+uint64_t session_kernel_bytes(const struct session *session);
 const char *session_state_name(enum session_state state);
 /* How long rules open no incident yet; 0: they do. */
 uint64_t session_cooldown_ns(const struct session *session, uint64_t now_ns);

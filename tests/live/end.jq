@@ -11,7 +11,7 @@ $record[0] as $open | $record[-1] as $close
 | ($close.lost // {}) as $lost
 | "# attach \($close.cost.attach_ms) ms, armed after \($close.cost.armed_ms) ms, disarm " +
 	"\($close.cost.disarm_ms) ms, longest turn \($close.cost.turn_ms) ms, cpu \($close.cost.cpu_ms) ms, rss " +
-	"\($close.cost.rss_bytes / 1048576 * 10 | round / 10) MiB, lost \($lost
+	"\(($close.cost | .rss_bytes + .kernel_bytes) / 1048576 * 10 | round / 10) MiB, lost \($lost
 		| with_entries(select(.value > 0)) | tojson)",
   must("it does not begin with its one open line and end with its one close line";
 	$open.type == "open" and $close.type == "close" and

@@ -56,7 +56,7 @@ static void test_what_is_said_first(void **state)
 	assert_has(f, "\n  04:12:07  ");
 	assert_has(f, "  trigger\n");
 	assert_has(f, "  1 ended, closed\n");
-	assert_has(f, "; nothing lost; cost 12 ms of CPU, 9.0 MiB\n");
+	assert_has(f, "; nothing lost; cost 12 ms of CPU, 20.0 MiB\n");
 	assert_lacks(f, "incomplete");
 }
 

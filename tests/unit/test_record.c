@@ -193,7 +193,8 @@ static void test_a_close_is_exactly_this_line(void **state)
 	assert_non_null(strstr(line.buf,
 		"\"cost\":{\"cpu_ms\":12.345,\"armed_ms\":3.412,"
 		"\"attach_ms\":2.100,\"disarm_ms\":140.000,"
-		"\"turn_ms\":1.500,\"delay_ms\":2.600,\"rss_bytes\":9437184}}\n"));
+		"\"turn_ms\":1.500,\"delay_ms\":2.600,\"rss_bytes\":9437184,"
+		"\"kernel_bytes\":11534336}}\n"));
 }
 
 static void test_what_is_not_known_is_null(void **state)

@@ -302,7 +302,8 @@ static inline void data_close(struct record *r)
 			.disarm_ns = 140000000,
 			.turn_ns = 1500000,
 			.delay_ns = 2600000,
-			.rss_bytes = 9 << 20 },
+			.rss_bytes = 9 << 20,
+			.kernel_bytes = 11 << 20 },
 	};
 	r->close.lost[RECORD_LOST_return_missed] = 2;
 }

@@ -160,7 +160,7 @@ static void test_operations_for_people(void **state)
 		"  seen      12 stalls, 3 stuck operations in 14 lines, longest 4.20 s\n"
 		"  lost      return_missed 2\n"
 		"  cost      cpu 12 ms, armed after 3.4 ms, attach 2.1 ms, disarm 140 ms, longest turn 1.5 ms, "
-		"latest timer 2.6 ms, memory 9.0 MiB\n");
+		"latest timer 2.6 ms, memory 9.0 MiB and 11.0 MiB in the kernel\n");
 }
 
 static void test_text_lets_no_control_character_through(void **state)

@@ -110,7 +110,7 @@ static void test_a_file_gets_everything(void **state)
 	file_read_fd(fd, buf, 1 << 20);
 	assert_non_null(strstr(buf, "  incident 20261120T031207Z-0000: utilisation 97.25 %"));
 	assert_non_null(strstr(buf, "\nVERDICT: saturated"));
-	assert_non_null(strstr(buf, " of CPU, 9.0 MiB\n"));
+	assert_non_null(strstr(buf, " of CPU, 20.0 MiB\n"));
 }
 
 /* The page is what the reader waits for, so it waits for the reader. */
