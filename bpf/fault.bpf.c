@@ -2,9 +2,10 @@
 /*
  * Probe `fault`: notes which file a page fault is about before the fault can sleep.
  *
- * `wait` sees the sleep, but a fault has no descriptor that would tell the file. There is an entry
- * hook only, so no return can be missed. Fault-around maps cached pages without
- * calling filemap_fault().
+ * `wait` sees the sleep, but a fault has no descriptor that would tell the file. There are hooks at
+ * entries only, so no return can be missed. Fault-around maps cached pages without calling
+ * filemap_fault(). The first write to a page that is mapped already calls do_page_mkwrite() alone,
+ * where it waits for the journal, for a frozen file system or for a page that is being written.
  */
 enum scratch_slot {
 	SCRATCH_COUNT = 1, /* this object makes no event, but a map needs an entry */
@@ -45,6 +46,24 @@ int BPF_PROG(filemap_fault_fentry, struct vm_fault *vmf)
 
 SEC("kprobe")
 int BPF_KPROBE(filemap_fault_kprobe, struct vm_fault *vmf)
+{
+	struct file *file = BPF_CORE_READ(vmf, vma, vm_file);
+
+	fault_note(file, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(vmf, pgoff));
+	return 0;
+}
+
+SEC("fentry/do_page_mkwrite")
+int BPF_PROG(page_mkwrite_fentry, struct vm_fault *vmf)
+{
+	struct file *file = vmf->vma->vm_file;
+
+	fault_note(file, file->f_inode, vmf->pgoff);
+	return 0;
+}
+
+SEC("kprobe")
+int BPF_KPROBE(page_mkwrite_kprobe, struct vm_fault *vmf)
 {
 	struct file *file = BPF_CORE_READ(vmf, vma, vm_file);
 

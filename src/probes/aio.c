@@ -69,9 +69,9 @@ static int aio_configure(struct aio_bpf *skeleton, const struct probe_settings *
 
 PROBE_OPEN(aio, aio_configure)
 
-static const char *aio_describe_limit(const struct probe_backend *backend)
+static const char *aio_describe_limit(const struct probe *probe)
 {
-	return backend->id == CONFIG_BACKEND_TRACEPOINT
+	return probe->backend->id == CONFIG_BACKEND_TRACEPOINT
 		? "only direct I/O on file systems that use iomap (ext4, XFS)"
 		: "reads and writes, not IOCB_CMD_FSYNC";
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `fault`: the user side of bpf/fault.bpf.c. */
+#include <string.h>
 
 #include <bpf/libbpf.h>
 
@@ -11,10 +12,12 @@
 
 static const struct probe_program fentry_programs[] = {
 	{ "filemap_fault_fentry", PROBE_ATTACH_BTF, "filemap_fault" },
+	{ "page_mkwrite_fentry", PROBE_ATTACH_BTF, "do_page_mkwrite" },
 };
 
 static const struct probe_program kprobe_programs[] = {
 	{ "filemap_fault_kprobe", PROBE_ATTACH_KPROBE, "filemap_fault" },
+	{ "page_mkwrite_kprobe", PROBE_ATTACH_KPROBE, "do_page_mkwrite" },
 };
 
 static const struct probe_program tracepoint_programs[] = {
@@ -32,6 +35,19 @@ static const struct probe_backend backends[] = {
 
 PROBE_OPEN(fault, NULL)
 
+/* do_page_mkwrite() is static, so a compiler may have inlined it; only describe_limit() tells. */
+static enum record_io_path fault_optional_path(const char *program)
+{
+	return strstr(program, "page_mkwrite") ? RECORD_IO_PATH_COUNT : RECORD_IO_PATH_NONE;
+}
+
+static const char *fault_describe_limit(const struct probe *probe)
+{
+	return probe->backend->id == CONFIG_BACKEND_TRACEPOINT || probe_is_partial(probe)
+		? "not of the first write to a page that is mapped already"
+		: NULL;
+}
+
 /* The path `fault` belongs to `wait`, which sees the sleep itself. */
 static const enum record_io_path paths[] = { RECORD_IO_PATH_fault_file, RECORD_IO_PATH_NONE };
 
@@ -40,6 +56,8 @@ const struct probe_ops probe_fault_ops = {
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
+	.optional_path = fault_optional_path,
+	.describe_limit = fault_describe_limit,
 	.elf = fault_elf,
 	.open = fault_open,
 	.destroy = fault_destroy,

@@ -492,6 +492,11 @@ int probe_prepare(struct probe *probe, const struct probe_settings *settings,
 	return r;
 }
 
+bool probe_is_partial(const struct probe *probe)
+{
+	return probe->backend && probe->partial[probe->backend - probe->ops->backends][0];
+}
+
 const char *probe_misses_path(const struct probe *probe, enum record_io_path path)
 {
 	for (unsigned int i = 0; probe->backend && i < probe->backend->programs_count; i++) {

@@ -114,15 +114,15 @@ struct probe_ops {
 	const char *task_scan_program;
 	/*
 	 * The I/O path that this program is for, when a kernel that refuses the program loses only
-	 * that path; NULL: the backend needs the program. The function may be NULL: every program
-	 * is needed.
+	 * that path, or part of a path (RECORD_IO_PATH_COUNT); NONE: the backend needs the program.
+	 * The function may be NULL: every program is needed.
 	 */
 	enum record_io_path (*optional_path)(const char *program);
 	/*
-	 * What a backend does not see of its paths, for `coverage`. May be NULL, and may return
-	 * NULL.
+	 * What the backend in use does not see of its paths, for `coverage`. May be NULL, and may
+	 * return NULL.
 	 */
-	const char *(*describe_limit)(const struct probe_backend *backend);
+	const char *(*describe_limit)(const struct probe *probe);
 	/* The object file, which kernel_types_new() reads. */
 	const void *(*elf)(size_t *ret_size);
 	/* Opens the object with its settings: PROBE_OPEN. ret_skeleton is passed to `destroy`. */
@@ -198,6 +198,9 @@ bool probe_detach_next(struct probe *probe);
 
 /* Runs that the kernel has skipped since load; 0 before 5.12, which does not count them. */
 uint64_t probe_skipped_runs(const struct probe *probe);
+
+/* Whether the kernel has refused optional programs of the backend in use. */
+bool probe_is_partial(const struct probe *probe);
 
 bool probe_uses_kprobes(const struct probe *probe);
 

@@ -509,7 +509,7 @@ static void describe_reasons(const struct probe *probe, char *reason, size_t siz
 static void describe_limit(const struct probe *probe, struct text *out)
 {
 	const char *limit =
-		probe->ops->describe_limit ? probe->ops->describe_limit(probe->backend) : NULL;
+		probe->ops->describe_limit ? probe->ops->describe_limit(probe) : NULL;
 
 	if (limit)
 		text_addf(out, "%s%s", out->len ? "; " : "", limit);
