@@ -364,6 +364,17 @@ static __always_inline void thread_note(struct task_struct *task, __u32 pid,
 	}
 }
 
+/* Two threads may do so at once: the names may then be those of either, of one program mostly. */
+static __always_inline void dirtier_set(struct event_block_dirtier *d, struct task_struct *task,
+	__u64 pid_tgid)
+{
+	cgroup_note(task, &d->cgroup_id);
+	d->pid = pid_tgid >> 32;
+	d->tid = (__u32)pid_tgid;
+	BPF_CORE_READ_INTO(&d->comm, task, comm);
+	BPF_CORE_READ_INTO(&d->process_comm, task, group_leader, comm);
+}
+
 /*
  * A page of a file has become dirty. Argument 1 is its mapping; the page itself is a folio in later
  * kernels ("writeback: use a folio for writeback tracepoint", 5.18), which is not looked at.
@@ -384,22 +395,18 @@ int block_dirty_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	inode = BPF_CORE_READ(mapping, host);
 	key.inode = BPF_CORE_READ(inode, i_ino);
 	key.fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	/* Written in place where it can be: an update of an LRU map takes a lock. */
 	known = bpf_map_lookup_elem(&dirtiers, &key);
 	if (known) {
 		known->dirty_bytes += DIRTY_BYTES;
 		if (known->tid == (__u32)id)
 			return 0;
-		fresh.dirty_bytes = known->dirty_bytes;
-		fresh.written_bytes = known->written_bytes;
-		fresh.is_shared = true;
-	} else {
-		fresh.dirty_bytes = DIRTY_BYTES;
+		known->is_shared = true;
+		dirtier_set(known, task, id);
+		return 0;
 	}
-	cgroup_note(task, &fresh.cgroup_id);
-	fresh.pid = id >> 32;
-	fresh.tid = (__u32)id;
-	BPF_CORE_READ_INTO(&fresh.comm, task, comm);
-	BPF_CORE_READ_INTO(&fresh.process_comm, task, group_leader, comm);
+	fresh.dirty_bytes = DIRTY_BYTES;
+	dirtier_set(&fresh, task, id);
 	/* Without it the request is charged to the kernel thread that submits it. */
 	bpf_map_update_elem(&dirtiers, &key, &fresh, BPF_ANY);
 	return 0;
