@@ -411,9 +411,12 @@ static int write_file(struct kernel_types *types, const struct btf *reduced)
 static int read_kernel(struct kernel_types *types, const struct btf *const *users,
 	unsigned int count)
 {
-	struct btf *kernel = btf__load_vmlinux_btf(), *reduced = NULL;
+	/* btf__load_vmlinux_btf() tries other files after this one, and then does not say why. */
+	struct btf *kernel = btf__parse("/sys/kernel/btf/vmlinux", NULL), *reduced = NULL;
 	int r;
 
+	if (!kernel && errno == ENOENT)
+		kernel = btf__load_vmlinux_btf();
 	if (!kernel)
 		return -errno;
 	find_target_ids(types, kernel);

@@ -400,7 +400,7 @@ int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_bac
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {
 	unsigned int order[PROBE_BACKENDS_MAX];
-	int r = -ENOENT;
+	int r, error = -ENOENT;
 
 	probe_init(probe, ops, settings);
 	order_backends(ops, settings->preemption.skips_runs, order);
@@ -412,14 +412,16 @@ int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_bac
 			continue;
 		probe->tried[order[i]] = true;
 		r = try_backend_again(probe, backend, settings, maps);
-		if (r < 0)
+		if (r < 0) {
+			error = error_is_transient(error) ? error : r;
 			continue;
+		}
 		probe->backend = backend;
 		if (wanted == CONFIG_BACKEND_AUTO)
 			explain_preference(probe);
 		return 0;
 	}
-	return r;
+	return error;
 }
 
 int probe_load_like(struct probe *probe, const struct probe *like,

@@ -58,18 +58,20 @@ void probe_set_redirect_libbpf_log(void)
 	libbpf_set_print(print_libbpf);
 }
 
-static void read_kernel_types(struct kernel_types **types)
+/* A lack of memory is an error: without the types no probe would load, and that would look final. */
+static int read_kernel_types(struct kernel_types **types)
 {
 	struct kernel_types_user users[CONFIG_PROBE_COUNT];
 	int r;
 
 	if (*types)
-		return;
+		return 0;
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)
 		users[i].elf = probe_ops_get(i)->elf(&users[i].size);
 	r = kernel_types_new(users, CONFIG_PROBE_COUNT, types);
 	if (r < 0)
 		log_warning("the kernel's type information (BTF) cannot be read: %s", strerror(-r));
+	return error_is_transient(r) ? r : 0;
 }
 
 /* 0: unknown. */
@@ -137,7 +139,9 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	int r;
 
 	*set = (struct probe_set){ .maps = TRACE_MAPS_NONE };
-	read_kernel_types(types);
+	r = read_kernel_types(types);
+	if (r < 0)
+		return r;
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		set->enabled[i] = config->probes[i].enabled;
 	set->wanted = config->trace.backend;
