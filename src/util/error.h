@@ -21,6 +21,7 @@ static inline bool error_is_transient(int error)
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
+	case ENOSPC: /* also a second load of a program by libbpf, whose messages do not fit */
 	case ETIMEDOUT:
 		return true;
 	default:
