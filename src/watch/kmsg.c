@@ -87,8 +87,9 @@ int kmsg_parse(const char *buf, size_t len, struct kmsg_line *ret_line)
 		cursor_u64(&c, &us) < 0 || us > UINT64_MAX / 1000)
 		return -EINVAL;
 	text = memchr(c.p, ';', (size_t)(c.end - c.p));
-	if (!text++)
+	if (!text)
 		return -EINVAL;
+	text++;
 	end = memchr(text, '\n', (size_t)(c.end - text));
 	len = (size_t)((end ? end : c.end) - text);
 	if (len >= sizeof(ret_line->text))

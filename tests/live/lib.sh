@@ -403,17 +403,22 @@ live_disk()
 	fi
 }
 
+# live_build_fusehang: sets FUSEHANG, the program, unless that names one.
+live_build_fusehang()
+{
+	[[ -z ${FUSEHANG-} ]] || return 0
+	FUSEHANG=$STALL_DIR/fusehang
+	"${CC:-cc}" -std=gnu11 -O2 -pthread -o "$FUSEHANG" "$LIVE_HERE/../tools/fusehang.c" || exit 1
+}
+
 # live_fuse: a FUSE file system (tests/tools/fusehang.c). Sets LIVE_FUSE, its directory, LIVE_FUSE_PID, which
-# serves it, and FUSEHANG, the program, unless that names one; creating $STALL_DIR/release lets go what hangs. 1: the kernel has no FUSE.
+# serves it, and FUSEHANG; creating $STALL_DIR/release lets go what hangs. 1: the kernel has no FUSE.
 live_fuse()
 {
 	modprobe -q fuse 2>/dev/null || :
 	[[ -c /dev/fuse ]] && grep -qw fuse /proc/filesystems || return 1
 	LIVE_FUSE=$STALL_DIR/fuse
-	if [[ -z ${FUSEHANG-} ]]; then
-		FUSEHANG=$STALL_DIR/fusehang
-		"${CC:-cc}" -std=gnu11 -O2 -o "$FUSEHANG" "$LIVE_HERE/../tools/fusehang.c" || exit 1
-	fi
+	live_build_fusehang
 	mkdir "$LIVE_FUSE"
 	stall_undo _stall_umount "$LIVE_FUSE"
 	_stall_undo_first touch "$STALL_DIR/release"

@@ -8,14 +8,19 @@
  *	                                until a file RELEASE exists; ends by a signal
  *	fusehang --exec FILE COMMAND... opens FILE with O_CLOEXEC and executes COMMAND
  *	fusehang --exec32 FILE PROGRAM  the same through the system call of 32-bit programs (x86)
+ *	fusehang --pread32 FILE LENGTH OFFSET
+ *	                                reads FILE through such a call, and stays
+ *	fusehang --exec-thread FILE COMMAND...
+ *	                                a second thread reads 511 bytes of FILE, then executes COMMAND
  *
- * Build: cc fusehang.c
+ * Build: cc -pthread fusehang.c
  */
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -240,6 +245,50 @@ static int execute_32(char **argv)
 }
 #endif
 
+#if defined(__x86_64__)
+static int read_32(char **argv)
+{
+	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	int fd = open(argv[0], O_RDONLY | O_CLOEXEC);
+	long ret = 180; /* pread64, arch/x86/entry/syscalls/syscall_32.tbl */
+
+	if (low == MAP_FAILED || fd < 0)
+		die(argv[0]);
+	asm volatile("int $0x80"
+		     : "+a"(ret)
+		     : "b"((long)fd), "c"(low), "d"(atol(argv[1])), "S"(atol(argv[2])), "D"(0L)
+		     : "memory", "r8", "r9", "r10", "r11");
+	if (ret != atol(argv[1]))
+		die("pread64");
+	pause();
+	return 0;
+}
+#endif
+
+static void *read_and_execute(void *arg)
+{
+	char **argv = arg;
+	char buf[511];
+	int fd = open(argv[0], O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, buf, sizeof(buf)) != sizeof(buf))
+		die(argv[0]);
+	execvp(argv[1], argv + 1);
+	die(argv[1]);
+	return NULL;
+}
+
+static int execute_by_thread(char **argv)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, read_and_execute, argv) != 0)
+		die("pthread_create");
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	char options[128];
@@ -250,7 +299,11 @@ int main(int argc, char **argv)
 #if defined(__x86_64__)
 	if (argc == 4 && strcmp(argv[1], "--exec32") == 0)
 		return execute_32(argv + 2);
+	if (argc == 5 && strcmp(argv[1], "--pread32") == 0)
+		return read_32(argv + 2);
 #endif
+	if (argc >= 4 && strcmp(argv[1], "--exec-thread") == 0)
+		return execute_by_thread(argv + 2);
 	if (argc != 4) {
 		fprintf(stderr, "usage: fusehang DIR READY RELEASE\n");
 		return 2;
