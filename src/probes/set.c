@@ -58,7 +58,7 @@ void probe_set_redirect_libbpf_log(void)
 	libbpf_set_print(print_libbpf);
 }
 
-/* A lack of memory is an error: without the types no probe would load, and that would look final. */
+/* A lack of memory is an error: without the types nothing loads, and that would look final. */
 static int read_kernel_types(struct kernel_types **types)
 {
 	struct kernel_types_user users[CONFIG_PROBE_COUNT];

@@ -30,7 +30,8 @@ static void check_kmsg(const char *buf, size_t size)
 
 static void check_ends(const struct mount *m)
 {
-	if (!memchr(m->source, '\0', sizeof(m->source)) || !memchr(m->root, '\0', sizeof(m->root)) ||
+	if (!memchr(m->source, '\0', sizeof(m->source)) ||
+		!memchr(m->root, '\0', sizeof(m->root)) ||
 		!memchr(m->point, '\0', sizeof(m->point)))
 		abort();
 }

@@ -11,7 +11,7 @@
  *	fusehang --pread32 FILE LENGTH OFFSET
  *	                                reads FILE through such a call, and stays
  *	fusehang --exec-thread FILE COMMAND...
- *	                                a second thread reads 511 bytes of FILE, then executes COMMAND
+ *	                                a second thread reads 511 bytes, then executes COMMAND
  *
  * Build: cc -pthread fusehang.c
  */
