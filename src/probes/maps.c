@@ -82,7 +82,7 @@ int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trac
 	const struct trace_maps from = shared ? *shared : TRACE_MAPS_NONE;
 	struct trace_maps maps = {
 #define MAP(owner, map, type, key_size, value_size, entries)                                       \
-	.map = copy_or_create(owner, from.map, BPF_MAP_TYPE_##type, #map, key_size, value_size,   \
+	.map = copy_or_create(owner, from.map, BPF_MAP_TYPE_##type, #map, key_size, value_size,    \
 		entries),
 		TRACE_MAPS(MAP)
 #undef MAP

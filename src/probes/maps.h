@@ -70,7 +70,7 @@ struct trace_maps {
 #define TRACE_MAP_NONE(owner, name, ...) .name = -1,
 #define TRACE_MAPS_NONE ((struct trace_maps){ TRACE_MAPS(TRACE_MAP_NONE) })
 
-/* `shared`: where the shared maps are taken from, which must be of the same size. NULL: all are new. */
+/* `shared`: whose shared maps are taken, which must be of the same size. NULL: all are new. */
 int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trace_maps *shared,
 	struct trace_maps *ret_maps);
 /* Copies the descriptors of the shared maps; the others are -1. 0 or a negative errno. */

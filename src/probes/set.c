@@ -281,7 +281,6 @@ void probe_set_forget(struct probe_set *copy)
 	trace_maps_close(&copy->maps);
 }
 
-
 /* Loading all probes takes half a minute on an emulated CPU. */
 #define TRY_LIMIT_NS (600 * NSEC_PER_SEC)
 
@@ -512,8 +511,7 @@ static void describe_reasons(const struct probe *probe, char *reason, size_t siz
 
 static void describe_limit(const struct probe *probe, struct text *out)
 {
-	const char *limit =
-		probe->ops->describe_limit ? probe->ops->describe_limit(probe) : NULL;
+	const char *limit = probe->ops->describe_limit ? probe->ops->describe_limit(probe) : NULL;
 
 	if (limit)
 		text_addf(out, "%s%s", out->len ? "; " : "", limit);

@@ -65,7 +65,7 @@ struct session_options {
 	/* Differs between the two sessions that exist at once during a reload. */
 	uint32_t generation;
 	struct kernel_types **kernel_types; /* made by the first session, used by all */
-	/* The loaded session that this one will replace; used by session_new() only. May be NULL. */
+	/* The loaded session that this one will replace, for session_new() only. May be NULL. */
 	const struct session *replaced;
 	bool without_probes; /* for replay: events are passed to session_feed_event() */
 	int capture_fd;	     /* each event's bytes are also written here; -1: nowhere */

@@ -204,8 +204,7 @@ static void note_in_crowd(struct verdict_facts *f, const struct record_operation
 	enum verdict_wait wait, int device, bool early, bool is_known)
 {
 	struct verdict_crowd_thread *thread = find_crowd_thread(f, op->tid);
-	struct verdict_waiter *w =
-		thread ? find_crowd(f, op->pid, device, wait, early) : NULL;
+	struct verdict_waiter *w = thread ? find_crowd(f, op->pid, device, wait, early) : NULL;
 	uint64_t until_ns = op->start_mono_ns + op->dur_ns;
 
 	if (!w) {

@@ -189,7 +189,7 @@ struct verdict_waiter {
 	int32_t tid; /* 0: free; of a crowd, the one that waited longest */
 	int32_t pid;
 	uint32_t threads; /* 1; of a crowd, those that are in no entry before */
-	int8_t device;	 /* index, -1: none */
+	int8_t device;	  /* index, -1: none */
 	uint8_t wait;
 	bool kernel;
 	/* It waited before the incident: a victim only of what others began to wait for, too. */
@@ -199,7 +199,7 @@ struct verdict_waiter {
 
 /* A thread that is in the entry of a crowd. */
 struct verdict_crowd_thread {
-	int32_t tid; /* 0: free */
+	int32_t tid;	   /* 0: free */
 	uint32_t until_ms; /* its waits count until then, from VERDICT_LEAD_NS before the trigger */
 };
 
