@@ -27,8 +27,6 @@
 
 #define USERS_MAX 512
 #define TABLE_FILE_SIZE (256 * 1024)
-/* Watched processes that one call of enrich_learn_processes() looks up. */
-#define LEARN_MAX 8
 /* What disks stand on changes rarely: once a minute, or when a disk appears or is mounted. */
 #define LEARN_DISKS_EACH 60
 
@@ -44,7 +42,6 @@ struct enrich {
 	struct symbols *symbols;
 	/* Mount namespaces of this process and of process 1; a service may have its own. */
 	uint32_t home_mount_ns[2];
-	unsigned int learned; /* watched processes looked at so far */
 	unsigned int users_count;
 	struct user users[USERS_MAX];
 	struct mounts mounts;
@@ -163,17 +160,10 @@ void enrich_find_file_server(struct enrich *e, uint32_t major, uint32_t minor,
 
 void enrich_learn_processes(struct enrich *e)
 {
-	const uint64_t tick_ns = NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK);
-	const struct watch_process *list;
 	unsigned int count;
+	const struct watch_process *list = watch_processes(e->watch, &count);
 
-	list = watch_processes(e->watch, &count);
-	for (unsigned int i = 0; i < count && i < LEARN_MAX; i++) {
-		const struct watch_process *p = &list[e->learned++ % count];
-
-		process_lookup(&e->processes, e->procfs_fd, p->pid, p->start_ticks * tick_ns,
-			false);
-	}
+	process_learn(&e->processes, list, count);
 }
 
 int enrich_new(const char *procfs, const struct watch *watch, struct enrich **ret_enrich)
@@ -195,7 +185,10 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 	r = writers_new(e->procfs_fd, &e->writers);
 	if (r == 0)
 		r = file_server_new(e->procfs_fd, &e->file_server);
+	if (r == 0)
+		r = process_cache_init(&e->processes, e->procfs_fd);
 	if (r < 0) {
+		file_server_free(e->file_server);
 		writers_free(e->writers);
 		close(e->procfs_fd);
 		free(e);
@@ -221,6 +214,7 @@ struct enrich *enrich_free(struct enrich *e)
 {
 	if (e) {
 		symbols_free(e->symbols);
+		process_cache_done(&e->processes);
 		file_server_free(e->file_server);
 		writers_free(e->writers);
 		close_fd(e->mountinfo_fd);
@@ -299,8 +293,7 @@ bool enrich_path_in_fs(const struct enrich *e, uint32_t major, uint32_t minor, c
 
 /*
  * While a process executes a program, it may hold its exec_update_lock until a file closes that
- * hangs. The kernel takes that lock for links like exe and fd (6.18). A process with another thread
- * that is stuck does not come so far, because it waits for that thread first.
+ * hangs, and its links could not be read.
  */
 static bool may_hold_exec_lock(const struct record_operation *op)
 {
@@ -311,21 +304,16 @@ static bool may_hold_exec_lock(const struct record_operation *op)
  * The BPF programs follow at most 64 names up to the root; /proc/TID/fd/FD has the whole path. The
  * descriptor may be another file's by now, so its path is used only if it ends with the same names.
  */
-static void complete_path(const struct enrich *e, struct record_operation *op)
+static void complete_path(struct enrich *e, struct record_operation *op)
 {
-	char link[64], path[RECORD_PATH_SIZE];
+	char path[RECORD_PATH_SIZE];
 	size_t tail_len = strlen(op->path + 3), len;
-	ssize_t n;
 
 	if (!op->path_truncated || op->fd < 0 || may_hold_exec_lock(op) ||
-		strncmp(op->path, ".../", 4) != 0)
+		strncmp(op->path, ".../", 4) != 0 ||
+		!process_read_fd(&e->processes, (int32_t)op->tid, op->fd, path, sizeof(path)))
 		return;
-	snprintf(link, sizeof(link), "%d/fd/%d", op->tid, op->fd);
-	n = readlinkat(e->procfs_fd, link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return;
-	len = (size_t)n;
-	path[len] = '\0';
+	len = strlen(path);
 	if (len < tail_len || strcmp(path + len - tail_len, op->path + 3) != 0)
 		return;
 	memcpy(op->path, path, len + 1);
@@ -374,8 +362,7 @@ void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 	const struct process *p = NULL;
 
 	if (!may_hold_exec_lock(op))
-		p = process_lookup(&e->processes, e->procfs_fd, op->pid, decoded->process_start_ns,
-			true);
+		p = process_lookup(&e->processes, (int32_t)op->pid, decoded->process_start_ns);
 	process_unit_of_names(decoded->cgroup_names[0], decoded->cgroup_names[1], op->unit,
 		sizeof(op->unit));
 	if (p) {

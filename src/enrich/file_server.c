@@ -15,6 +15,7 @@
 #include "util/renewable_worker.h"
 #include "util/text.h"
 #include "watch/dents.h"
+#include "watch/thread_status.h"
 
 /* Two buffers for directories and one for a file. */
 #define THREAD_STACK_BYTES (32 * 1024)
@@ -114,17 +115,14 @@ static bool look_at(void *arg, int32_t pid, const char *fd)
 	return minor != s->minor;
 }
 
-/* The status of a thread is read without a lock, unlike its stat. '\0': it is gone. */
-static char state_of(struct search *s, int32_t pid, int32_t tid)
+/* '\0': it is gone. */
+static char state_of(const struct search *s, int32_t pid, int32_t tid)
 {
-	const char *line;
+	struct watch_thread_status status;
 	char path[64];
-	ssize_t n;
 
 	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
-	n = file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf));
-	line = n > 0 ? strstr(s->buf, "\nState:\t") : NULL;
-	return line ? line[strlen("\nState:\t")] : '\0';
+	return thread_status_read_at(s->procfs_fd, path, &status) == 0 ? status.state : '\0';
 }
 
 /* That of its first thread, or D where any thread is in D state. */

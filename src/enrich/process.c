@@ -6,16 +6,47 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "iostall/event.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/parse.h"
 #include "util/text.h"
 #include "watch/parsers.h"
+#include "watch/processes.h"
 
 #define CONTAINER_ID_LEN 64
+
+/* The deepest call has two small buffers for files. */
+#define THREAD_STACK_BYTES (24 * 1024)
+#define LIMIT_NS (5 * NSEC_PER_SEC)
+/*
+ * So long the event loop waits for answers in one incident: one takes 0.1 ms. Operations of a
+ * process that is not watched have no other source for its program.
+ */
+#define WAIT_MAX_NS (20 * NSEC_PER_MSEC)
+#define WAIT_STEP_NS (20 * NSEC_PER_USEC)
+
+struct answer {
+	int32_t pid;
+	char comm[WATCH_COMM_SIZE]; /* "": not known by who asks */
+	uint64_t start_ticks;	    /* 0: it cannot be read */
+	char exe[RECORD_LIST_SIZE];
+	char unit[RECORD_LIST_SIZE];
+};
+
+/* Of the thread while it is busy. */
+struct reading {
+	bool with_unit;
+	unsigned int count;
+	struct answer answers[PROCESS_LEARN_MAX];
+	int32_t tid; /* whose descriptor `fd` is looked up; 0: none */
+	int32_t fd;
+	char path[RECORD_PATH_SIZE]; /* of it; "": it cannot be read */
+};
 
 static bool ends_with(const char *s, size_t len, const char *suffix)
 {
@@ -93,79 +124,226 @@ void process_unit_of_names(const char *leaf, const char *parent, char *ret_unit,
 		unit_of_path(path, (size_t)len, &unit);
 }
 
-static bool is_start_of(int procfs_fd, int32_t pid, uint64_t start_ticks)
-{
-	char path[32], buf[1024];
-	struct watch_thread_stat stat;
-	ssize_t n;
+/* On the thread */
 
-	snprintf(path, sizeof(path), "%d/stat", pid);
-	n = file_read_at(procfs_fd, path, buf, sizeof(buf));
-	return n > 0 && watch_parse_thread_stat(buf, (size_t)n, &stat) == 0 &&
-		stat.start_ticks == start_ticks;
+static void read_link(int dir_fd, const char *path, char *ret_target, size_t size)
+{
+	ssize_t n = readlinkat(dir_fd, path, ret_target, size - 1);
+
+	ret_target[n > 0 ? n : 0] = '\0';
 }
 
-static void read_exe(int procfs_fd, struct process *p)
+static void read_unit(int dir_fd, struct answer *a)
 {
-	char path[32];
-	ssize_t n;
+	char buf[4096];
+	ssize_t n = file_read_at(dir_fd, "cgroup", buf, sizeof(buf));
 
-	snprintf(path, sizeof(path), "%d/exe", p->pid);
-	n = readlinkat(procfs_fd, path, p->exe, sizeof(p->exe) - 1);
-	p->exe[n > 0 ? n : 0] = '\0';
-}
-
-static void read_unit(int procfs_fd, struct process *p)
-{
-	char path[32], buf[4096];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%d/cgroup", p->pid);
-	n = file_read_at(procfs_fd, path, buf, sizeof(buf));
 	if (n == -ENOBUFS)
 		n = sizeof(buf) - 1;
-	process_parse_cgroup(buf, n > 0 ? (size_t)n : 0, p->unit, sizeof(p->unit));
-	p->unit_known = true;
+	process_parse_cgroup(buf, n > 0 ? (size_t)n : 0, a->unit, sizeof(a->unit));
 }
 
-/* The entry of the process, or the one to replace: it has not been used for the longest time. */
-static struct process *find_entry(struct process_cache *cache, int32_t pid, uint64_t start_ticks)
+/* The directory stays that of the process whose it was when it was opened. */
+static void read_process(int procfs_fd, struct answer *a, bool with_unit)
 {
-	struct process *oldest = &cache->entries[0];
+	_cleanup_close_ int dir_fd = -1;
+	char path[32], buf[1024];
+	ssize_t n;
 
+	snprintf(path, sizeof(path), "%d", a->pid);
+	dir_fd = openat(procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return;
+	read_link(dir_fd, "exe", a->exe, sizeof(a->exe));
+	if (with_unit)
+		read_unit(dir_fd, a);
+	/* For the stat of the process the kernel adds up all of its threads. */
+	snprintf(path, sizeof(path), "task/%d/stat", a->pid);
+	n = file_read_at(dir_fd, path, buf, sizeof(buf));
+	if (n > 0)
+		watch_parse_start_ticks(buf, (size_t)n, &a->start_ticks);
+}
+
+static void run(void *state, const int *fds)
+{
+	struct reading *r = state;
+	char path[64];
+
+	for (unsigned int i = 0; i < r->count; i++)
+		read_process(fds[0], &r->answers[i], r->with_unit);
+	if (!r->tid)
+		return;
+	snprintf(path, sizeof(path), "%d/fd/%d", r->tid, r->fd);
+	read_link(fds[0], path, r->path, sizeof(r->path));
+}
+
+/* Questions and answers, on the event loop */
+
+static const struct renewable_worker_kind kind = {
+	.run = run,
+	.stack_bytes = THREAD_STACK_BYTES,
+	.state_bytes = sizeof(struct reading),
+	.limit_ns = LIMIT_NS,
+};
+
+int process_cache_init(struct process_cache *cache, int procfs_fd)
+{
+	memset(cache, 0, sizeof(*cache));
+	return renewable_worker_init(&cache->worker, &kind, procfs_fd);
+}
+
+void process_cache_done(struct process_cache *cache)
+{
+	renewable_worker_done(&cache->worker);
+}
+
+static struct process *find_known(struct process_cache *cache, int32_t pid, uint64_t start_ticks)
+{
 	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
 		struct process *p = &cache->entries[i];
 
-		if (p->pid == pid && p->start_ticks == start_ticks)
-			return p;
-		if (p->used < oldest->used)
-			oldest = p;
+		if (p->pid != pid || p->start_ticks != start_ticks)
+			continue;
+		p->used = ++cache->clock;
+		return p;
 	}
+	return NULL;
+}
+
+/* It was asked for under that name, and perhaps answered. */
+static bool is_learned(struct process_cache *cache, const struct watch_process *process)
+{
+	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
+		struct process *p = &cache->entries[i];
+
+		if (p->pid != process->pid || strcmp(p->comm, process->comm) != 0)
+			continue;
+		p->used = ++cache->clock;
+		return true;
+	}
+	return false;
+}
+
+/* Replaces the entry that has not been used for the longest time. */
+static struct process *add_entry(struct process_cache *cache, int32_t pid, const char *comm)
+{
+	struct process *oldest = &cache->entries[0];
+
+	for (unsigned int i = 1; i < PROCESS_CACHE_MAX; i++)
+		if (cache->entries[i].used < oldest->used)
+			oldest = &cache->entries[i];
+	*oldest = (struct process){ .pid = pid, .used = ++cache->clock };
+	text_copy(oldest->comm, sizeof(oldest->comm), comm);
 	return oldest;
 }
 
-const struct process *process_lookup(struct process_cache *cache, int procfs_fd, int32_t pid,
-	uint64_t start_ns, bool armed)
+static void take_answer(struct process_cache *cache, const struct answer *a, bool with_unit)
+{
+	struct process *p = find_known(cache, a->pid, a->start_ticks);
+
+	/* That of a question which was not answered until now. */
+	if (!p)
+		p = find_known(cache, a->pid, 0);
+	if (!p)
+		p = add_entry(cache, a->pid, a->comm);
+	p->start_ticks = a->start_ticks;
+	text_copy(p->exe, sizeof(p->exe), a->exe);
+	if (!with_unit)
+		return;
+	text_copy(p->comm, sizeof(p->comm), a->comm);
+	text_copy(p->unit, sizeof(p->unit), a->unit);
+}
+
+/* True when no question is under way. */
+static bool take_answers(struct process_cache *cache)
+{
+	const struct reading *r = cache->worker.state;
+
+	if (renewable_worker_is_busy(&cache->worker))
+		return false;
+	for (unsigned int i = 0; cache->asked && i < r->count; i++)
+		if (r->answers[i].start_ticks)
+			take_answer(cache, &r->answers[i], r->with_unit);
+	cache->asked = false;
+	return true;
+}
+
+static void ask(struct process_cache *cache)
+{
+	cache->asked = true;
+	renewable_worker_start(&cache->worker, clock_mono_ns());
+}
+
+/* False: the thread hangs or has no CPU. What it answers later is for the next who asks. */
+static bool wait_for_answers(struct process_cache *cache)
+{
+	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
+	uint64_t begin_ns = clock_mono_ns(), waited_ns = 0;
+
+	while (renewable_worker_is_busy(&cache->worker) &&
+		cache->waited_ns + waited_ns < WAIT_MAX_NS) {
+		nanosleep(&step, NULL);
+		waited_ns = clock_mono_ns() - begin_ns;
+	}
+	cache->waited_ns += waited_ns;
+	return take_answers(cache);
+}
+
+void process_learn(struct process_cache *cache, const struct watch_process *list,
+	unsigned int count)
+{
+	struct reading *r;
+
+	cache->waited_ns = 0;
+	/* Those that the old thread was asked for are not asked for again: one of them hangs. */
+	if (renewable_worker_renew(&cache->worker, clock_mono_ns()) >= 0)
+		cache->asked = false;
+	if (!take_answers(cache))
+		return;
+	r = cache->worker.state;
+	*r = (struct reading){ .with_unit = true };
+	for (unsigned int i = 0; i < count && i < PROCESS_LEARN_MAX; i++) {
+		const struct watch_process *p = &list[cache->learned++ % count];
+		struct answer *a = &r->answers[r->count];
+
+		if (is_learned(cache, p))
+			continue;
+		add_entry(cache, p->pid, p->comm);
+		a->pid = p->pid;
+		text_copy(a->comm, sizeof(a->comm), p->comm);
+		r->count++;
+	}
+	if (r->count > 0)
+		ask(cache);
+}
+
+const struct process *process_lookup(struct process_cache *cache, int32_t pid, uint64_t start_ns)
 {
 	uint64_t ticks = start_ns / (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-	struct process *entry = find_entry(cache, pid, ticks), p = *entry;
-	bool known = entry->pid == pid && entry->start_ticks == ticks;
+	bool is_idle = take_answers(cache);
+	const struct process *known = find_known(cache, pid, ticks);
+	struct reading *r = cache->worker.state;
+	char path[32];
 
-	cache->clock++;
-	if (known)
-		entry->used = cache->clock;
-	if (known && (armed || entry->unit_known))
-		return entry;
-	if (!known) {
-		p = (struct process){ .pid = pid, .start_ticks = ticks };
-		read_exe(procfs_fd, &p);
-	}
-	if (!armed)
-		read_unit(procfs_fd, &p);
-	/* Checked last: the process may have ended meanwhile, and another one may have its pid. */
-	if (!is_start_of(procfs_fd, pid, ticks))
-		return known ? entry : NULL;
-	p.used = cache->clock;
-	*entry = p;
-	return entry;
+	snprintf(path, sizeof(path), "%d", pid);
+	if (known || !is_idle || faccessat(cache->worker.fd, path, F_OK, 0) < 0)
+		return known;
+	*r = (struct reading){ .count = 1, .answers[0].pid = pid };
+	ask(cache);
+	return wait_for_answers(cache) ? find_known(cache, pid, ticks) : NULL;
+}
+
+bool process_read_fd(struct process_cache *cache, int32_t tid, int32_t fd, char *ret_path,
+	size_t size)
+{
+	struct reading *r = cache->worker.state;
+
+	if (!take_answers(cache))
+		return false;
+	*r = (struct reading){ .tid = tid, .fd = fd };
+	ask(cache);
+	if (!wait_for_answers(cache))
+		return false;
+	text_copy(ret_path, size, r->path);
+	return *ret_path != '\0';
 }

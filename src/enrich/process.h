@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * A cache of what a process is: its executable and its unit or container, by pid and start time.
- * Called by enrich.c.
+ * Called by enrich.c. A thread reads the files, since newer kernels (6.18) let the readers of exe,
+ * fd and stat wait for the exec_update_lock of the process: see struct watch_thread_status.
  * Never uses an entry whose start time differs: the pid is another process's by now.
  */
 #ifndef IOSTALL_ENRICH_PROCESS_H
@@ -12,30 +13,54 @@
 #include <stdint.h>
 
 #include "record/record.h"
+#include "util/renewable_worker.h"
+#include "watch/processes.h"
 
 #define PROCESS_CACHE_MAX 256
+/* Watched processes that one call of process_learn() looks at. */
+#define PROCESS_LEARN_MAX 8
 
 struct process {
-	int32_t pid; /* 0: free */
-	uint64_t start_ticks;
+	int32_t pid;	      /* 0: free */
+	uint64_t start_ticks; /* 0: it was asked for, and there is no answer */
 	uint64_t used; /* when it was used last, by the cache's clock; the oldest is replaced */
+	char comm[WATCH_COMM_SIZE]; /* when it was learned; "": it was not */
 	char exe[RECORD_LIST_SIZE];
 	char unit[RECORD_LIST_SIZE];
-	bool unit_known; /* it was looked up; the process may have none */
 };
 
 struct process_cache {
 	uint64_t clock;
+	unsigned int learned; /* watched processes looked at so far */
+	uint64_t waited_ns;   /* for answers, in this incident */
+	bool asked;	      /* there is a question under way */
+	struct renewable_worker worker;
 	struct process entries[PROCESS_CACHE_MAX];
 };
 
+/* procfs_fd must stay open. 0 or a negative errno. */
+int process_cache_init(struct process_cache *cache, int procfs_fd);
+/* Returns at once. A cache of zeros is accepted. */
+void process_cache_done(struct process_cache *cache);
+
 /*
- * NULL when the process has gone and was never seen. start_ns: CLOCK_BOOTTIME of its start. With
- * `armed` its unit is not looked up, since that takes cgroup_mutex; it is empty unless known
- * before.
+ * Has some of the watched processes read that are not known yet, each in its turn, and takes what
+ * the last call asked for. Only while no incident is open.
  */
-const struct process *process_lookup(struct process_cache *cache, int procfs_fd, int32_t pid,
-	uint64_t start_ns, bool armed);
+void process_learn(struct process_cache *cache, const struct watch_process *list,
+	unsigned int count);
+
+/*
+ * NULL when the process has gone and was never seen, or when it cannot be read soon; start_ns is
+ * CLOCK_BOOTTIME of its start. The unit is empty unless it was learned, since the kernel takes
+ * cgroup_mutex for it. All calls of an incident wait for 20 ms at most, together with
+ * process_read_fd().
+ */
+const struct process *process_lookup(struct process_cache *cache, int32_t pid, uint64_t start_ns);
+
+/* The link /proc/TID/fd/FD. False: it cannot be read, or not soon. */
+bool process_read_fd(struct process_cache *cache, int32_t tid, int32_t fd, char *ret_path,
+	size_t size);
 
 /*
  * The unit or container from the text of /proc/PID/cgroup: the last .service, .scope or .slice of

@@ -14,6 +14,7 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "watch/thread_status.h"
 
 #define TRACEFS_DIR "/sys/kernel/tracing"
 /* KRETPROBE_MAXACTIVE_MAX in kernel/trace/trace_kprobe.c */
@@ -98,21 +99,20 @@ uint64_t tracefs_count_misses(unsigned int generation)
  */
 static bool event_is_in_use(const char *event, unsigned int generation)
 {
-	static const char name[] = " (iostall) ";
-	const char *pid = strrchr(event, '_'), *state;
+	const char *pid = strrchr(event, '_');
 	const char *number = pid ? memrchr(event, '_', (size_t)(pid - event)) : NULL;
-	char path[64], stat[512];
+	struct watch_thread_status status;
+	char path[64];
 
 	if (!number || atoi(pid + 1) <= 0)
 		return false;
 	if (atoi(pid + 1) == getpid())
 		return (unsigned int)atoi(number + 1) < generation;
-	snprintf(path, sizeof(path), "/proc/%d/stat", atoi(pid + 1));
-	if (file_read_at(AT_FDCWD, path, stat, sizeof(stat)) < 0)
+	snprintf(path, sizeof(path), "/proc/%d/status", atoi(pid + 1));
+	if (thread_status_read_at(AT_FDCWD, path, &status) < 0)
 		return false;
-	state = strstr(stat, name);
 	/* Killed, but another of its threads hangs in the kernel: it uses nothing any more. */
-	return state && state[strlen(name)] != 'Z' && state[strlen(name)] != 'X';
+	return strcmp(status.comm, "iostall") == 0 && status.state != 'Z' && status.state != 'X';
 }
 
 /* Removing an event shifts what the next read returns, so the caller repeats this. */

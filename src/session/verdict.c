@@ -3,21 +3,21 @@
 #include <string.h>
 
 #include "session/internal.h"
-#include "snapshot/thread.h"
 #include "sql/locks.h"
 #include "sql/sql.h"
 #include "verdict/verdict.h"
+#include "watch/thread_status.h"
 
 void session_note_unresponsive(struct session *s, unsigned int target, const struct sql_evidence *e)
 {
 	struct verdict_unresponsive unresponsive = { .ns = e->in_session ? e->unanswered_ns : 0 };
 	struct verdict_who server = { .pid = e->server_pid };
-	struct watch_thread_stat stat;
+	struct watch_thread_status status;
 
 	if (unresponsive.ns && server.pid &&
-		thread_read_stat(s->procfs_fd, server.pid, &stat) == 0) {
-		unresponsive.stopped = stat.state == 'T' || stat.state == 't';
-		text_copy(server.comm, sizeof(server.comm), stat.comm);
+		thread_status_read(s->procfs_fd, server.pid, &status) == 0) {
+		unresponsive.stopped = status.state == 'T' || status.state == 't';
+		text_copy(server.comm, sizeof(server.comm), status.comm);
 	}
 	verdict_note_unresponsive(&s->facts, target, e->target, &server, &unresponsive);
 }
@@ -27,12 +27,12 @@ static struct verdict_who holder_of(const struct session *s, const struct sql_ev
 	const struct sql_session_view *view)
 {
 	struct verdict_who who = { .pid = e->server_pid, .tid = view->tid };
-	struct watch_thread_stat stat;
+	struct watch_thread_status status;
 
 	if (e->sessions_are_processes && view->tid)
 		who.pid = view->tid;
-	if (who.pid && thread_read_stat(s->procfs_fd, who.pid, &stat) == 0)
-		text_copy(who.comm, sizeof(who.comm), stat.comm);
+	if (who.pid && thread_status_read(s->procfs_fd, who.pid, &status) == 0)
+		text_copy(who.comm, sizeof(who.comm), status.comm);
 	return who;
 }
 

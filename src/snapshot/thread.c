@@ -8,7 +8,6 @@
 #include "util/file.h"
 #include "util/parse.h"
 #include "util/text.h"
-#include "watch/parsers.h"
 
 void thread_parse_stack(const char *buf, size_t len, char ret_stack[THREAD_STACK_SIZE])
 {
@@ -33,16 +32,6 @@ void thread_parse_stack(const char *buf, size_t len, char ret_stack[THREAD_STACK
 			text_add(&out, "\n");
 		text_add_bytes(&out, symbol, symbol_len);
 	}
-}
-
-int thread_read_stat(int procfs_fd, int32_t tid, struct watch_thread_stat *ret_stat)
-{
-	char path[64], buf[1024];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%d/task/%d/stat", tid, tid);
-	n = file_read_at(procfs_fd, path, buf, sizeof(buf));
-	return n < 0 ? (int)n : watch_parse_thread_stat(buf, (size_t)n, ret_stat);
 }
 
 void thread_read_stack(int procfs_fd, int32_t tid, char ret_stack[THREAD_STACK_SIZE])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What /proc knows of one thread: its state, and the kernel functions that it sleeps in.
- * thread_read_stat() is called by the session, thread_read_stack() by the stack reader and doctor.
+ * The kernel functions that a thread sleeps in, as /proc tells them.
+ * Called by the stack reader and doctor.
  * Never opens cmdline, environ, maps or smaps, which wait for mmap_lock.
  */
 #ifndef IOSTALL_SNAPSHOT_THREAD_H
@@ -10,18 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "watch/parsers.h"
-
 #define THREAD_STACK_SIZE 2048
 
 /* /proc/TID/stack to "symbol+0xoff\n..." from the innermost frame on, without addresses. Pure. */
 void thread_parse_stack(const char *buf, size_t len, char ret_stack[THREAD_STACK_SIZE]);
-
-/*
- * Reads /proc/TID/task/TID/stat, for /proc/TID/stat adds up all threads of the process. It takes no
- * lock that a thread holds while it waits for a disk. -ENOENT or -ESRCH: the thread has ended.
- */
-int thread_read_stat(int procfs_fd, int32_t tid, struct watch_thread_stat *ret_stat);
 
 /*
  * A file that cannot be read gives an empty string. The kernel takes the process's exec_update_lock

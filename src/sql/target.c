@@ -305,40 +305,6 @@ static uint64_t choose_pause(struct sql_target *t, bool failed)
 	return t->renew ? t->backoff_ns : retry_ns;
 }
 
-static const struct sql_moved *find_moved(const struct sql_target *t, int32_t tid)
-{
-	for (uint32_t i = 0; i < t->moved_count; i++)
-		if (t->moved[i].tid == tid)
-			return &t->moved[i];
-	return NULL;
-}
-
-/*
- * What each thread has moved since the answer before belongs to the statement that it runs now. The
- * probes tell only what it moved in the whole incident.
- */
-static void note_moved(struct sql_target *t, struct sql_snapshot *answer)
-{
-	struct sql_moved now[SQL_SESSIONS_MAX];
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; t->armed && i < answer->count; i++) {
-		struct sql_row *row = &answer->rows[i];
-		const struct sql_moved *before = find_moved(t, row->tid);
-		struct sql_moved *m = &now[count];
-
-		if (!sql_thread_read_bytes(t->o->procfs_fd, row->tid, t->server.server_pid,
-			    t->sessions_are_processes, &m->bytes))
-			continue;
-		m->tid = row->tid;
-		count++;
-		if (before && !row->idle && m->bytes > before->bytes)
-			row->moved_bytes = m->bytes - before->bytes;
-	}
-	memcpy(t->moved, now, count * sizeof(now[0]));
-	t->moved_count = count;
-}
-
 static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 {
 	uint64_t now_ns = clock_mono_ns();
@@ -366,7 +332,12 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	}
 	sql_snapshot_end(t->building, f, now_ns);
 	sql_snapshot_note_waits(t->building, t->current);
-	note_moved(t, t->building);
+	/*
+	 * What each thread has moved belongs to the statement that it runs now. The probes tell
+	 * only what it moved in the whole incident.
+	 */
+	if (t->armed)
+		sql_moved_note(&t->moved, t->building);
 	t->invalid += t->building->invalid;
 	t->cost_ns = sql_target_estimate_cost(t->cost_ns, t->building->server_ns);
 	t->answers++;
@@ -440,6 +411,9 @@ static void ask_helper(struct sql_target *t, uint64_t now_ns, enum sql_frame_typ
 	t->asked_ns = now_ns;
 	t->locks = 0;
 	sql_snapshot_begin(t->building, now_ns);
+	if (t->armed)
+		sql_moved_ask(&t->moved, t->current, t->server.server_pid,
+			t->sessions_are_processes, now_ns);
 	/* If the socket is full, the question is lost; it is then reported as unanswered. */
 	if (send(t->fd, &ask, sizeof(ask), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		lose_helper(t, "its helper process has ended; it is started again");
@@ -473,7 +447,7 @@ void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 	sql_slow_begin(&t->slow, now_ns);
 	t->invalid = 0;
 	t->armed = true;
-	t->moved_count = 0;
+	sql_moved_forget(&t->moved);
 }
 
 void sql_target_stop(struct sql_target *t, const char *same_as)
@@ -501,6 +475,8 @@ void sql_target_tick(struct sql_target *t, uint64_t now_ns, bool armed)
 	uint64_t kill_ns = or_default(t->o->timing.kill_ns, 30 * NSEC_PER_SEC);
 
 	t->armed = armed;
+	if (!armed)
+		sql_moved_replace_hung(&t->moved, now_ns);
 	if ((!reap(t) && t->killed) || t->same_as[0])
 		return;
 	if (t->pid == 0) {
@@ -570,6 +546,7 @@ int sql_target_new(const struct sql_target_options *options, const struct config
 	const struct config_sql *all, struct sql_target **ret_target)
 {
 	struct sql_target *t = calloc(1, sizeof(*t));
+	int r;
 
 	if (!t)
 		return -ENOMEM;
@@ -584,6 +561,11 @@ int sql_target_new(const struct sql_target_options *options, const struct config
 	if (!t->building || !t->current || !t->worst) {
 		sql_target_free(t);
 		return -ENOMEM;
+	}
+	r = sql_moved_init(&t->moved, options->procfs_fd);
+	if (r < 0) {
+		sql_target_free(t);
+		return r;
 	}
 	t->interval_ns = all->interval_ns;
 	t->sessions_are_processes = sessions_are_processes(t->config.type);
@@ -600,6 +582,7 @@ pid_t sql_target_free(struct sql_target *t)
 		return 0;
 	end_helper(t);
 	pid = reap(t) ? 0 : t->pid;
+	sql_moved_done(&t->moved);
 	free(t->building);
 	free(t->current);
 	free(t->worst);

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "util/loop.h"
 #include "sql/frames.h"
+#include "sql/moved.h"
 #include "sql/slow_statements.h"
 #include "sql/snapshot.h"
 
@@ -45,12 +46,6 @@ struct sql_target_options {
 struct sql_role {
 	int32_t tid; /* 0: free */
 	char name[SQL_NAME_SIZE];
-};
-
-/* What a thread had moved at the last answer. */
-struct sql_moved {
-	int32_t tid;
-	uint64_t bytes;
 };
 
 struct sql_target {
@@ -94,15 +89,14 @@ struct sql_target {
 	struct sql_snapshot *worst;
 	struct sql_slow_statements slow;
 	bool armed; /* an incident is open */
-	uint32_t moved_count;
-	struct sql_moved moved[SQL_SESSIONS_MAX];
+	struct sql_moved moved;
 	struct sql_role roles[SQL_ROLES_MAX]; /* by all answers, the last one seen first */
 	uint64_t invalid; /* numbers that could not be true, in the answers of the incident */
 };
 
 /*
  * Allocates all memory that the target will need; the next tick starts its helper. `all` is the
- * section [sql]. 0 or -ENOMEM.
+ * section [sql]. 0, -ENOMEM, or the error of starting a thread.
  */
 int sql_target_new(const struct sql_target_options *options, const struct config_sql_target *config,
 	const struct config_sql *all, struct sql_target **ret_target);

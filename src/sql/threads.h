@@ -14,13 +14,6 @@
  * False: the server is in another pid namespace and has other numbers, or the thread has ended.
  * `is_process`: each session is a child of the server's process, as in PostgreSQL.
  */
-/*
- * Bytes that the thread has read from disks and written to files since it began. False: not known.
- * Reading this waits for nothing that a database holds.
- */
-bool sql_thread_read_bytes(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process,
-	uint64_t *ret_bytes);
-
 bool sql_thread_is_of(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process);
 
 /* The parent of a process; 0: there is no such process. */

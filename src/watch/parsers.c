@@ -194,72 +194,74 @@ int watch_parse_mountinfo_line(struct cursor line, struct watch_mountinfo *ret_m
 	return 0;
 }
 
-int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_stat *ret_stat)
+int watch_parse_start_ticks(const char *buf, size_t len, uint64_t *ret_ticks)
 {
 	enum { FIELD_STATE = 3, FIELD_START = 22 };
-	struct watch_thread_stat stat = { 0 };
-	struct cursor c = { buf, buf + len };
-	const char *open, *close, *word;
-	size_t comm_len, word_len;
-	uint64_t id;
-
 	/* comm may have blanks, parentheses and newlines; what follows it has no parenthesis. */
-	open = memchr(buf, '(', len);
-	close = memrchr(buf, ')', len);
-	if (!open || !close || close < open)
-		return -EINVAL;
-	if (cursor_u64(&c, &id) < 0 || id == 0 || id > INT32_MAX || c.p > open)
-		return -EINVAL;
-	stat.id = (int32_t)id;
+	const char *close = memrchr(buf, ')', len), *word;
+	struct cursor c = { close ? close + 1 : buf + len, buf + len };
+	size_t word_len;
 
-	comm_len = (size_t)(close - open) - 1;
-	if (comm_len > sizeof(stat.comm) - 1)
-		comm_len = sizeof(stat.comm) - 1;
-	if (memchr(open + 1, '\0', comm_len))
-		return -EINVAL;
-	memcpy(stat.comm, open + 1, comm_len);
-
-	c.p = close + 1;
-	if (cursor_word(&c, &word, &word_len) < 0 || word_len != 1 || *word < 'A' || *word > 'z')
-		return -EINVAL;
-	stat.state = *word;
-	for (int field = FIELD_STATE + 1; field < FIELD_START; field++)
+	for (int field = FIELD_STATE; field < FIELD_START; field++)
 		if (cursor_word(&c, &word, &word_len) < 0)
 			return -EINVAL;
-	if (cursor_u64(&c, &stat.start_ticks) < 0)
-		return -EINVAL;
-	*ret_stat = stat;
-	return 0;
+	return cursor_u64(&c, ret_ticks) < 0 ? -EINVAL : 0;
 }
 
-int watch_parse_schedstat(const char *buf, size_t len, uint64_t *ret_runs)
+/* The kernel writes a newline of a name as "\\n" and a backslash as two. */
+static void unescape_name(struct cursor c, char ret_comm[WATCH_COMM_SIZE])
 {
-	struct cursor c = { buf, buf + len };
-	uint64_t v[3];
+	size_t len = 0;
 
-	if (cursor_numbers(&c, v, ARRAY_SIZE(v)) < ARRAY_SIZE(v))
-		return -EINVAL;
-	*ret_runs = v[2];
-	return 0;
+	memset(ret_comm, 0, WATCH_COMM_SIZE);
+	for (; c.p < c.end && len < WATCH_COMM_SIZE - 1; c.p++) {
+		bool escaped = *c.p == '\\' && c.p + 1 < c.end;
+
+		if (escaped)
+			c.p++;
+		ret_comm[len++] = escaped && *c.p == 'n' ? '\n' : *c.p;
+	}
 }
 
-int watch_parse_status_switches(const char *buf, size_t len, uint64_t *ret_switches)
+static void parse_id(struct cursor line, int32_t *ret_id)
+{
+	uint64_t value;
+
+	if (cursor_u64(&line, &value) == 0 && value <= INT32_MAX)
+		*ret_id = (int32_t)value;
+}
+
+static void parse_switches(struct cursor line, struct watch_thread_status *status)
+{
+	uint64_t value;
+
+	status->has_switches = cursor_u64(&line, &value) == 0;
+	if (status->has_switches)
+		status->switches += value;
+}
+
+int watch_parse_thread_status(const char *buf, size_t len, struct watch_thread_status *ret_status)
 {
 	struct cursor c = { buf, buf + len }, line;
-	uint64_t value, sum = 0;
-	unsigned int found = 0;
+	struct watch_thread_status status = { 0 };
 
 	while (cursor_line(&c, &line)) {
-		if (!cursor_take(&line, "voluntary_ctxt_switches:") &&
-			!cursor_take(&line, "nonvoluntary_ctxt_switches:"))
-			continue;
-		if (cursor_u64(&line, &value) < 0)
-			return -EINVAL;
-		sum += value;
-		found++;
+		if (cursor_take(&line, "Name:\t"))
+			unescape_name(line, status.comm);
+		else if (cursor_take(&line, "State:\t") && line.p < line.end)
+			status.state = *line.p;
+		else if (cursor_take(&line, "Tgid:"))
+			parse_id(line, &status.process);
+		else if (cursor_take(&line, "Pid:"))
+			parse_id(line, &status.id);
+		else if (cursor_take(&line, "PPid:"))
+			parse_id(line, &status.parent);
+		else if (cursor_take(&line, "voluntary_ctxt_switches:") ||
+			cursor_take(&line, "nonvoluntary_ctxt_switches:"))
+			parse_switches(line, &status);
 	}
-	if (found != 2)
+	if (!status.id || !status.process || !status.state)
 		return -EINVAL;
-	*ret_switches = sum;
+	*ret_status = status;
 	return 0;
 }

@@ -87,27 +87,28 @@ struct watch_mountinfo {
 /* 0, or -EINVAL when the line has no mount point; then ret_mount is untouched. */
 int watch_parse_mountinfo_line(struct cursor line, struct watch_mountinfo *ret_mount);
 
-/* /proc/PID/stat and /proc/PID/task/TID/stat. */
-struct watch_thread_stat {
-	int32_t id;		    /* of the process or the thread, whichever was read */
-	char comm[WATCH_COMM_SIZE]; /* raw: may hold any byte but NUL */
+/*
+ * When the process or thread began, in clock ticks since boot, from /proc/PID/stat or
+ * /proc/PID/task/TID/stat. 0 or -EINVAL, then ret_ticks is untouched.
+ */
+int watch_parse_start_ticks(const char *buf, size_t len, uint64_t *ret_ticks);
+
+/*
+ * /proc/TID/status. Unlike stat, io, exe, fd, wchan, syscall and stack it is read without the
+ * exec_update_lock of the process, which newer kernels (6.18) take for those. A process holds that
+ * lock while it executes a program and waits for the files that this closes.
+ */
+struct watch_thread_status {
+	int32_t id;
+	int32_t process;
+	int32_t parent;		    /* of the process; 0: none */
+	char comm[WATCH_COMM_SIZE]; /* raw */
 	char state;
-	uint64_t start_ticks; /* since boot, tells a reused id from its former owner */
+	bool has_switches;
+	uint64_t switches; /* context switches, voluntary and involuntary together */
 };
 
-/* 0 or -EINVAL, then ret_stat is untouched. */
-int watch_parse_thread_stat(const char *buf, size_t len, struct watch_thread_stat *ret_stat);
-
-/*
- * How often the thread was given a CPU, from /proc/TID/schedstat. It is always 0 in a kernel
- * without CONFIG_SCHED_INFO.
- */
-int watch_parse_schedstat(const char *buf, size_t len, uint64_t *ret_runs);
-
-/*
- * Voluntary and involuntary context switches together, from /proc/TID/status. Reading that file
- * takes twice as long as reading schedstat.
- */
-int watch_parse_status_switches(const char *buf, size_t len, uint64_t *ret_switches);
+/* 0, or -EINVAL without id, process and state; then ret_status is untouched. */
+int watch_parse_thread_status(const char *buf, size_t len, struct watch_thread_status *ret_status);
 
 #endif

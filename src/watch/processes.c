@@ -12,6 +12,7 @@
 #include "util/parse.h"
 #include "util/text.h"
 #include "watch/loadavg.h"
+#include "watch/thread_status.h"
 
 #define SCAN_PERIOD_NS (10 * NSEC_PER_SEC)
 /* A server that forks for each connection loses processes all the time: not each needs a scan. */
@@ -32,7 +33,6 @@
  */
 #define LOOKS_MIN 32
 #define SEEN_MAX (PROCESSES_SEEN_SLOTS / 4 * 3)
-#define STAT_SIZE 1024
 #define CGROUP_SIZE 8192
 
 #define UNIT_PREFIX "unit:"
@@ -161,32 +161,15 @@ static bool process_matches(const struct processes *p, const struct watch_proces
 	return false;
 }
 
-static int process_read(const struct processes *p, int32_t pid, struct watch_process *ret_process)
+/* Whether it is a process that has not ended. /proc also shows the threads of one by their ids. */
+static bool is_process(const struct processes *p, int32_t id)
 {
-	struct watch_thread_stat stat;
-	char path[32], buf[STAT_SIZE];
-	ssize_t n;
+	struct watch_thread_status status;
 
-	snprintf(path, sizeof(path), "%d/stat", pid);
-	n = file_read_at(p->procfs_fd, path, buf, sizeof(buf));
-	if (n < 0)
-		return (int)n;
-	if (watch_parse_thread_stat(buf, (size_t)n, &stat) < 0 || stat.id != pid)
-		return -EINVAL;
-	if (stat.state == 'Z' || stat.state == 'X')
-		return -ESRCH;
-	ret_process->pid = pid;
-	ret_process->cgroup_known = false;
-	ret_process->start_ticks = stat.start_ticks;
-	memcpy(ret_process->comm, stat.comm, sizeof(ret_process->comm));
-	return 0;
+	return thread_status_read(p->procfs_fd, id, &status) == 0 && status.process == id &&
+		status.state != 'Z' && status.state != 'X';
 }
 
-/*
- * For stat newer kernels take exec_update_lock, like for all files that ask for the right to trace:
- * a process that hangs while it executes a program would keep the scan waiting (6.18). It is read
- * of those processes only that are looked for; the name of the others comes without a lock.
- */
 static int process_read_name(const struct processes *p, int32_t pid,
 	struct watch_process *ret_process)
 {
@@ -254,31 +237,9 @@ static void process_look_at(struct processes *p, int32_t pid, bool armed)
 			p->changed = true;
 		else
 			pid_set_add(filled, pid);
-	} else if (process_read(p, pid, &process) == 0)
+	} else if (is_process(p, pid)) {
 		process_add(p, &process);
-}
-
-/* /proc also shows the threads of a process as ID/stat to those who ask for them by id. */
-static bool is_process(const struct processes *p, int32_t id)
-{
-	static const char key[] = "\nTgid:";
-	char path[32], buf[STAT_SIZE];
-	struct cursor c;
-	const char *tgid;
-	uint64_t value;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%d/status", id);
-	n = file_read_at(p->procfs_fd, path, buf, sizeof(buf));
-	if (n < 0 && n != -ENOBUFS)
-		return false;
-	tgid = strstr(buf, key);
-	if (!tgid)
-		return false;
-	tgid += sizeof(key) - 1;
-	tgid += strspn(tgid, " \t");
-	c = (struct cursor){ tgid, tgid + strlen(tgid) };
-	return cursor_u64(&c, &value) == 0 && value == (uint64_t)id;
+	}
 }
 
 /*
@@ -303,8 +264,7 @@ static void look_at_new(struct processes *p, bool armed)
 			struct watch_process process;
 
 			if (!process_find(p, id) && process_read_name(p, id, &process) == 0 &&
-				process_matches(p, &process) && is_process(p, id) &&
-				process_read(p, id, &process) == 0)
+				process_matches(p, &process) && is_process(p, id))
 				process_add(p, &process);
 		}
 	p->newest_id[1] = p->newest_id[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the processes to watch by name, pid or unit, and tells them from later users of a pid.
+ * Finds the processes to watch by name, pid or unit.
  * Used by the watch room, and by the session for the filter trace.process.
  * Never opens a file of a process that takes its mmap_lock (cmdline, environ, maps, smaps).
  */
@@ -21,7 +21,6 @@
 struct watch_process {
 	int32_t pid;
 	bool cgroup_known;	    /* cgroups_learn() has looked it up */
-	uint64_t start_ticks;	    /* field 22 of /proc/PID/stat */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 };
 

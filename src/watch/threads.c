@@ -8,11 +8,8 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
-#include "util/file.h"
-#include "watch/parsers.h"
+#include "watch/thread_status.h"
 
-#define STAT_SIZE 1024
-#define STATUS_SIZE 8192
 #define PATH_SIZE 64
 
 void threads_init(struct threads *t, int procfs_fd)
@@ -37,62 +34,6 @@ void threads_reset(struct threads *t)
 	memset(t->index, 0, sizeof(t->index));
 }
 
-/*
- * The file is opened for each reading, which takes 2.8 us (6.18, 200 threads). An open descriptor
- * would take 1.2 us, but also a descriptor and a page of kernel memory for each thread of the host.
- */
-static int read_stat(int dir_fd, const char *path, struct watch_thread_stat *ret_stat)
-{
-	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
-	char buf[STAT_SIZE];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	/* One read is enough: the kernel generates the whole text at once. */
-	n = read(fd, buf, sizeof(buf));
-	if (n < 0)
-		return -errno;
-	return watch_parse_thread_stat(buf, (size_t)n, ret_stat);
-}
-
-static int read_thread(const struct threads *t, int32_t pid, int32_t tid,
-	struct watch_thread_stat *ret_stat)
-{
-	struct watch_thread_stat stat;
-	char path[PATH_SIZE];
-	int r;
-
-	snprintf(path, sizeof(path), "%d/task/%d/stat", pid, tid);
-	r = read_stat(t->procfs_fd, path, &stat);
-	if (r < 0)
-		return r;
-	if (stat.id != tid)
-		return -EINVAL;
-	*ret_stat = stat;
-	return 0;
-}
-
-static int read_switches(const struct threads *t, int32_t pid, int32_t tid, uint64_t *ret_switches)
-{
-	char path[PATH_SIZE], buf[STATUS_SIZE];
-	uint64_t runs;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%d/task/%d/schedstat", pid, tid);
-	n = file_read_at(t->procfs_fd, path, buf, sizeof(buf));
-	/* A thread that sleeps has run before, so 0 means that this kernel does not count. */
-	if (n >= 0 && watch_parse_schedstat(buf, (size_t)n, &runs) == 0 && runs > 0) {
-		*ret_switches = runs;
-		return 0;
-	}
-	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
-	n = file_read_at(t->procfs_fd, path, buf, sizeof(buf));
-	if (n < 0)
-		return (int)n;
-	return watch_parse_status_switches(buf, (size_t)n, ret_switches);
-}
-
 static uint32_t index_slot(const struct threads *t, int32_t tid)
 {
 	uint32_t i = (uint32_t)tid % THREADS_INDEX_SLOTS;
@@ -109,49 +50,47 @@ static void index_rebuild(struct threads *t)
 		t->index[index_slot(t, t->suspects[i].tid)] = (uint16_t)(i + 1);
 }
 
-/*
- * The state is read again after the count. If the thread woke up in between, it is either not in D
- * now, or its count will have changed by the next scan.
- */
-static void suspect_add(struct threads *t, int32_t pid, const struct watch_thread_stat *stat,
+static void suspect_add(struct threads *t, const struct watch_thread_status *status,
 	uint64_t now_ns)
 {
-	struct watch_thread_stat again;
-	uint64_t switches;
 	struct threads_suspect *suspect;
 
 	if (t->count == WATCH_THREADS_MAX) {
 		t->left_out++;
 		return;
 	}
-	if (read_switches(t, pid, stat->id, &switches) < 0 ||
-		read_thread(t, pid, stat->id, &again) < 0 || again.state != 'D')
-		return;
 	suspect = &t->suspects[t->count++];
 	*suspect = (struct threads_suspect){
-		.pid = pid,
-		.tid = stat->id,
-		.start_ticks = stat->start_ticks,
-		.switches = switches,
+		.pid = status->process,
+		.tid = status->id,
+		.switches = status->switches,
 		.since_ns = now_ns,
 	};
 	t->index[index_slot(t, suspect->tid)] = (uint16_t)t->count;
+}
+
+/*
+ * The kernel writes the state before the count. If the thread woke up in between, it is either not
+ * in D any more, or its count will have changed by the next scan. A later owner of the id has
+ * another count, too.
+ */
+static bool is_suspect(const struct watch_thread_status *status)
+{
+	return status->state == 'D' && status->has_switches;
 }
 
 /* False when the thread is not in D any more. */
 static bool suspect_recheck(struct threads *t, struct threads_suspect *suspect, uint64_t now_ns,
 	uint64_t min_age_ns)
 {
-	struct watch_thread_stat stat;
-	uint64_t switches;
+	struct watch_thread_status status;
+	char path[PATH_SIZE];
 
-	if (read_switches(t, suspect->pid, suspect->tid, &switches) < 0 ||
-		read_thread(t, suspect->pid, suspect->tid, &stat) < 0)
+	snprintf(path, sizeof(path), "%d/task/%d/status", suspect->pid, suspect->tid);
+	if (thread_status_read_at(t->procfs_fd, path, &status) < 0 || !is_suspect(&status))
 		return false;
-	if (stat.state != 'D' || stat.start_ticks != suspect->start_ticks)
-		return false;
-	if (switches != suspect->switches) {
-		suspect->switches = switches;
+	if (status.switches != suspect->switches) {
+		suspect->switches = status.switches;
 		suspect->since_ns = now_ns;
 		suspect->blocked = false;
 		return true;
@@ -224,23 +163,26 @@ static void process_enter(struct threads *t, struct processes *processes)
 		process_leave(t);
 }
 
-/* Reads one thread of the current process. False: the pid is another process's by now. */
+/*
+ * Reads one thread of the current process. False: the process has another name by now, since it has
+ * executed another program or its pid is another process's.
+ */
 static bool thread_visit(struct threads *t, const struct watch_process *process, int32_t tid,
 	const char *name, uint64_t now_ns, uint32_t *scanned)
 {
-	struct watch_thread_stat stat;
+	struct watch_thread_status status;
 	char path[PATH_SIZE];
 
 	if (t->count > 0 && t->index[index_slot(t, tid)] != 0)
 		return true;
-	snprintf(path, sizeof(path), "%s/stat", name);
-	if (read_stat(t->task_fd, path, &stat) < 0 || stat.id != tid)
+	snprintf(path, sizeof(path), "%s/status", name);
+	if (thread_status_read_at(t->task_fd, path, &status) < 0 || status.id != tid)
 		return true;
 	(*scanned)++;
-	if (tid == process->pid && stat.start_ticks != process->start_ticks)
+	if (tid == process->pid && strcmp(status.comm, process->comm) != 0)
 		return false;
-	if (stat.state == 'D')
-		suspect_add(t, process->pid, &stat, now_ns);
+	if (is_suspect(&status))
+		suspect_add(t, &status, now_ns);
 	return true;
 }
 

@@ -23,8 +23,7 @@
 struct threads_suspect {
 	int32_t pid;
 	int32_t tid;
-	uint64_t start_ticks;
-	uint64_t switches; /* times it ran or context switches, whichever this kernel counts */
+	uint64_t switches; /* context switches */
 	uint64_t since_ns; /* since when it is in D with this count */
 	bool blocked;
 };
@@ -60,7 +59,8 @@ void threads_reset(struct threads *t);
 
 /*
  * Checks the suspects first, then scans on from where the last scan stopped, at most once round.
- * Processes that have gone, or whose pid is another process's now, are removed.
+ * Processes that have gone, or that have another name now, are removed. If they still match, the
+ * next scan for processes finds them again.
  */
 void threads_take_scan(struct threads *t, struct processes *processes,
 	const struct threads_scan *scan, struct record_threads *ret_threads);

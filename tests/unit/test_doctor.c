@@ -81,8 +81,9 @@ static void put_parent(struct fixture *f, int pid, const char *comm, int parent)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "proc/%d/stat", pid);
-	tree_put(f->tree, name, "%d (%s) S %d 1 1\n", pid, comm, parent);
+	snprintf(name, sizeof(name), "proc/%d/status", pid);
+	tree_put(f->tree, name, "Name:\t%s\nState:\tS\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n", comm, pid,
+		pid, parent);
 }
 
 /*

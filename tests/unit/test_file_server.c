@@ -71,7 +71,7 @@ static void put_thread(struct fixture *f, int pid, int tid, const char *state)
 	char name[64];
 
 	snprintf(name, sizeof(name), "proc/%d/task/%d/status", pid, tid);
-	tree_put(f->t, name, "Name:\tx\nState:\t%s\n", state);
+	tree_put(f->t, name, "Name:\tx\nState:\t%s\nTgid:\t%d\nPid:\t%d\n", state, pid, tid);
 }
 
 /* A process whose descriptor 3 is the target; fdinfo has the text. */

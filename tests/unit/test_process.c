@@ -144,7 +144,7 @@ static void put_process(struct tree *t, int pid, unsigned int ticks, const char 
 {
 	char name[64], path[2 * PATH_MAX];
 
-	snprintf(name, sizeof(name), "proc/%d/stat", pid);
+	snprintf(name, sizeof(name), "proc/%d/task/%d/stat", pid, pid);
 	tree_put(t, name, "%d (a) b) S 1 %d %d 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 100 200\n",
 		pid, pid, pid, ticks);
 	snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
@@ -170,7 +170,7 @@ static int setup(void **state)
 	l->t = t;
 	l->procfs = open(l->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	*state = l;
-	return l->procfs < 0;
+	return l->procfs < 0 ? -1 : process_cache_init(&l->cache, l->procfs);
 }
 
 static int teardown(void **state)
@@ -178,6 +178,7 @@ static int teardown(void **state)
 	struct lookup *l = *state;
 	void *t = l->t;
 
+	process_cache_done(&l->cache);
 	close(l->procfs);
 	free(l);
 	return tree_teardown(&t);
@@ -185,14 +186,32 @@ static int teardown(void **state)
 
 #define lookup_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
-static const struct process *lookup(struct lookup *l, int32_t pid, uint64_t ns)
+static void wait_for_thread(struct lookup *l)
 {
-	return process_lookup(&l->cache, l->procfs, pid, ns, false);
+	for (unsigned int i = 0; i < 500 && renewable_worker_is_busy(&l->cache.worker); i++)
+		usleep(10000);
+	assert_false(renewable_worker_is_busy(&l->cache.worker));
 }
 
-static const struct process *lookup_armed(struct lookup *l, int32_t pid, uint64_t ns)
+/* On a busy host the thread may answer later than in the time that a lookup waits for it. */
+static const struct process *lookup(struct lookup *l, int32_t pid, uint64_t ns)
 {
-	return process_lookup(&l->cache, l->procfs, pid, ns, true);
+	const struct process *p = process_lookup(&l->cache, pid, ns);
+
+	if (!p) {
+		wait_for_thread(l);
+		p = process_lookup(&l->cache, pid, ns);
+	}
+	return p;
+}
+
+static void learn(struct lookup *l, int32_t pid, const char *comm)
+{
+	struct watch_process process = { .pid = pid };
+
+	text_copy(process.comm, sizeof(process.comm), comm);
+	process_learn(&l->cache, &process, 1);
+	wait_for_thread(l);
 }
 
 static void test_lookup(void **state)
@@ -205,7 +224,8 @@ static void test_lookup(void **state)
 	assert_non_null(p);
 	assert_int_equal(p->pid, 7);
 	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
-	assert_string_equal(p->unit, "mariadb.service");
+	/* For it the kernel takes cgroup_mutex. */
+	assert_string_equal(p->unit, "");
 	/* The kernel's start is exact, /proc rounds it down to a tick. */
 	assert_ptr_equal(lookup(l, 7, start_ns(1235) - 1), p);
 	assert_null(lookup(l, 7, start_ns(1235)));
@@ -229,7 +249,6 @@ static void test_pid_reuse(void **state)
 	p = lookup(l, 7, start_ns(9999));
 	assert_non_null(p);
 	assert_string_equal(p->exe, "/usr/bin/postgres");
-	assert_string_equal(p->unit, "postgresql.service");
 	p = lookup(l, 7, start_ns(1234));
 	assert_non_null(p);
 	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
@@ -245,54 +264,120 @@ static void test_what_cannot_be_read(void **state)
 	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
 	tree_remove(l->t, "proc/7/exe");
 	tree_remove(l->t, "proc/7/cgroup");
+	learn(l, 7, "mariadbd");
 	p = lookup(l, 7, start_ns(1234));
 	assert_non_null(p);
 	assert_string_equal(p->exe, "");
 	assert_string_equal(p->unit, "");
-	tree_put(l->t, "proc/8/stat", "8 (cut off) S 1 2 3\n");
+	tree_put(l->t, "proc/8/task/8/stat", "8 (cut off) S 1 2 3\n");
 	assert_null(lookup(l, 8, start_ns(1234)));
-	tree_put(l->t, "proc/9/stat", "no name\n");
+	tree_put(l->t, "proc/9/task/9/stat", "no name\n");
 	assert_null(lookup(l, 9, start_ns(1234)));
 }
 
-/* While armed nothing is asked that takes cgroup_mutex; what is known by then is used. */
-static void test_lookup_while_armed(void **state)
+/* Once under each name; what an incident has found is completed afterwards. */
+static void test_learning(void **state)
 {
 	struct lookup *l = *state;
 	const struct process *p;
 
-	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
-	put_process(l->t, 8, 1234, "/usr/bin/postgres", "postgresql.service");
+	put_process(l->t, 7, 1234, "/bin/sh", "mariadb.service");
 	assert_non_null(lookup(l, 7, start_ns(1234)));
-	p = lookup_armed(l, 7, start_ns(1234));
-	assert_non_null(p);
-	assert_string_equal(p->unit, "mariadb.service");
-	p = lookup_armed(l, 8, start_ns(1234));
-	assert_non_null(p);
-	assert_string_equal(p->exe, "/usr/bin/postgres");
-	assert_string_equal(p->unit, "");
-	assert_false(p->unit_known);
-	/* Afterwards it is learned. */
-	p = lookup(l, 8, start_ns(1234));
-	assert_non_null(p);
-	assert_string_equal(p->exe, "/usr/bin/postgres");
-	assert_string_equal(p->unit, "postgresql.service");
-	assert_string_equal(lookup_armed(l, 8, start_ns(1234))->unit, "postgresql.service");
-}
-
-/* Seen while armed, gone before its unit could be asked for: the next owner's is not its own. */
-static void test_unit_of_the_next_owner(void **state)
-{
-	struct lookup *l = *state;
-	const struct process *p;
-
-	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
-	assert_non_null(lookup_armed(l, 7, start_ns(1234)));
-	put_process(l->t, 7, 9999, "/usr/bin/postgres", "postgresql.service");
+	learn(l, 7, "sh");
 	p = lookup(l, 7, start_ns(1234));
 	assert_non_null(p);
+	assert_string_equal(p->exe, "/bin/sh");
+	assert_string_equal(p->unit, "mariadb.service");
+
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "other.service");
+	learn(l, 7, "sh");
+	assert_string_equal(lookup(l, 7, start_ns(1234))->exe, "/bin/sh");
+	learn(l, 7, "mariadbd");
+	p = lookup(l, 7, start_ns(1234));
 	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
-	assert_string_equal(p->unit, "");
+	assert_string_equal(p->unit, "other.service");
+}
+
+static bool hangs(const struct renewable_worker *w)
+{
+	for (unsigned int i = 0; i < RENEWABLE_WORKER_HUNG_MAX; i++)
+		if (renewable_worker_hangs_at(w, i))
+			return true;
+	return false;
+}
+
+/* Nobody writes to the FIFO, so the thread that opens it hangs like one that waits for a lock. */
+static void hang(struct lookup *l, int pid)
+{
+	char path[2 * PATH_MAX];
+
+	put_process(l->t, pid, 1234, "/bin/x", "x.service");
+	snprintf(path, sizeof(path), "%s/%d/task/%d/stat", l->t->procfs, pid, pid);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+}
+
+/* Has the thread that hangs go on, since a sanitizer waits for its memory. */
+static void let_go(struct lookup *l, int pid)
+{
+	char path[2 * PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d/stat", l->t->procfs, pid, pid);
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+}
+
+/* All questions of an incident wait for 20 ms together, and the next ones are answered again. */
+static void test_process_that_hangs(void **state)
+{
+	struct lookup *l = *state;
+	struct watch_process watched = { .pid = 8, .comm = "x" };
+	uint64_t begin_ns = clock_mono_ns();
+	char path[64];
+
+	hang(l, 7);
+	hang(l, 8);
+	put_process(l->t, 9, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	for (unsigned int i = 0; i < 100; i++) {
+		assert_null(process_lookup(&l->cache, 7, start_ns(1234)));
+		assert_null(process_lookup(&l->cache, 9, start_ns(1234)));
+		assert_false(process_read_fd(&l->cache, 9, 3, path, sizeof(path)));
+	}
+	print_message("300 questions took %.1f ms\n",
+		(double)(clock_mono_ns() - begin_ns) / NSEC_PER_MSEC);
+	assert_in_range(clock_mono_ns() - begin_ns, 0, 500 * NSEC_PER_MSEC);
+	let_go(l, 7);
+	wait_for_thread(l);
+	assert_non_null(lookup(l, 9, start_ns(1234)));
+
+	/* While idle, another thread takes the place of one that hangs, and asks the others. */
+	process_learn(&l->cache, &watched, 1);
+	process_learn(&l->cache, &watched, 1);
+	assert_true(renewable_worker_is_busy(&l->cache.worker));
+	l->cache.worker.started_ns -= 60 * NSEC_PER_SEC;
+	process_learn(&l->cache, &watched, 1);
+	assert_false(renewable_worker_is_busy(&l->cache.worker));
+	learn(l, 9, "mariadbd");
+	assert_string_equal(lookup(l, 9, start_ns(1234))->unit, "mariadb.service");
+	let_go(l, 8);
+	for (unsigned int i = 0; i < 500 && hangs(&l->cache.worker); i++)
+		usleep(10000);
+}
+
+static void test_descriptor(void **state)
+{
+	struct lookup *l = *state;
+	char path[2 * PATH_MAX];
+
+	put_process(l->t, 7, 1234, "/bin/x", "x.service");
+	tree_put(l->t, "proc/7/fd/x", "%s", "");
+	snprintf(path, sizeof(path), "%s/7/fd/41", l->t->procfs);
+	assert_int_equal(symlink("/srv/table", path), 0);
+	assert_true(process_read_fd(&l->cache, 7, 41, path, sizeof(path)));
+	assert_string_equal(path, "/srv/table");
+	assert_false(process_read_fd(&l->cache, 7, 42, path, sizeof(path)));
 }
 
 /* The one not used for longest makes room. */
@@ -324,8 +409,9 @@ int main(void)
 		cmocka_unit_test(test_unit_longer_than_its_place),
 		cmocka_unit_test(test_unit_of_names),
 		lookup_test(test_lookup),
-		lookup_test(test_lookup_while_armed),
-		lookup_test(test_unit_of_the_next_owner),
+		lookup_test(test_learning),
+		lookup_test(test_process_that_hangs),
+		lookup_test(test_descriptor),
 		lookup_test(test_pid_reuse),
 		lookup_test(test_what_cannot_be_read),
 		lookup_test(test_cache_is_bounded),

@@ -224,9 +224,9 @@ static bool is_unresponsive_for_long(struct fixture *f)
 	if (e.unanswered_ns < 2 * NSEC_PER_SEC)
 		return false;
 	assert_true(e.in_session);
-	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", e.server_pid, e.server_pid);
-	tree_put(f->t, path, "%d (mariadbd) T 1 2 3 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0\n",
-		e.server_pid);
+	snprintf(path, sizeof(path), "proc/%d/status", e.server_pid);
+	tree_put(f->t, path, "Name:\tmariadbd\nState:\tT (stopped)\nTgid:\t%d\nPid:\t%d\n",
+		e.server_pid, e.server_pid);
 	return true;
 }
 

@@ -96,7 +96,7 @@ static void put_thread(struct fixture *f, int32_t server_pid, int32_t tid)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", server_pid, tid);
+	snprintf(path, sizeof(path), "proc/%d/task/%d/status", server_pid, tid);
 	tree_put(f->t, path, "\n");
 }
 

@@ -117,10 +117,8 @@ static void test_detection(void **state)
 	make_dir(dir, "mysqld");
 	make_file(dir, "70/comm", "mariadbd\n");
 	make_file(dir, "71/comm", "postgres\n");
-	make_file(dir, "70/stat",
-		"70 (mariadbd) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n");
-	make_file(dir, "71/stat",
-		"71 (postgres) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 500 0 0\n");
+	make_file(dir, "70/status", "Name:\tmariadbd\nState:\tS\nTgid:\t70\nPid:\t70\nPPid:\t1\n");
+	make_file(dir, "71/status", "Name:\tpostgres\nState:\tS\nTgid:\t71\nPid:\t71\nPPid:\t1\n");
 	setup_with(&f, "sql.good");
 	f.sql = sql_free(f.sql);
 	f.config.sql.targets_count = 0;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "snapshot/thread.h"
+#include "watch/thread_status.h"
 #include "util/cleanup.h"
 
 static void assert_stack(const char *text, const char *want)
@@ -56,25 +57,28 @@ static int open_procfs(const struct tree *t)
 	return fd;
 }
 
-/* Not proc/7/stat, for which the kernel adds up all threads of the process. */
-static void test_state_of_any_name(void **state)
+/* No other file of the thread is opened, not even its stat: that FIFO never has a writer. */
+static void test_status_only(void **state)
 {
 	struct tree *t = *state;
 	_cleanup_close_ int procfs = open_procfs(t);
-	struct watch_thread_stat stat = { .state = '-' };
+	struct watch_thread_status status = { .state = '-' };
+	char path[2 * PATH_MAX];
 
-	tree_put(t, "proc/7/task/7/stat",
-		"7 (a) b) R (c) D 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 1234 100 200\n");
-	assert_int_equal(thread_read_stat(procfs, 7, &stat), 0);
-	assert_int_equal(stat.state, 'D');
-	tree_put(t, "proc/7/task/7/stat", "7 (cut off)");
-	assert_int_equal(thread_read_stat(procfs, 7, &stat), -EINVAL);
-	tree_put(t, "proc/7/task/7/stat", "7 (cut off later) R 1 7 7 0\n");
-	assert_int_equal(thread_read_stat(procfs, 7, &stat), -EINVAL);
-	tree_put(t, "proc/7/task/7/stat", "no name at all D\n");
-	assert_int_equal(thread_read_stat(procfs, 7, &stat), -EINVAL);
-	assert_int_equal(thread_read_stat(procfs, 8, &stat), -ENOENT);
-	assert_int_equal(stat.state, 'D');
+	tree_put_thread(t, 7, 7, "x", 'D', 1234, 1);
+	snprintf(path, sizeof(path), "%s/7/task/7/stat", t->procfs);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	snprintf(path, sizeof(path), "%s/7/stat", t->procfs);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(20);
+	assert_int_equal(thread_status_read(procfs, 7, &status), 0);
+	alarm(0);
+	assert_int_equal(status.state, 'D');
+	tree_put(t, "proc/7/status", "Name:\tx\n");
+	assert_int_equal(thread_status_read(procfs, 7, &status), -EINVAL);
+	assert_int_equal(thread_status_read(procfs, 8, &status), -ENOENT);
+	assert_int_equal(status.state, 'D');
 }
 
 static void test_stack_file(void **state)
@@ -110,13 +114,13 @@ static void test_large_stack_file(void **state)
 static void test_this_thread(void **state)
 {
 	_cleanup_close_ int procfs = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct watch_thread_stat stat;
+	struct watch_thread_status status;
 
 	(void)state;
-	assert_int_equal(thread_read_stat(procfs, getpid(), &stat), 0);
-	assert_int_equal(stat.state, 'R');
-	assert_int_equal(stat.id, getpid());
-	assert_true(thread_read_stat(procfs, INT32_MAX, &stat) < 0);
+	assert_int_equal(thread_status_read(procfs, getpid(), &status), 0);
+	assert_int_equal(status.state, 'R');
+	assert_int_equal(status.id, getpid());
+	assert_true(thread_status_read(procfs, INT32_MAX, &status) < 0);
 }
 
 int main(void)
@@ -124,7 +128,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stack),
 		cmocka_unit_test(test_a_stack_that_is_too_long_is_cut),
-		tree_test(test_state_of_any_name),
+		tree_test(test_status_only),
 		tree_test(test_stack_file),
 		tree_test(test_large_stack_file),
 		cmocka_unit_test(test_this_thread),

@@ -170,97 +170,124 @@ static void test_pressure(void **state)
 #define STAT_TAIL                                                                                  \
 	" 1 5 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 87681 3133440 362 18446744073709551615"
 
-static int parse_thread(const char *text, struct watch_thread_stat *ret_stat)
-{
-	return watch_parse_thread_stat(text, strlen(text), ret_stat);
-}
-
-static void test_thread_stat(void **state)
+static void test_start_ticks(void **state)
 {
 	static const char *const comms[] = { "mariadbd", "a b", ") R 1 (", "((x))", "a\nb", "",
 		")" };
-	struct watch_thread_stat stat;
+	uint64_t ticks = 0;
 	char text[256];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(comms) / sizeof(comms[0]); i++) {
 		snprintf(text, sizeof(text), "6283 (%s) D" STAT_TAIL "\n", comms[i]);
-		assert_int_equal(parse_thread(text, &stat), 0);
-		assert_int_equal(stat.id, 6283);
-		assert_string_equal(stat.comm, comms[i]);
-		assert_int_equal(stat.state, 'D');
-		assert_int_equal(stat.start_ticks, 87681);
+		assert_int_equal(watch_parse_start_ticks(text, strlen(text), &ticks), 0);
+		assert_int_equal(ticks, 87681);
 	}
-	/* Kernel threads print more than the 15 bytes of a name. */
-	assert_int_equal(parse_thread("7 (kworker/0:1-events_unbound) I" STAT_TAIL, &stat), 0);
-	assert_string_equal(stat.comm, "kworker/0:1-eve");
 }
 
-static void test_thread_stat_garbage(void **state)
+static void test_start_ticks_garbage(void **state)
 {
 	static const char *const bad[] = {
 		"",
 		"1",
 		"1 (x",
-		"1 x) D" STAT_TAIL,
 		")(",
 		"1 (x)",
 		"1 (x) D",
 		"1 (x) D 1 2 3",
-		"0 (x) D" STAT_TAIL,
-		"-1 (x) D" STAT_TAIL,
-		"99999999999 (x) D" STAT_TAIL,
-		"1 (x) DD" STAT_TAIL,
-		"1 (x) 5" STAT_TAIL,
 		"1 (x) D 1 5 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0",
 		"1 (x) D 1 5 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 x",
 	};
-	struct watch_thread_stat stat = { .id = 77 };
+	uint64_t ticks = 77;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(parse_thread(bad[i], &stat), -EINVAL);
-		assert_int_equal(stat.id, 77);
+		assert_int_equal(watch_parse_start_ticks(bad[i], strlen(bad[i]), &ticks), -EINVAL);
+		assert_int_equal(ticks, 77);
 	}
 }
 
-static void test_real_thread_stat(void **state)
+#define STATUS_HEAD "Name:\tx\nState:\tD (disk sleep)\nTgid:\t7\nNgid:\t0\nPid:\t9\n"
+
+static int parse_status(const char *text, struct watch_thread_status *ret_status)
 {
-	struct watch_thread_stat stat;
-	char buf[1024], status[8192];
-	uint64_t runs, switches;
+	return watch_parse_thread_status(text, strlen(text), ret_status);
+}
+
+static void test_thread_status(void **state)
+{
+	struct watch_thread_status status;
+
+	(void)state;
+	assert_int_equal(
+		parse_status(STATUS_HEAD
+			"PPid:\t3\nTracerPid:\t8\n"
+			"voluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n",
+			&status),
+		0);
+	assert_int_equal(status.id, 9);
+	assert_int_equal(status.process, 7);
+	assert_int_equal(status.parent, 3);
+	assert_string_equal(status.comm, "x");
+	assert_int_equal(status.state, 'D');
+	assert_true(status.has_switches);
+	assert_int_equal(status.switches, 695);
+	/* A list of groups that is longer than the buffer hides the rest. */
+	assert_int_equal(parse_status(STATUS_HEAD "Groups:\t1 2 3", &status), 0);
+	assert_false(status.has_switches);
+	/* The kernel escapes newlines and backslashes of names. */
+	assert_int_equal(parse_status("Name:\ta\\nState:\\\\b\nState:\tS (sleeping)\n"
+				      "Tgid:\t7\nPid:\t7\n",
+				 &status),
+		0);
+	assert_string_equal(status.comm, "a\nState:\\b");
+	assert_int_equal(status.state, 'S');
+	assert_int_equal(parse_status("Name:\tkworker/0:1-events_unbound\nState:\tI (idle)\n"
+				      "Tgid:\t7\nPid:\t7\n",
+				 &status),
+		0);
+	assert_string_equal(status.comm, "kworker/0:1-eve");
+}
+
+static void test_thread_status_garbage(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"Name:\tx\n",
+		"State:\t\nTgid:\t7\nPid:\t9\n",
+		"State:\tD\nTgid:\t7\n",
+		"State:\tD\nPid:\t9\n",
+		"State:\tD\nTgid:\tx\nPid:\t9\n",
+		"State:\tD\nTgid:\t7\nPid:\t99999999999\n",
+	};
+	struct watch_thread_status status = { .id = 77 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse_status(bad[i], &status), -EINVAL);
+		assert_int_equal(status.id, 77);
+	}
+}
+
+static void test_real_thread(void **state)
+{
+	struct watch_thread_status status;
+	char buf[8192];
+	uint64_t ticks = 0;
 	ssize_t n = file_read_at(AT_FDCWD, "/proc/self/stat", buf, sizeof(buf));
 
 	(void)state;
 	assert_true(n > 0);
-	assert_int_equal(watch_parse_thread_stat(buf, (size_t)n, &stat), 0);
-	assert_int_equal(stat.id, getpid());
-	assert_int_equal(stat.state, 'R');
-	assert_true(stat.start_ticks > 0);
-	n = file_read_at(AT_FDCWD, "/proc/self/schedstat", buf, sizeof(buf));
-	if (n > 0)
-		assert_int_equal(watch_parse_schedstat(buf, (size_t)n, &runs), 0);
-	n = file_read_at(AT_FDCWD, "/proc/self/status", status, sizeof(status));
+	assert_int_equal(watch_parse_start_ticks(buf, (size_t)n, &ticks), 0);
+	assert_true(ticks > 0);
+	n = file_read_at(AT_FDCWD, "/proc/self/status", buf, sizeof(buf));
 	assert_true(n > 0);
-	assert_int_equal(watch_parse_status_switches(status, (size_t)n, &switches), 0);
-}
-
-static void test_switches(void **state)
-{
-	static const char status[] = "Name:\tvoluntary_ctxt_switches:\t9\n"
-				     "voluntary_ctxt_switches:\t150\n"
-				     "nonvoluntary_ctxt_switches:\t545\n";
-	uint64_t value = 1;
-
-	(void)state;
-	assert_int_equal(watch_parse_status_switches(status, strlen(status), &value), 0);
-	assert_int_equal(value, 695);
-	assert_int_equal(watch_parse_status_switches(status, 60, &value), -EINVAL);
-	assert_int_equal(watch_parse_schedstat("5 6 7\n", 6, &value), 0);
-	assert_int_equal(value, 7);
-	assert_int_equal(watch_parse_schedstat("5 6\n", 4, &value), -EINVAL);
-	assert_int_equal(watch_parse_schedstat("", 0, &value), -EINVAL);
-	assert_int_equal(value, 7);
+	assert_int_equal(watch_parse_thread_status(buf, (size_t)n, &status), 0);
+	assert_int_equal(status.id, getpid());
+	assert_int_equal(status.process, getpid());
+	assert_int_equal(status.parent, getppid());
+	assert_int_equal(status.state, 'R');
+	assert_true(status.has_switches);
 }
 
 struct collected {
@@ -327,10 +354,11 @@ int main(void)
 		cmocka_unit_test(test_diskstats_forms),
 		cmocka_unit_test(test_diskstats_garbage),
 		cmocka_unit_test(test_pressure),
-		cmocka_unit_test(test_thread_stat),
-		cmocka_unit_test(test_thread_stat_garbage),
-		cmocka_unit_test(test_real_thread_stat),
-		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_start_ticks),
+		cmocka_unit_test(test_start_ticks_garbage),
+		cmocka_unit_test(test_thread_status),
+		cmocka_unit_test(test_thread_status_garbage),
+		cmocka_unit_test(test_real_thread),
 		cmocka_unit_test(test_lines_through_every_buffer_size),
 	};
 

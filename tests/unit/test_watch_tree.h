@@ -139,14 +139,17 @@ static inline void tree_put_thread(struct tree *t, int pid, int tid, const char 
 		tree_put(t, name, "%s\n", comm);
 	}
 	for (int whole = 0; whole <= (pid == tid); whole++) {
-		snprintf(name, sizeof(name), whole ? "proc/%d/stat" : "proc/%d/task/%d/stat", pid,
-			tid);
+		snprintf(name, sizeof(name), whole ? "proc/%d/status" : "proc/%d/task/%d/status",
+			pid, tid);
 		tree_put(t, name,
-			"%d (%s) %c 1 %d %d 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 100 200 0\n",
-			tid, comm, state, pid, pid, start);
+			"Name:\t%s\nUmask:\t0022\nState:\t%c (any)\nTgid:\t%d\nNgid:\t0\n"
+			"Pid:\t%d\nPPid:\t1\nThreads:\t1\n"
+			"voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t2\n",
+			comm, state, pid, tid, runs);
 	}
-	snprintf(name, sizeof(name), "proc/%d/task/%d/schedstat", pid, tid);
-	tree_put(t, name, "1000 2000 %u\n", runs);
+	snprintf(name, sizeof(name), "proc/%d/task/%d/stat", pid, tid);
+	tree_put(t, name, "%d (%s) %c 1 %d %d 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 %u 100 200 0\n",
+		tid, comm, state, pid, pid, start);
 }
 
 static inline void tree_list_add(struct config_list *list, const char *item)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Reads what /proc tells of one thread without waiting for any lock of its process.
+ * Used by every room that asks for the state, name, process or parent of a thread.
+ * Never opens another file than status.
+ */
+#ifndef IOSTALL_WATCH_THREAD_STATUS_H
+#define IOSTALL_WATCH_THREAD_STATUS_H
+
+#include "watch/parsers.h"
+
+/* `path` is relative to dir_fd. -ENOENT or -ESRCH: the thread has ended. */
+int thread_status_read_at(int dir_fd, const char *path, struct watch_thread_status *ret_status);
+
+/* The same of a thread by its id. */
+int thread_status_read(int procfs_fd, int32_t tid, struct watch_thread_status *ret_status);
+
+#endif
