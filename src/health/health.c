@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,16 +18,24 @@
 #include "util/address.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/detached_worker.h"
 #include "util/log.h"
 #include "util/text.h"
 #include "watch/watch.h"
 
-/*
- * A Unix socket whose backlog is full refuses at once, so connecting is repeated until the timeout.
- */
-#define RETRY_NS (50 * NSEC_PER_MSEC)
+/* The deepest call connects. */
+#define THREAD_STACK_BYTES (24 * 1024)
 /* 100 ms at most, at exit and at a reload. */
 #define REAP_TRIES 20
+
+/* Of the thread while it is busy. */
+struct connection {
+	struct sockaddr_storage address;
+	socklen_t address_size;
+	bool greeting;
+	uint64_t timeout_ns;
+	int result;
+};
 
 struct health {
 	struct loop *loop;
@@ -36,14 +46,12 @@ struct health {
 	bool greeting;
 	uint64_t interval_ns;
 	uint64_t timeout_ns;
-	struct sockaddr_storage address;
-	socklen_t address_size;
 	struct loop_source *begin_timer;
 	struct loop_source *limit_timer;
-	struct loop_source *retry_timer;
-	struct loop_source *source;
-	int fd; /* the connection */
-	bool connected;
+	struct loop_source *source; /* answers of the thread or the program */
+	struct detached_worker *thread;
+	struct connection *connection; /* owned by the thread */
+	int done_fd;
 	struct health_child child;
 	int child_error; /* why there is no child */
 	uint64_t revive_ns;
@@ -52,22 +60,13 @@ struct health {
 	void *userdata;
 
 	bool checking;
-	bool asked;    /* the program was asked in this check */
+	bool asked;    /* the program or the thread was asked in this check */
 	bool was_well; /* a check has succeeded once; before that, no failure counts */
 	int result;    /* result of the last check */
 	uint64_t began_ns;
 	uint64_t failing_since_ns; /* when the first failed check began; 0: the last succeeded */
 	uint64_t answer_ns;	   /* how long the last good answer took */
 };
-
-static void drop_connection(struct health *h)
-{
-	if (h->is_command)
-		return;
-	h->source = loop_remove(h->source);
-	h->fd = close_fd(h->fd);
-	h->connected = false;
-}
 
 const char *health_describe(int result)
 {
@@ -102,8 +101,6 @@ static void finish_check(struct health *h, int result)
 		return;
 	h->checking = false;
 	loop_set_timer(h->limit_timer, 0, 0);
-	loop_set_timer(h->retry_timer, 0, 0);
-	drop_connection(h);
 	if (result < 0 && h->failing_since_ns == 0)
 		h->failing_since_ns = h->began_ns;
 	log_change(h, result, now_ns);
@@ -117,85 +114,102 @@ static void finish_check(struct health *h, int result)
 		h->callback(h->userdata, result);
 }
 
-/* A connection */
+/* A connection, on the thread: the kernel looks up the path of a socket on a disk that may hang */
 
-static void on_greeting(struct health *h)
+static int set_limit(int fd, int option, uint64_t end_ns)
 {
+	uint64_t now_ns = clock_mono_ns();
+	/* 0 would be no limit. */
+	uint64_t left_ns = now_ns + NSEC_PER_USEC < end_ns ? end_ns - now_ns : NSEC_PER_USEC;
+	const struct timeval limit = {
+		.tv_sec = (time_t)(left_ns / NSEC_PER_SEC),
+		.tv_usec = (suseconds_t)(left_ns % NSEC_PER_SEC / NSEC_PER_USEC),
+	};
+
+	return setsockopt(fd, SOL_SOCKET, option, &limit, sizeof(limit));
+}
+
+static int check_connection(const struct connection *c)
+{
+	uint64_t end_ns = clock_mono_ns() + c->timeout_ns;
+	_cleanup_close_ int fd = socket(c->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	char byte;
-	ssize_t n = recv(h->fd, &byte, sizeof(byte), MSG_DONTWAIT);
+	ssize_t n;
 
-	if (n > 0)
-		finish_check(h, 0);
-	else if (n == 0)
-		finish_check(h, -ECONNRESET);
-	else if (errno != EAGAIN && errno != EINTR)
-		finish_check(h, -errno);
+	if (fd < 0 || set_limit(fd, SO_SNDTIMEO, end_ns) < 0 ||
+		connect(fd, (const struct sockaddr *)&c->address, c->address_size) < 0)
+		return errno == EINPROGRESS || errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (!c->greeting)
+		return 0;
+	if (set_limit(fd, SO_RCVTIMEO, end_ns) < 0)
+		return -errno;
+	n = recv(fd, &byte, sizeof(byte), 0);
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	return n > 0 ? 0 : -ECONNRESET;
 }
 
-static void on_connection(void *userdata, uint64_t events);
-
-static void expect(struct health *h, uint32_t events)
+static void run(void *state, const int *fds)
 {
-	int r;
+	struct connection *c = state;
 
-	h->source = loop_remove(h->source);
-	r = loop_add_fd(h->loop, h->fd, events, on_connection, h, &h->source);
-	if (r < 0)
-		finish_check(h, r);
+	(void)fds;
+	c->result = check_connection(c);
 }
 
-static void on_connected(struct health *h)
+/* A connection, on the event loop */
+
+/* If it still tries for the check before, on_connection() asks. */
+static void ask_thread(struct health *h)
 {
-	h->connected = true;
-	if (h->greeting)
-		expect(h, EPOLLIN);
-	else
-		finish_check(h, 0);
+	if (detached_worker_is_busy(h->thread))
+		return;
+	h->asked = true;
+	detached_worker_start(h->thread);
 }
 
 static void on_connection(void *userdata, uint64_t events)
 {
 	struct health *h = userdata;
-	socklen_t size = sizeof(int);
-	int error = 0;
+	eventfd_t ignored;
 
 	(void)events;
-	if (h->connected) {
-		on_greeting(h);
+	eventfd_read(h->done_fd, &ignored);
+	if (!h->checking || detached_worker_is_busy(h->thread))
 		return;
-	}
-	if (getsockopt(h->fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0)
-		error = errno;
-	if (error)
-		finish_check(h, -error);
+	if (h->asked)
+		finish_check(h, h->connection->result);
 	else
-		on_connected(h);
+		ask_thread(h);
 }
 
-static void try_connect(struct health *h)
+static int start_thread(struct health *h)
 {
-	h->fd = socket(h->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (h->fd < 0) {
-		finish_check(h, -errno);
-	} else if (connect(h->fd, (const struct sockaddr *)&h->address, h->address_size) == 0) {
-		on_connected(h);
-	} else if (errno == EINPROGRESS) {
-		expect(h, EPOLLOUT);
-	} else if (errno == EAGAIN) {
-		drop_connection(h);
-		loop_set_timer(h->retry_timer, RETRY_NS, 0);
-	} else {
-		finish_check(h, -errno);
+	struct detached_worker_options options = {
+		.run = run,
+		.stack_bytes = THREAD_STACK_BYTES,
+	};
+	struct connection *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	c->greeting = h->greeting;
+	c->timeout_ns = h->timeout_ns;
+	r = address_parse(h->target, &c->address, &c->address_size);
+	h->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r == 0 && h->done_fd < 0)
+		r = -errno;
+	if (r < 0) {
+		free(c);
+		return r;
 	}
-}
-
-static void on_retry(void *userdata, uint64_t expirations)
-{
-	struct health *h = userdata;
-
-	(void)expirations;
-	if (h->checking)
-		try_connect(h);
+	options.done_fd = h->done_fd;
+	r = detached_worker_new(&options, c, &h->thread);
+	if (r < 0)
+		return r;
+	h->connection = c;
+	return loop_add_fd(h->loop, h->done_fd, EPOLLIN, on_connection, h, &h->source);
 }
 
 /* A program */
@@ -324,7 +338,7 @@ static void on_begin(void *userdata, uint64_t expirations)
 	h->began_ns = now_ns;
 	loop_set_timer(h->limit_timer, h->timeout_ns, 0);
 	if (!h->is_command)
-		try_connect(h);
+		ask_thread(h);
 	else if (!h->child.owes)
 		ask_child(h);
 }
@@ -341,8 +355,8 @@ static int health_start(struct health *h)
 
 	if (r == 0)
 		r = loop_add_timer(h->loop, on_limit, h, &h->limit_timer);
-	if (r == 0)
-		r = loop_add_timer(h->loop, on_retry, h, &h->retry_timer);
+	if (r == 0 && !h->is_command)
+		r = start_thread(h);
 	if (r < 0)
 		return r;
 	if (h->is_command)
@@ -353,7 +367,7 @@ static int health_start(struct health *h)
 int health_new(struct loop *loop, const struct config *config, struct health **ret_health)
 {
 	struct health *h;
-	int r = 0;
+	int r;
 
 	*ret_health = NULL;
 	if (!config->health.connect[0] && !config->health.command[0])
@@ -362,7 +376,7 @@ int health_new(struct loop *loop, const struct config *config, struct health **r
 	if (!h)
 		return -ENOMEM;
 	h->loop = loop;
-	h->fd = -1;
+	h->done_fd = -1;
 	h->child = HEALTH_CHILD_NONE;
 	h->is_command = config->health.command[0] != '\0';
 	h->greeting = config->health.greeting;
@@ -371,10 +385,7 @@ int health_new(struct loop *loop, const struct config *config, struct health **r
 	text_copy(h->target, sizeof(h->target),
 		h->is_command ? config->health.command : config->health.connect);
 	text_copy(h->run_as, sizeof(h->run_as), config->health.run_as);
-	if (!h->is_command)
-		r = address_parse(h->target, &h->address, &h->address_size);
-	if (r == 0)
-		r = health_start(h);
+	r = health_start(h);
 	if (r < 0) {
 		health_free(h);
 		return r;
@@ -389,9 +400,9 @@ struct health *health_free(struct health *h)
 
 	if (!h)
 		return NULL;
-	drop_connection(h);
 	loop_remove(h->source);
-	loop_remove(h->retry_timer);
+	detached_worker_free(h->thread);
+	close_fd(h->done_fd);
 	loop_remove(h->limit_timer);
 	loop_remove(h->begin_timer);
 	health_child_kill(&h->child);
