@@ -201,6 +201,13 @@ static void on_closed(void *userdata, const char *incident, const struct record_
 
 /* Start and end */
 
+/* So much of the heap is free and locked when an incident begins. */
+#define HEAP_RESERVE_BYTES (256 * 1024)
+/*
+ * Fixed, or it would grow with what libbpf frees; then holes in the heap would stay locked, too.
+ */
+#define MMAP_THRESHOLD_BYTES (16 * 1024)
+
 /*
  * Code and data that were evicted are read back from the disk, which may be the one that stalls: a
  * call that took 1 s was measured. Called once more when probes have been loaded: the heap cannot
@@ -209,7 +216,10 @@ static void on_closed(void *userdata, const char *incident, const struct record_
 static void lock_memory(void)
 {
 	munlockall();
-	malloc_trim(0);
+	mallopt(M_MMAP_THRESHOLD, 2 * HEAP_RESERVE_BYTES);
+	free(malloc(HEAP_RESERVE_BYTES));
+	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
+	malloc_trim(HEAP_RESERVE_BYTES);
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		log_warning(
 			"memory cannot be locked (%s), so iostall itself may stall with the disk; "
@@ -503,11 +513,9 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 			"not running as root: the kernel will refuse most of what iostall needs");
 	/* One heap for all threads, since each heap is locked in memory. */
 	mallopt(M_ARENA_MAX, 1);
-	/*
-	 * Fixed, or it would grow with what libbpf frees; then holes in the heap would stay locked,
-	 * too.
-	 */
-	mallopt(M_MMAP_THRESHOLD, 16 * 1024);
+	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
+	/* Else the reserve would be given back when something above it is freed. */
+	mallopt(M_TOP_PAD, HEAP_RESERVE_BYTES);
 	/* Before 5.11, BPF maps count against this limit; where it is refused it is not needed. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	/* Before the capability that it needs is given up. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "probes/filter.h"
 
-#include <dirent.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/parse.h"
+#include "watch/dents.h"
 
 static int parse_dev(const char *s, uint32_t *ret_major, uint32_t *ret_minor)
 {
@@ -43,10 +43,11 @@ static int add_dev_file(const struct trace_maps *maps, const char *path)
 /* A disk includes its partitions, since the device of a file is the one its file system is on. */
 static int add_device(const struct trace_maps *maps, const char *sysfs, const char *name)
 {
-	_cleanup_closedir_ DIR *dir = NULL;
+	_cleanup_close_ int dir_fd = -1;
 	char path[PATH_MAX];
 	uint32_t major, minor;
-	struct dirent *entry;
+	struct dents dents;
+	const char *entry;
 	int r;
 
 	if (parse_dev(name, &major, &minor) == 0)
@@ -56,12 +57,13 @@ static int add_device(const struct trace_maps *maps, const char *sysfs, const ch
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "%s/class/block/%s", sysfs, name);
-	dir = opendir(path);
-	while (dir && (entry = readdir(dir))) {
-		if (strncmp(entry->d_name, name, strlen(name)) != 0)
+	/* Unlike opendir(), which takes 32 KiB from the kernel, this allocates nothing. */
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dents_reset(&dents);
+	while (dir_fd >= 0 && dents_next(&dents, dir_fd, &entry) > 0) {
+		if (strncmp(entry, name, strlen(name)) != 0)
 			continue;
-		snprintf(path, sizeof(path), "%s/class/block/%s/%s/dev", sysfs, name,
-			entry->d_name);
+		snprintf(path, sizeof(path), "%s/class/block/%s/%s/dev", sysfs, name, entry);
 		add_dev_file(maps, path);
 	}
 	return 0;

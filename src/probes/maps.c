@@ -20,6 +20,8 @@ void trace_maps_close(struct trace_maps *maps)
 #define MAP(owner, name, ...) maps->name = close_fd(maps->name);
 	TRACE_MAPS(MAP)
 #undef MAP
+	free(maps->cpu_values);
+	maps->cpu_values = NULL;
 }
 
 /* The error of the first map that could not be created; 0 when there was none. */
@@ -39,6 +41,17 @@ static int find_error(const struct trace_maps *maps)
 
 enum owner { SHARED, OWN };
 
+/* For each CPU a number, of which an incident asks the kernel without asking for memory. */
+static int make_cpu_values(struct trace_maps *maps)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	if (cpus < 0)
+		return cpus;
+	maps->cpu_values = calloc((size_t)cpus, sizeof(*maps->cpu_values));
+	return maps->cpu_values ? 0 : -ENOMEM;
+}
+
 static int copy_fd(int fd)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -53,7 +66,12 @@ int trace_maps_share(const struct trace_maps *maps, struct trace_maps *ret_maps)
 		TRACE_MAPS(MAP)
 #undef MAP
 	};
+	int made = make_cpu_values(&copy);
 
+	if (made < 0) {
+		trace_maps_close(&copy);
+		return made;
+	}
 #define MAP(owner, name, ...)                                                                      \
 	if (owner == SHARED && copy.name < 0) {                                                    \
 		int r = copy.name;                                                                 \
@@ -89,6 +107,8 @@ int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trac
 	};
 	int r = find_error(&maps);
 
+	if (r == 0)
+		r = make_cpu_values(&maps);
 	if (r < 0) {
 		trace_maps_close(&maps);
 		return r;
@@ -168,21 +188,15 @@ uint64_t trace_maps_bytes(const struct trace_maps *maps)
 int trace_maps_read_losses(const struct trace_maps *maps, uint64_t ret_losses[EVENT_LOSS_COUNT])
 {
 	int cpus = libbpf_num_possible_cpus();
-	_cleanup_free_ uint64_t *values = NULL;
 
-	if (cpus < 0)
-		return cpus;
-	values = calloc((size_t)cpus, sizeof(*values));
-	if (!values)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < EVENT_LOSS_COUNT; i++) {
-		int r = bpf_map_lookup_elem(maps->losses, &i, values);
+		int r = bpf_map_lookup_elem(maps->losses, &i, maps->cpu_values);
 
 		if (r < 0)
 			return r;
 		ret_losses[i] = 0;
 		for (int cpu = 0; cpu < cpus; cpu++)
-			ret_losses[i] += values[cpu];
+			ret_losses[i] += maps->cpu_values[cpu];
 	}
 	return 0;
 }

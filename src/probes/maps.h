@@ -65,6 +65,7 @@ struct trace_maps {
 	/* The items that filter_fill() did not find the last time, a bit for each. */
 	uint32_t missing_devices;
 	uint32_t missing_cgroups;
+	uint64_t *cpu_values; /* room for trace_maps_read_losses() */
 };
 
 #define TRACE_MAP_NONE(owner, name, ...) .name = -1,

@@ -14,31 +14,41 @@ void dents_reset(struct dents *d)
 	d->at = 0;
 }
 
+int dents_next(struct dents *d, int fd, const char **ret_name)
+{
+	const struct dirent64 *entry;
+
+	if (d->at >= d->len) {
+		ssize_t n = getdents64(fd, d->buf, sizeof(d->buf));
+
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		d->len = (size_t)n;
+		d->at = 0;
+	}
+	entry = (const void *)(d->buf + d->at);
+	d->at += entry->d_reclen;
+	*ret_name = entry->d_name;
+	return 1;
+}
+
 int dents_next_number(struct dents *d, int fd, int32_t *ret_number, const char **ret_name)
 {
-	for (;;) {
-		const struct dirent64 *entry;
-		struct cursor name;
+	const char *name = NULL;
+	int r;
+
+	while ((r = dents_next(d, fd, &name)) > 0) {
+		struct cursor c = { name, name + strlen(name) };
 		uint64_t number;
 
-		if (d->at >= d->len) {
-			ssize_t n = getdents64(fd, d->buf, sizeof(d->buf));
-
-			if (n < 0)
-				return -errno;
-			if (n == 0)
-				return 0;
-			d->len = (size_t)n;
-			d->at = 0;
-		}
-		entry = (const void *)(d->buf + d->at);
-		d->at += entry->d_reclen;
-		name = (struct cursor){ entry->d_name, entry->d_name + strlen(entry->d_name) };
-		if (cursor_u64(&name, &number) < 0 || name.p != name.end || number == 0 ||
+		if (cursor_u64(&c, &number) < 0 || c.p != c.end || number == 0 ||
 			number > INT32_MAX)
 			continue;
 		*ret_number = (int32_t)number;
-		*ret_name = entry->d_name;
+		*ret_name = name;
 		return 1;
 	}
+	return r;
 }

@@ -23,6 +23,9 @@ struct dents {
 
 void dents_reset(struct dents *d);
 
+/* Returns 1 with the next name (valid until the next call), 0 at the end, or a negative errno. */
+int dents_next(struct dents *d, int fd, const char **ret_name);
+
 /*
  * Returns 1 with the next number and its name (valid until the next call), 0 at the end, or a
  * negative errno (-ENOENT: the process is gone).

@@ -35,6 +35,7 @@ struct pid_set {
 struct processes {
 	int procfs_fd;
 	int dir_fd; /* /proc, for the scan */
+	bool armed; /* at the last call of processes_scan() */
 	bool scanning;
 	bool scanned_once;
 	uint64_t scan_started_ns;
@@ -46,6 +47,7 @@ struct processes {
 	int32_t scan_newest_id[2];
 	struct config_list patterns;
 	uint32_t count;
+	uint32_t checked;	/* processes of the list that processes_check() has looked at */
 	uint32_t left_out;	/* by the last complete scan */
 	uint32_t left_out_now;	/* by the current scan */
 	unsigned int seen;	/* index of the set of the last complete scan */
@@ -63,11 +65,18 @@ void processes_set_patterns(struct processes *p, const struct config_list *patte
 
 /*
  * Looks at the processes that are new since the last calls, begins a scan of /proc when one is due,
- * and continues it until deadline_ns. With `armed` it reads no file that takes a lock of the cgroup
- * tree, so that new processes of a unit are not found then.
+ * and continues it until deadline_ns. With `armed` all are looked at again from the first such call
+ * on, and it reads no file that takes a lock of the cgroup tree, so that new processes of a unit are
+ * not found then.
  */
 void processes_scan(struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns,
 	bool armed);
+
+/*
+ * Removes processes that have ended or have another name now: looks at a few of them, each in its
+ * turn. For lists whose threads nobody scans.
+ */
+void processes_check(struct processes *p);
 
 /* Removes a process that has gone; a scan for its successor begins soon. */
 void processes_remove(struct processes *p, uint32_t index);

@@ -222,6 +222,58 @@ static void test_processes_come_and_go(void **state)
 	watch_free(w);
 }
 
+/* An incident is not the time to wait for a minute. */
+static void test_all_are_looked_at_again_when_armed(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_list_add(&t->process, "postgres");
+	tree_put_thread(t, 50, 50, "sh", 'S', 500, 9);
+	tree_put_thread(t, 60, 60, "sh", 'S', 500, 9);
+	w = tree_watch(t);
+	for (unsigned int i = 0; i < 15; i++)
+		tree_scan(t, w, 1000);
+	tree_put_thread(t, 50, 50, "postgres", 'S', 500, 9);
+	t->now_ns += NSEC_PER_SEC;
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_true(tree_is_watched(w, 50));
+	/* So are those that execute another program in the incident. */
+	tree_put_thread(t, 60, 60, "postgres", 'S', 500, 9);
+	for (unsigned int i = 0; i < 11; i++) {
+		t->now_ns += NSEC_PER_SEC;
+		assert_int_equal(watch_take_sample(w, true), 0);
+	}
+	assert_true(tree_is_watched(w, 60));
+	watch_free(w);
+}
+
+/* The list that trace.process makes has no threads that anybody scans. */
+static void test_list_of_the_filter(void **state)
+{
+	static const struct watch_clock clock;
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	int procfs_fd;
+
+	tree_list_add(&t->process, "postgres");
+	for (int pid = 10; pid < 20; pid++)
+		tree_put_thread(t, pid, pid, "postgres", 'S', 500, 9);
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	processes_scan(p, &clock, UINT64_MAX, false);
+	assert_int_equal(p->count, 10);
+	tree_remove(t, "proc/12");
+	tree_put_thread(t, 15, 15, "sh", 'S', 600, 9);
+	for (unsigned int i = 0; i < 4; i++)
+		processes_check(p);
+	assert_int_equal(p->count, 8);
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
+}
+
 /* Only pids that were not seen before are read: the second scan must not open the first ones. */
 static void test_scan_reads_new_pids_only(void **state)
 {
@@ -320,6 +372,8 @@ int main(void)
 		tree_test(test_a_young_process_is_scanned_twice),
 		tree_test(test_an_old_process_with_a_high_id_is_not_young),
 		tree_test(test_processes_come_and_go),
+		tree_test(test_all_are_looked_at_again_when_armed),
+		tree_test(test_list_of_the_filter),
 		tree_test(test_scan_reads_new_pids_only),
 		tree_test(test_scan_is_spread_out),
 		tree_test(test_scan_ends_on_a_busy_host),
