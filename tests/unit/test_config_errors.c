@@ -45,6 +45,10 @@ static const struct error_case text_errors[] = {
 	{ "[record]\ndir = /srv ; here",
 	  "x.conf:2: record.dir: \"/srv ; here\" has a comment behind it; expected the comment "
 	  "on a line of its own" },
+	{ "[health]\nrun_as = root",
+	  "x.conf:2: health.run_as: \"root\" is root; expected e.g. iostall" },
+	{ "[sql.x]\nrun_as = root",
+	  "x.conf:2: sql.x.run_as: \"root\" is root; expected e.g. iostall" },
 	{ "[watch]\nintervall = 1s",
 	  "x.conf:2: watch.intervall is not a known key; expected e.g. watch.interval" },
 	{ "[watch]\nmin_stall = 1s",
