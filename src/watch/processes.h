@@ -66,8 +66,8 @@ void processes_set_patterns(struct processes *p, const struct config_list *patte
 /*
  * Looks at the processes that are new since the last calls, begins a scan of /proc when one is due,
  * and continues it until deadline_ns. With `armed` all are looked at again from the first such call
- * on, and it reads no file that takes a lock of the cgroup tree, so that new processes of a unit are
- * not found then.
+ * on, and it reads no file that takes a lock of the cgroup tree, so that new processes of a unit
+ * are not found then.
  */
 void processes_scan(struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns,
 	bool armed);
