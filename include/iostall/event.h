@@ -261,7 +261,7 @@ struct event_thread_file {
  * us, and the last bucket all longer ones.
  */
 #define EVENT_BLOCK_BUCKETS 32
-#define EVENT_BLOCK_PATH_SIZE 512
+#define EVENT_BLOCK_PATH_SIZE 256
 
 enum event_block_kind {
 	EVENT_BLOCK_READ,
@@ -386,7 +386,7 @@ static_assert(sizeof(struct event_inflight) == 56, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
 static_assert(sizeof(struct event_block_device) == 688, "wire format");
 static_assert(sizeof(struct event_block_thread) == 168, "wire format");
-static_assert(sizeof(struct event_block_file) == 672, "wire format");
+static_assert(sizeof(struct event_block_file) == 416, "wire format");
 static_assert(sizeof(struct event_block_request) == 64, "wire format");
 
 #endif
