@@ -20,7 +20,7 @@ static void add_work(struct verdict_work *work, const struct record_disk *disk, 
 		work->ticks_ns[i] += ticks_ms[i] * NSEC_PER_MSEC;
 	}
 	work->ns += ns;
-	work->bytes += disk->read_bytes + disk->write_bytes;
+	work->bytes += disk->read_bytes + disk->write_bytes + disk->discard_bytes;
 	work->queue_ns_sum += disk->queue * (double)ns;
 	work->util_ns_sum += disk->util_pct / 100 * (double)ns;
 	work->pressure_ns += full_pct / 100 * (double)ns;

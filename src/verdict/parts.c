@@ -255,8 +255,10 @@ static void add_earlier_part(const struct verdict_finding *v, struct record_verd
 	verdict_add_who(&t, &e->who);
 	text_add(&t, " for ");
 	record_add_duration(&t, e->longest_ns);
-	if (e->path[0] != '\0')
-		text_addf(&t, ", %s", e->path);
+	if (e->path[0] != '\0') {
+		text_add(&t, ", ");
+		verdict_add_path(&t, e->path);
+	}
 	set_who(part, &e->who);
 	text_copy(part->path, sizeof(part->path), e->path);
 	part->longest_ns = e->longest_ns;

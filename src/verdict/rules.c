@@ -107,6 +107,9 @@ static bool is_slow_by_itself(const struct verdict_device *d)
 
 	if (d->busy.ns < BUSY_NS)
 		return false;
+	/* One discard may be for the whole disk. */
+	if (verdict_main_kind(d) == VERDICT_DISCARD)
+		return false;
 	verdict_device_rates(d, &requests, &bytes);
 	return (requests < SLOW_REQUESTS && bytes < SLOW_BYTES) || is_slow_to_flush(d, requests) ||
 		verdict_is_slower_than_before(d, requests, bytes);
@@ -152,7 +155,7 @@ static uint64_t device_part_ns(const struct verdict_device *d)
 static bool is_delayed_before_queue(const struct verdict_facts *f, const struct verdict_device *d)
 {
 	/* Without a sample it is not known whether the device was idle. */
-	return f->samples > 0 && d->util_max_pct < VERDICT_IDLE_PCT &&
+	return f->samples > 0 && verdict_util_at_most(d) < VERDICT_IDLE_PCT &&
 		d->longest_ns >= DELAYED_NS && d->longest_ns / 2 >= device_part_ns(d);
 }
 

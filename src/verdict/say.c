@@ -110,7 +110,7 @@ void verdict_say_frozen(const struct verdict_finding *v, struct text *t)
 	}
 	if (*w->path) {
 		text_add(t, ", which blocked access to ");
-		text_add(t, w->path);
+		verdict_add_path(t, w->path);
 	}
 	if (w->device >= 0 && v->f->devices[w->device].suspended_ns > 0) {
 		text_add(t, "; its volume ");
@@ -152,7 +152,7 @@ void verdict_say_slow_at_times(const struct verdict_finding *v, struct text *t)
 	text_add(t, " for a request, although it was not busy all the time");
 	if (d->sampled) {
 		text_add(t, " (util at most ");
-		verdict_add_pct(t, d->util_max_pct);
+		verdict_add_pct(t, verdict_util_at_most(d));
 		text_add(t, ")");
 	}
 }
@@ -182,7 +182,7 @@ void verdict_say_delayed(const struct verdict_finding *v, struct text *t)
 		record_add_duration(t, d->device_time.max_ns);
 	}
 	text_add(t, ", util at most ");
-	verdict_add_pct(t, d->util_max_pct);
+	verdict_add_pct(t, verdict_util_at_most(d));
 	text_add(t, "), probably by a cgroup I/O limit or a suspended device");
 }
 
@@ -335,8 +335,10 @@ static void add_error(const struct verdict_error *e, struct text *t)
 	text_addf(t, " failed with %s, %s of ", strerrorname_np(e->number),
 		e->count > 1 ? "the first" : "that");
 	verdict_add_who(t, &e->who);
-	if (*e->path)
-		text_addf(t, " on %s", e->path);
+	if (*e->path) {
+		text_add(t, " on ");
+		verdict_add_path(t, e->path);
+	}
 }
 
 /* Errors count even where nobody waited long. */

@@ -128,23 +128,35 @@ void verdict_add_file_server(const struct verdict_file_server *server, struct te
 	text_add(t, server->mount);
 }
 
-static void add_path_end(struct text *t, const char *path)
+/* The length of a path without what says that the file was removed. */
+static size_t cut_deleted(const char *path)
 {
 	size_t length = strlen(path), deleted = strlen(DELETED);
-	bool is_deleted = length > deleted && strcmp(path + length - deleted, DELETED) == 0;
-	const char *p;
 
-	if (is_deleted)
-		length -= deleted;
-	p = path + length;
+	if (length > deleted && strcmp(path + length - deleted, DELETED) == 0)
+		return length - deleted;
+	return length;
+}
+
+void verdict_add_path(struct text *t, const char *path)
+{
+	size_t length = cut_deleted(path);
+
+	text_add_bytes(t, path, length);
+	if (path[length])
+		text_add(t, " (deleted)");
+}
+
+static void add_path_end(struct text *t, const char *path)
+{
+	const char *p = path + cut_deleted(path);
+
 	for (unsigned int names = 0; p > path; p--)
 		if (p[-1] == '/' && ++names == PATH_NAMES)
 			break;
 	if (p == path && *path == '/')
 		p++;
-	text_add_bytes(t, p, (size_t)(path + length - p));
-	if (is_deleted)
-		text_add(t, " (deleted)");
+	verdict_add_path(t, p);
 }
 
 void verdict_add_unresponsive(const struct verdict_database *d, struct text *t)
@@ -329,7 +341,7 @@ void verdict_add_writer(const struct verdict_full *full, struct text *t)
 	text_add(t,
 		full->grown_bytes ? " had the fastest growing file open for writing there: "
 				  : " had the largest file open for writing there: ");
-	text_add(t, full->path);
+	verdict_add_path(t, full->path);
 	text_add(t, full->grown_bytes ? ", which grew by " : ", ");
 	record_add_size(t, full->grown_bytes ? full->grown_bytes : full->written_bytes);
 	if (full->search == RECORD_SEARCH_cut_off)

@@ -14,6 +14,8 @@ void verdict_add_who(struct text *t, const struct verdict_who *who);
 /* Of the file system on which threads waited longest for its server; NULL: nothing is known. */
 const struct verdict_file_server *verdict_find_file_server(const struct verdict_facts *f,
 	enum verdict_wait wait);
+/* "/tmp/#1237 (deleted)" of a file that has been removed. */
+void verdict_add_path(struct text *t, const char *path);
 void verdict_add_file_server(const struct verdict_file_server *server, struct text *t);
 
 void verdict_add_device(struct text *t, const struct verdict_device *d);

@@ -73,6 +73,16 @@ static void test_the_culprits_own_waits_count_little(void **state)
 	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
 }
 
+static void test_a_file_that_has_been_removed(void **state)
+{
+	struct fixture *x = *state;
+
+	freeze(x, 99, 5 * NSEC_PER_SEC);
+	verdict_set_path(x->f.waits[VERDICT_WAIT_frozen].path, "/srv/#1237//deleted");
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, ", which blocked access to /srv/#1237 (deleted);"));
+}
+
 /* Requests in flight at the same time, and the lines of one that hangs, are one wait. */
 static void test_no_time_of_a_thread_counts_twice(void **state)
 {
@@ -602,6 +612,7 @@ int main(void)
 		verdict_test(test_a_file_system_frozen_with_its_volume),
 		verdict_test(test_an_upper_device_over_an_idle_one),
 		verdict_test(test_waits_below_a_volume_are_not_those_of_the_volume),
+		verdict_test(test_a_file_that_has_been_removed),
 		verdict_test(test_a_thousand_threads_that_wait),
 		verdict_test(test_a_lock_whose_holder_waits_for_the_device),
 		verdict_test(test_a_lock_that_the_device_does_not_explain),

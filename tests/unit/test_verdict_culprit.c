@@ -156,12 +156,23 @@ static void test_a_trim_moves_no_bytes(void **state)
 		.discard_bytes = 3 * 1024 * MIB,
 		.busy_ns = 9500 * MS,
 		.busy_share_pct = 95 };
+	/* Few discards, each of a large part of the disk. */
+	const struct record_disk trimmed = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 100,
+		.inflight = 1,
+		.queue = 1,
+		.discards = 12,
+		.discard_ticks_ms = 1000,
+		.discard_bytes = 300 * MIB };
 	struct fixture *x = *state;
 
-	samples(x, &loaded_sdb, 10);
+	samples(x, &trimmed, 10);
+	operation(x, 2225, "device", 900 * MS, true);
 	totals(x, 120, 0, 400 * MS);
 	verdict_note_io_by(&x->f, &trim);
 	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
 	assert_non_null(strstr(x->v.sentence,
 		": fstrim pid 2300 used 95 % of the device time (120 discards, 3.0 GiB)"));
 }
