@@ -165,6 +165,8 @@ static void finish_drain(struct session *s)
 		(unsigned long long)close->stuck_threads);
 	s->cooldown_until_ns = clock_mono_ns() + s->o.config->incident.cooldown_ns;
 	s->state = SESSION_IDLE;
+	if (s->ring_source)
+		loop_set_events(s->ring_source, 0);
 	session_start_next_task(s);
 	if (s->closed)
 		s->closed(s->userdata, s->incident.id, close);
@@ -384,12 +386,16 @@ void session_handle_sample(struct session *s)
 
 /* Making and freeing */
 
+/*
+ * The ring buffer is read while an incident is open only: it may be shared with the session that
+ * this one will replace, or with the one that replaces it.
+ */
 static int start_tracing_ready(struct session *s)
 {
 	s->ring = ring_buffer__new(s->probes.maps.events, session_handle_ring_event, s, NULL);
 	if (!s->ring)
 		return -errno;
-	return loop_add_fd(s->o.loop, ring_buffer__epoll_fd(s->ring), EPOLLIN, on_ring, s,
+	return loop_add_fd(s->o.loop, ring_buffer__epoll_fd(s->ring), 0, on_ring, s,
 		&s->ring_source);
 }
 
