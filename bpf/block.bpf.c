@@ -303,12 +303,14 @@ static __always_inline void cgroup_note(struct task_struct *task, __u64 *ret_id)
 {
 	struct kernfs_node *node = cgroup_of(task);
 	struct event_block_cgroup fresh = {};
+	/* What ret_id points to may be shared, and change meanwhile. */
+	__u64 id = BPF_CORE_READ(node, id);
 
-	*ret_id = BPF_CORE_READ(node, id);
-	if (bpf_map_lookup_elem(&cgroups, ret_id))
+	*ret_id = id;
+	if (bpf_map_lookup_elem(&cgroups, &id))
 		return;
 	cgroup_read_names(node, fresh.names);
-	if (bpf_map_update_elem(&cgroups, ret_id, &fresh, BPF_ANY) < 0)
+	if (bpf_map_update_elem(&cgroups, &id, &fresh, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_ACCOUNT_FULL);
 }
 

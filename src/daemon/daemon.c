@@ -29,6 +29,7 @@
 #include "util/clock.h"
 #include "util/exit.h"
 #include "util/log.h"
+#include "util/memory.h"
 #include "util/log_relay.h"
 #include "util/loop.h"
 #include "util/notify.h"
@@ -201,8 +202,6 @@ static void on_closed(void *userdata, const char *incident, const struct record_
 
 /* Start and end */
 
-/* So much of the heap is free and locked when an incident begins. */
-#define HEAP_RESERVE_BYTES (256 * 1024)
 /*
  * Fixed, or it would grow with what libbpf frees; then holes in the heap would stay locked, too.
  */
@@ -216,10 +215,10 @@ static void on_closed(void *userdata, const char *incident, const struct record_
 static void lock_memory(void)
 {
 	munlockall();
-	mallopt(M_MMAP_THRESHOLD, 2 * HEAP_RESERVE_BYTES);
-	free(malloc(HEAP_RESERVE_BYTES));
+	mallopt(M_MMAP_THRESHOLD, 2 * MEMORY_HEAP_RESERVE_BYTES);
+	free(malloc(MEMORY_HEAP_RESERVE_BYTES));
 	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
-	malloc_trim(HEAP_RESERVE_BYTES);
+	malloc_trim(MEMORY_HEAP_RESERVE_BYTES);
 	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		log_warning(
 			"memory cannot be locked (%s), so iostall itself may stall with the disk; "
@@ -515,7 +514,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	mallopt(M_ARENA_MAX, 1);
 	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
 	/* Else the reserve would be given back when something above it is freed. */
-	mallopt(M_TOP_PAD, HEAP_RESERVE_BYTES);
+	mallopt(M_TOP_PAD, MEMORY_HEAP_RESERVE_BYTES);
 	/* Before 5.11, BPF maps count against this limit; where it is refused it is not needed. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	/* Before the capability that it needs is given up. */

@@ -17,9 +17,11 @@
 #include "probes/tracefs.h"
 #include "util/cleanup.h"
 #include "util/error.h"
+#include "util/memory.h"
 #include "util/text.h"
 
 #define TRIES 3
+static const struct timespec try_pause = { .tv_nsec = 100 * 1000 * 1000 };
 
 static const struct probe_program *find_program(const struct probe_backend *backend,
 	const char *name)
@@ -314,7 +316,7 @@ static int try_backend(struct probe *probe, const struct probe_backend *backend,
 		return -EOPNOTSUPP;
 	}
 	r = try_programs(probe, backend, settings, maps, &step);
-	if (r < 0 && has_optional(probe, backend)) {
+	if (r < 0 && !error_is_transient(r) && has_optional(probe, backend)) {
 		snprintf(probe->partial[index], PROBE_REASON_SIZE, "%s: %s: %s",
 			record_backend_text(backend->name), step, strerror(-r));
 		r = try_programs(probe, backend, settings, maps, &step);
@@ -331,15 +333,15 @@ static int try_backend(struct probe *probe, const struct probe_backend *backend,
 static int try_backend_again(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {
-	const struct timespec pause = { .tv_nsec = 100 * 1000 * 1000 };
 	ptrdiff_t index = backend - probe->ops->backends;
 	int r = try_backend(probe, backend, settings, maps);
 
 	for (unsigned int i = 1; error_is_transient(r) && i < TRIES; i++) {
-		nanosleep(&pause, NULL);
+		nanosleep(&try_pause, NULL);
 		probe->reasons[index][0] = '\0';
 		r = try_backend(probe, backend, settings, maps);
 	}
+	probe->failed_by_chance |= error_is_transient(r);
 	return r;
 }
 
@@ -427,7 +429,7 @@ int probe_load(struct probe *probe, const struct probe_ops *ops, enum config_bac
 int probe_load_like(struct probe *probe, const struct probe *like,
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {
-	int r;
+	int r = 0;
 
 	*probe = *like;
 	probe->skeleton = NULL;
@@ -435,9 +437,16 @@ int probe_load_like(struct probe *probe, const struct probe *like,
 	probe->links_count = 0;
 	probe->attached_once = false;
 	probe->generation = settings->generation;
-	r = create_events(probe, probe->backend);
-	if (r == 0)
-		r = open_object(probe, probe->backend, settings, maps);
+	for (unsigned int i = 0; i < TRIES; i++) {
+		if (i > 0)
+			nanosleep(&try_pause, NULL);
+		r = create_events(probe, like->backend);
+		if (r == 0)
+			r = open_object(probe, like->backend, settings, maps);
+		if (r == 0 || !error_is_transient(r))
+			break;
+		remove_events(probe, like->backend);
+	}
 	if (r < 0)
 		probe_unload(probe);
 	return r;
@@ -490,7 +499,7 @@ int probe_prepare(struct probe *probe, const struct probe_settings *settings,
 	close_object(probe);
 	r = open_object(probe, probe->backend, settings, maps);
 	/* libbpf needs 1 MB for it, and memory is locked. */
-	malloc_trim(0);
+	malloc_trim(MEMORY_HEAP_RESERVE_BYTES);
 	return r;
 }
 

@@ -153,6 +153,7 @@ struct probe {
 	/* What to do about it; for doctor and the log. */
 	const char *hints[PROBE_BACKENDS_MAX];
 	bool tried[PROBE_BACKENDS_MAX];
+	bool failed_by_chance; /* a backend was refused by an error that may pass */
 };
 
 const struct probe_ops *probe_ops_get(enum config_probe_name name);

@@ -117,23 +117,32 @@ bool probe_set_is_outgrown(const struct probe_set *set)
 		(settings->inflight_max < INFLIGHT_MAX && threads > settings->inflight_max / 4 * 3);
 }
 
-/* Whether each probe of the set can be loaded as it is in the other, into the same maps. */
+/*
+ * Whether each probe of the set can be loaded as it is in the other, into the same maps, which have
+ * room for as many threads.
+ */
 static bool is_alike(const struct probe_set *set, const struct probe_set *like)
 {
 	bool any = false;
 
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		if (set->enabled[i] && !(like->enabled[i] && like->probes[i].backend))
+		const struct probe *probe = &like->probes[i];
+
+		if (!set->enabled[i])
+			continue;
+		if (!like->enabled[i] || !probe->ops || probe->failed_by_chance)
 			return false;
-		any |= set->enabled[i];
+		any |= probe->backend != NULL;
 	}
-	return any && set->wanted == like->wanted &&
-		set->settings.ring_bytes == like->settings.ring_bytes &&
-		set->settings.inflight_max == like->settings.inflight_max;
+	return any && set->backend == like->backend && set->ring_bytes == like->ring_bytes &&
+		set->inflight_max == like->inflight_max &&
+		set->settings.ring_bytes <= like->settings.ring_bytes &&
+		set->settings.inflight_max <= like->settings.inflight_max;
 }
 
+/* `like` becomes NULL where the set has to be loaded by trying. */
 static int set_begin(struct probe_set *set, const struct config *config, const char *sysfs,
-	uint32_t generation, struct kernel_types **types, const struct probe_set *like)
+	uint32_t generation, struct kernel_types **types, const struct probe_set **like)
 {
 	const uint64_t threads = count_threads();
 	int r;
@@ -144,7 +153,9 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		return r;
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		set->enabled[i] = config->probes[i].enabled;
-	set->wanted = config->trace.backend;
+	set->backend = config->trace.backend;
+	set->ring_bytes = config->trace.ring_bytes;
+	set->inflight_max = config->trace.inflight_max;
 	set->settings = (struct probe_settings){
 		.common.min_stall_ns = config->trace.min_stall_ns,
 		.common.self_pid = (uint32_t)getpid(),
@@ -163,8 +174,14 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	if (r > 0)
 		log_info("removed %d tracefs events of an iostall that has ended", r);
 	filter_settings(config, &set->settings);
+	if (*like && !is_alike(set, *like))
+		*like = NULL;
+	if (*like) {
+		set->settings.ring_bytes = (*like)->settings.ring_bytes;
+		set->settings.inflight_max = (*like)->settings.inflight_max;
+	}
 	r = trace_maps_new(set->settings.ring_bytes, set->settings.inflight_max,
-		like && is_alike(set, like) ? &like->maps : NULL, &set->maps);
+		*like ? &(*like)->maps : NULL, &set->maps);
 	if (r < 0)
 		return r;
 	return filter_fill(&set->maps, config, sysfs);
@@ -191,6 +208,10 @@ static int load_like(struct probe_set *set, const struct probe_set *like)
 
 		if (!set->enabled[i])
 			continue;
+		if (!like->probes[i].backend) {
+			set->probes[i] = like->probes[i];
+			continue;
+		}
 		r = probe_load_like(&set->probes[i], &like->probes[i], &set->settings, &set->maps);
 		if (r < 0) {
 			log_warning("probe %s: cannot be loaded again: %s",
@@ -258,11 +279,10 @@ static uint64_t count_kernel_bytes(const struct probe_set *set)
 int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
 	uint32_t generation, struct kernel_types **types, const struct probe_set *like)
 {
-	int r = set_begin(set, config, sysfs, generation, types, like);
+	int r = set_begin(set, config, sysfs, generation, types, &like);
 
 	if (r == 0)
-		r = like && is_alike(set, like) ? load_like(set, like)
-						: load_by_trying(set, config);
+		r = like ? load_like(set, like) : load_by_trying(set, config);
 	if (r < 0)
 		probe_set_unload(set);
 	else
@@ -338,8 +358,9 @@ static void try_in_children(struct probe_set *set, struct probe found[CONFIG_PRO
 int probe_set_try_all(struct probe_set *set, const struct config *config, const char *sysfs)
 {
 	const size_t size = CONFIG_PROBE_COUNT * sizeof(struct probe);
+	const struct probe_set *like = NULL;
 	struct kernel_types *types = NULL;
-	int r = set_begin(set, config, sysfs, 0, &types, NULL);
+	int r = set_begin(set, config, sysfs, 0, &types, &like);
 	struct probe *found;
 
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)

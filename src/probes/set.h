@@ -19,7 +19,10 @@ struct probe_set {
 	struct trace_maps maps;
 	struct probe_settings settings;
 	struct probe probes[CONFIG_PROBE_COUNT];
-	enum config_backend wanted; /* trace.backend */
+	/* As configured; the sizes in `settings` may be larger. */
+	enum config_backend backend;
+	uint64_t ring_bytes;
+	uint64_t inflight_max;
 	bool enabled[CONFIG_PROBE_COUNT];
 	bool attached[CONFIG_PROBE_COUNT];
 	uint64_t kernel_bytes; /* of its maps and programs */

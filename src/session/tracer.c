@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "util/clock.h"
+#include "util/memory.h"
 #include "util/worker.h"
 #include "watch/processes.h"
 
@@ -66,7 +67,7 @@ static int load(struct tracer *t)
 			probe_set_unload(&t->set);
 	}
 	/* What libbpf has freed must not stay locked in memory. */
-	malloc_trim(0);
+	malloc_trim(MEMORY_HEAP_RESERVE_BYTES);
 	return r;
 }
 

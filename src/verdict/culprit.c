@@ -385,6 +385,9 @@ bool verdict_is_culprit(const struct verdict_finding *v, const struct verdict_sq
 	culprit = &v->culprit->who;
 	if (v->culprit_by == VERDICT_BY_UNIT)
 		return w->cgroup == v->device->cgroup;
+	/* Of a crowd of several processes, the culprit is one at most. */
+	if (w->processes)
+		return false;
 	if (v->culprit_by != VERDICT_BY_THREAD)
 		return w->pid == culprit->pid;
 	return w->tid == culprit->tid || is_in_group(v, w->tid) ||

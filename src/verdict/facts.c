@@ -14,7 +14,7 @@ static_assert(VERDICT_DEVICES_MAX <= INT8_MAX, "a thread keeps the index of its 
 #define PILE_UP_NS (60 * NSEC_PER_SEC)
 
 /* It is locked into memory with the session. */
-static_assert(sizeof(struct verdict_facts) <= 192 * 1024, "the facts of one incident are small");
+static_assert(sizeof(struct verdict_facts) <= 256 * 1024, "the facts of one incident are small");
 
 enum verdict_wait verdict_wait_of(enum record_cause cause)
 {
@@ -84,33 +84,31 @@ static uint32_t hash_tid(int32_t tid)
 	return (uint32_t)tid * 2654435769u;
 }
 
-#define SINGLES_MAX (VERDICT_WAITERS_MAX - VERDICT_CROWDS_MAX)
-
 /* The entry of that thread, device and kind; a free one when there is none. */
 static struct verdict_waiter *find_single(struct verdict_facts *f, int32_t tid, int device,
-	enum verdict_wait wait, bool *ret_is_known)
+	enum verdict_wait wait, bool *ret_is_single)
 {
-	uint32_t slot = hash_tid(tid) % SINGLES_MAX;
+	uint32_t slot = hash_tid(tid) % VERDICT_SINGLES_MAX;
 
-	for (unsigned int i = 0; i < SINGLES_MAX; i++) {
-		struct verdict_waiter *w = &f->waiters[(slot + i) % SINGLES_MAX];
+	for (unsigned int i = 0; i < VERDICT_SINGLES_MAX; i++) {
+		struct verdict_waiter *w = &f->waiters[(slot + i) % VERDICT_SINGLES_MAX];
 
 		if (w->tid == 0 || (w->tid == tid && w->device == device && w->wait == wait))
 			return w;
-		*ret_is_known = *ret_is_known || w->tid == tid;
+		*ret_is_single = *ret_is_single || w->tid == tid;
 	}
 	return NULL;
 }
 
-static struct verdict_waiter *find_crowd(struct verdict_facts *f, int32_t pid, int device,
-	enum verdict_wait wait, bool early)
+static struct verdict_waiter *find_crowd(struct verdict_facts *f, const struct verdict_waiter *like)
 {
-	for (unsigned int i = SINGLES_MAX; i < VERDICT_WAITERS_MAX; i++) {
+	for (unsigned int i = VERDICT_SINGLES_MAX; i < VERDICT_WAITERS_MAX; i++) {
 		struct verdict_waiter *w = &f->waiters[i];
 
 		if (w->tid == 0 ||
-			(w->pid == pid && w->device == device && w->wait == wait &&
-				w->early == early))
+			(w->device == like->device && w->wait == like->wait &&
+				w->early == like->early && w->kernel == like->kernel &&
+				w->cgroup == like->cgroup && strcmp(w->comm, like->comm) == 0))
 			return w;
 	}
 	return NULL;
@@ -176,48 +174,54 @@ static uint64_t waited_since(const struct verdict_facts *f, uint64_t counted_unt
 	return until_ns > since_ns ? until_ns - since_ns : 0;
 }
 
-static void begin_waiter(struct verdict_waiter *w, const struct record_operation *op,
-	enum verdict_wait wait, int device, bool early)
+static void note_longest(struct verdict_waiter *w, const struct record_operation *op)
 {
-	*w = (struct verdict_waiter){
-		.tid = op->tid,
-		.pid = op->pid,
+	if (op->dur_ns < w->longest_ns)
+		return;
+	w->longest_ns = op->dur_ns;
+	w->pid = op->pid;
+	w->tid = op->tid;
+	text_copy(w->comm, sizeof(w->comm), op->comm);
+}
+
+static struct verdict_waiter new_waiter(const struct record_operation *op, enum verdict_wait wait,
+	int device, bool early)
+{
+	struct verdict_waiter w = {
 		.cgroup = op->cgroup,
 		.device = (int8_t)device,
 		.wait = (uint8_t)wait,
 		.kernel = op->op == RECORD_OP_kernel,
 		.early = early,
 	};
+
+	note_longest(&w, op);
+	return w;
 }
 
-static void note_longest(struct verdict_waiter *w, const struct record_operation *op)
-{
-	if (op->dur_ns < w->longest_ns)
-		return;
-	w->longest_ns = op->dur_ns;
-	w->tid = op->tid;
-	text_copy(w->comm, sizeof(w->comm), op->comm);
-}
-
-/* Each thread counts in the first entry that it is in. `is_known`: one of its own. */
+/* `fresh`: the entry that it would have; `is_single`: it has one for something else. */
 static void note_in_crowd(struct verdict_facts *f, const struct record_operation *op,
-	enum verdict_wait wait, int device, bool early, bool is_known)
+	const struct verdict_waiter *fresh, bool is_single)
 {
 	struct verdict_crowd_thread *thread = find_crowd_thread(f, op->tid);
-	struct verdict_waiter *w = thread ? find_crowd(f, op->pid, device, wait, early) : NULL;
+	struct verdict_waiter *w = thread ? find_crowd(f, fresh) : NULL;
 	uint64_t until_ns = op->start_mono_ns + op->dur_ns;
+	uint32_t crowd;
 
 	if (!w) {
 		f->waiters_left_out++;
 		return;
 	}
 	if (w->tid == 0)
-		begin_waiter(w, op, wait, device, early);
+		*w = *fresh;
 	if (thread->tid == 0) {
 		thread->tid = op->tid;
 		f->crowd_threads_count++;
-		w->threads += !is_known;
 	}
+	crowd = 1U << (w - &f->waiters[VERDICT_SINGLES_MAX]);
+	w->threads += !(thread->crowds & crowd);
+	thread->crowds |= crowd | (is_single ? VERDICT_IS_SINGLE : 0);
+	w->processes |= w->pid != op->pid;
 	w->waited_ns += waited_since(f, counted_from_ns(f) + thread->until_ms * NSEC_PER_MSEC, op);
 	if (until_ns > counted_from_ns(f))
 		thread->until_ms = (uint32_t)((until_ns - counted_from_ns(f)) / NSEC_PER_MSEC);
@@ -227,19 +231,20 @@ static void note_in_crowd(struct verdict_facts *f, const struct record_operation
 static void note_waiter(struct verdict_facts *f, const struct record_operation *op,
 	enum verdict_wait wait, int device, bool early)
 {
+	const struct verdict_waiter fresh = new_waiter(op, wait, device, early);
 	struct verdict_waiter *w;
-	bool is_known = false;
+	bool is_single = false;
 	uint64_t waited_ns;
 
 	if (op->tid <= 0)
 		return;
-	w = find_single(f, op->tid, device, wait, &is_known);
+	w = find_single(f, op->tid, device, wait, &is_single);
 	if (!w) {
-		note_in_crowd(f, op, wait, device, early, is_known);
+		note_in_crowd(f, op, &fresh, is_single);
 		return;
 	}
 	if (w->tid == 0)
-		begin_waiter(w, op, wait, device, early);
+		*w = fresh;
 	w->threads = 1;
 	w->early = w->early && early;
 	waited_ns = waited_since(f, w->until_ns, op);

@@ -13,15 +13,17 @@
 #include "config/config.h"
 #include "record/record.h"
 
-/* The facts are locked into memory, 190 KB in all. What is beyond a limit is only counted. */
+/* The facts are locked into memory, 250 KB in all. What is beyond a limit is only counted. */
 #define VERDICT_DEVICES_MAX 16
 /*
  * A thread has an entry for each device and each kind of thing that it waited for. When the entries
- * of single threads are used up, one stands for all further threads of a process that waited alike.
+ * of single threads are used up, one stands for a crowd: all further threads of the same name and
+ * control group that waited alike.
  */
 #define VERDICT_WAITERS_MAX 320
-#define VERDICT_CROWDS_MAX 32
-/* Threads in such entries: a power of two, of which three quarters are used. */
+#define VERDICT_CROWDS_MAX 31
+#define VERDICT_SINGLES_MAX (VERDICT_WAITERS_MAX - VERDICT_CROWDS_MAX)
+/* Threads in crowds: a power of two, of which three quarters are used. */
 #define VERDICT_CROWD_THREADS 16384
 /* Programs that were slowed down for their dirty pages. */
 #define VERDICT_DIRTIERS_MAX 8
@@ -188,18 +190,23 @@ struct verdict_waiter {
 	uint64_t cgroup;
 	int32_t tid; /* 0: free; of a crowd, the one that waited longest */
 	int32_t pid;
-	uint32_t threads; /* 1; of a crowd, those that are in no entry before */
+	uint32_t threads; /* 1, or how many are in the crowd */
 	int8_t device;	  /* index, -1: none */
 	uint8_t wait;
 	bool kernel;
+	bool processes; /* a crowd of several processes */
 	/* It waited before the incident: a victim only of what others began to wait for, too. */
 	bool early;
 	char comm[16];
 };
 
+/* It has an entry of its own, too. */
+#define VERDICT_IS_SINGLE (1U << VERDICT_CROWDS_MAX)
+
 /* A thread that is in the entry of a crowd. */
 struct verdict_crowd_thread {
 	int32_t tid;	   /* 0: free */
+	uint32_t crowds;   /* a bit for each that it is in, and VERDICT_IS_SINGLE */
 	uint32_t until_ms; /* its waits count until then, from VERDICT_LEAD_NS before the trigger */
 };
 

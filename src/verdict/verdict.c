@@ -169,6 +169,32 @@ static bool is_counted(const struct verdict_finding *v, const struct verdict_row
 	return false;
 }
 
+static bool is_single_victim(const struct verdict_finding *v, const struct verdict_rows *said,
+	int32_t tid)
+{
+	for (unsigned int i = 0; i < VERDICT_SINGLES_MAX; i++)
+		if (v->f->waiters[i].tid == tid && has_row(&v->concerned, i) && !has_row(said, i) &&
+			!has_row(&v->own, i))
+			return true;
+	return false;
+}
+
+/* The threads in any of the crowds that have no entry of their own in the finding. */
+static unsigned int count_in_crowds(const struct verdict_finding *v,
+	const struct verdict_rows *said, uint32_t crowds)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; crowds && i < VERDICT_CROWD_THREADS; i++) {
+		const struct verdict_crowd_thread *t = &v->f->crowd_threads[i];
+
+		if ((t->crowds & crowds) &&
+			(!(t->crowds & VERDICT_IS_SINGLE) || !is_single_victim(v, said, t->tid)))
+			count++;
+	}
+	return count;
+}
+
 /* The culprit does not lead the list of its victims, not even when it is only the largest. */
 static bool leads(const struct verdict_finding *v, const struct verdict_waiter *w)
 {
@@ -184,6 +210,9 @@ static bool leads(const struct verdict_finding *v, const struct verdict_waiter *
 static void find_victims(struct verdict_finding *v, const struct verdict_sql *sql,
 	const struct verdict_rows *said)
 {
+	uint32_t crowds = 0, sql_crowds = 0;
+	bool is_sql;
+
 	v->victims = v->victims_counted = 0;
 	v->victims_ns = v->own_ns = v->victims_longest_ns = 0;
 	v->first_victim = NULL;
@@ -196,11 +225,13 @@ static void find_victims(struct verdict_finding *v, const struct verdict_sql *sq
 			v->own_ns += w->waited_ns;
 			continue;
 		}
-		/* A crowd has only threads that are in no other entry. */
-		if (w->threads > 1 || !is_counted(v, said, i)) {
-			v->victims += w->threads;
-			if (sql && sql->is_counted && sql->is_counted(sql->userdata, w->tid))
-				v->victims_counted += w->threads;
+		is_sql = sql && sql->is_counted && sql->is_counted(sql->userdata, w->tid);
+		if (i >= VERDICT_SINGLES_MAX) {
+			crowds |= 1U << (i - VERDICT_SINGLES_MAX);
+			sql_crowds |= is_sql ? 1U << (i - VERDICT_SINGLES_MAX) : 0;
+		} else if (!is_counted(v, said, i)) {
+			v->victims++;
+			v->victims_counted += is_sql;
 		}
 		v->victims_ns += w->waited_ns;
 		if (leads(v, w))
@@ -208,6 +239,8 @@ static void find_victims(struct verdict_finding *v, const struct verdict_sql *sq
 		if (w->longest_ns > v->victims_longest_ns)
 			v->victims_longest_ns = w->longest_ns;
 	}
+	v->victims += count_in_crowds(v, said, crowds);
+	v->victims_counted += count_in_crowds(v, said, sql_crowds);
 }
 
 static uint64_t cost_of(const struct verdict_finding *v)

@@ -32,6 +32,10 @@ chaos_init()
 	LIVE_SET+=(--set watch.interval=100ms --set incident.clear_time=100ms
 		--set incident.cooldown=0 --set incident.max_time=20s)
 	CHAOS_DIRS=("$LIVE_SPOOL" "$LIVE_RECORDS")
+	if ! "$BPFTOOL" version >/dev/null; then
+		echo "$BPFTOOL is missing, which lists the BPF objects that are left" >&2
+		exit 1
+	fi
 	chaos_list_machine >"$STALL_DIR/machine"
 	declare -gA CHAOS_SEEN=()
 }

@@ -354,28 +354,50 @@ static void test_waits_below_a_volume_are_not_those_of_the_volume(void **state)
 	assert_int_equal(part(x, "victims")->threads, 1);
 }
 
-/* Far more threads than have an entry each: all are counted, and no time of theirs twice. */
-static void test_a_thousand_threads_that_wait(void **state)
+/* 3 s each, of which there are lines after each second; `is_process`: each has a process. */
+static void a_thousand_wait(struct fixture *x, bool is_process)
 {
 	struct wait w = { "device", "sdb1", 8, 17, 42, 0, TRIGGER_NS, NSEC_PER_SEC };
-	struct fixture *x = *state;
 
 	samples(x, &loaded_sdb, 10);
 	for (unsigned int second = 1; second <= 3; second++) {
 		w.ns = second * NSEC_PER_SEC;
-		for (w.tid = 1000; w.tid < 2000; w.tid++)
+		for (w.tid = 1000; w.tid < 2000; w.tid++) {
+			w.pid = is_process ? w.tid : 42;
 			note_wait(x, &w, second == 3);
+		}
 	}
-	/* It has an entry of its own, and waits for something else, too. */
-	w.start_ns += 3 * NSEC_PER_SEC;
-	w.ns = NSEC_PER_SEC;
-	w.waits_for = "journal";
-	w.tid = 1000;
-	note_wait(x, &w, true);
+}
+
+/* Far more threads than have an entry each: all are counted, and no time of theirs twice. */
+static void test_a_thousand_threads_that_wait(void **state)
+{
+	struct wait w = { "journal", "sdb1", 8, 17, 42, 0, TRIGGER_NS + 3 * NSEC_PER_SEC,
+		NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	a_thousand_wait(x, false);
+	/* Then all wait for something else, too, those with entries of their own and the others. */
+	for (w.tid = 1000; w.tid < 2000; w.tid++)
+		note_wait(x, &w, true);
 	decide(x);
 	assert_int_equal(part(x, "victims")->threads, 1000);
-	assert_int_equal(part(x, "victims")->total_ns, 3001 * NSEC_PER_SEC);
+	assert_int_equal(part(x, "victims")->total_ns, 4000 * NSEC_PER_SEC);
 	assert_int_equal(part(x, "victims")->longest_ns, 3 * NSEC_PER_SEC);
+}
+
+/* Each session of PostgreSQL is a process. The culprit is not told apart from its crowd. */
+static void test_a_thousand_processes_that_wait(void **state)
+{
+	struct fixture *x = *state;
+
+	a_thousand_wait(x, true);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 1999, 1999, "victim", 92, false);
+	decide(x);
+	assert_int_equal(x->f.waiters_left_out, 0);
+	assert_int_equal(part(x, "victims")->threads, 1000);
+	assert_int_equal(part(x, "victims")->total_ns, 3000 * NSEC_PER_SEC);
 }
 
 /* The thread that has the lock waits for the disk. */
@@ -614,6 +636,7 @@ int main(void)
 		verdict_test(test_waits_below_a_volume_are_not_those_of_the_volume),
 		verdict_test(test_a_file_that_has_been_removed),
 		verdict_test(test_a_thousand_threads_that_wait),
+		verdict_test(test_a_thousand_processes_that_wait),
 		verdict_test(test_a_lock_whose_holder_waits_for_the_device),
 		verdict_test(test_a_lock_that_the_device_does_not_explain),
 		verdict_test(test_what_is_only_inferred_counts_little),
