@@ -28,7 +28,7 @@ void session_update_filter(struct session *s, bool armed)
 
 	if (!s->filter)
 		return;
-	processes_check(s->filter);
+	processes_check(s->filter, armed);
 	processes_scan(s->filter, &clock, clock_mono_ns() + FILTER_BUDGET_NS, armed);
 	for (uint32_t i = 0; i < s->filtered_count; i++)
 		if (!filter_has(s, s->filtered[i]))

@@ -145,12 +145,19 @@ static bool pattern_matches(const char *pattern, const struct watch_process *pro
 	return strncmp(pattern, process->comm, WATCH_COMM_SIZE - 1) == 0;
 }
 
-static bool process_matches(const struct processes *p, const struct watch_process *process)
+/* Reading /proc/PID/cgroup takes cgroup_mutex, which a stalled host may hold for long. */
+static bool cannot_ask_units(const struct processes *p, bool armed)
+{
+	return armed && has_unit_patterns(p);
+}
+
+static bool process_matches(const struct processes *p, const struct watch_process *process,
+	bool armed)
 {
 	char cgroup[CGROUP_SIZE] = "";
 	char path[32];
 
-	if (has_unit_patterns(p)) {
+	if (has_unit_patterns(p) && !armed) {
 		ssize_t n;
 
 		snprintf(path, sizeof(path), "%d/cgroup", process->pid);
@@ -230,12 +237,11 @@ static void process_look_at(struct processes *p, int32_t pid, bool armed)
 		pid_set_add(filled, pid);
 		return;
 	}
-	/* Reading /proc/PID/cgroup takes cgroup_mutex, which a stalled host may hold for long. */
-	if (known || (armed && has_unit_patterns(p)))
+	if (known || cannot_ask_units(p, armed))
 		return;
 	if (process_read_name(p, pid, &process) < 0)
 		return;
-	if (!process_matches(p, &process)) {
+	if (!process_matches(p, &process, armed)) {
 		if (process_is_young(p, pid))
 			p->changed = true;
 		else
@@ -262,26 +268,42 @@ static void look_at_new(struct processes *p, bool armed)
 		p->newest_id[0] = newest;
 	else if (newest < p->newest_id[1] || newest - first >= NEW_IDS_MAX)
 		p->changed = true;
-	else if (!(armed && has_unit_patterns(p)))
+	else if (!cannot_ask_units(p, armed))
 		for (int32_t id = first; id <= newest; id++) {
 			struct watch_process process;
 
 			if (!process_find(p, id) && process_read_name(p, id, &process) == 0 &&
-				process_matches(p, &process) && is_process(p, id))
+				process_matches(p, &process, armed) && is_process(p, id))
 				process_add(p, &process);
 		}
 	p->newest_id[1] = p->newest_id[0];
 	p->newest_id[0] = newest;
 }
 
-void processes_check(struct processes *p)
+bool processes_rename(struct processes *p, uint32_t index, const char *comm, bool armed)
+{
+	struct watch_process process = { .pid = p->list[index].pid };
+
+	text_copy(process.comm, sizeof(process.comm), comm);
+	if (process_matches(p, &process, armed) && is_process(p, process.pid)) {
+		p->list[index] = process;
+		return true;
+	}
+	/* It keeps the old name, so that it is judged again when units can be asked. */
+	return cannot_ask_units(p, armed);
+}
+
+void processes_check(struct processes *p, bool armed)
 {
 	for (unsigned int i = 0; i < CHECKS && p->count > 0; i++) {
 		uint32_t at = p->checked++ % p->count;
 		struct watch_process now;
+		int r = process_read_name(p, p->list[at].pid, &now);
 
-		if (process_read_name(p, p->list[at].pid, &now) < 0 ||
-			strcmp(now.comm, p->list[at].comm) != 0)
+		/* Other errors, as without memory, say nothing about the process. */
+		if (r == -ENOENT || r == -ESRCH ||
+			(r == 0 && strcmp(now.comm, p->list[at].comm) != 0 &&
+				!processes_rename(p, at, now.comm, armed)))
 			processes_remove(p, at);
 	}
 }

@@ -73,10 +73,17 @@ void processes_scan(struct processes *p, const struct watch_clock *clock, uint64
 	bool armed);
 
 /*
- * Removes processes that have ended or have another name now: looks at a few of them, each in its
- * turn. For lists whose threads nobody scans.
+ * Removes processes that have ended, and those that have another name now and do not match any
+ * more: looks at a few of them, each in its turn. For lists whose threads nobody scans.
  */
-void processes_check(struct processes *p);
+void processes_check(struct processes *p, bool armed);
+
+/*
+ * A process of the list has another name: it has executed another program or named itself, or its
+ * pid is another process's. False: it does not match any more, and the caller is to remove it. With
+ * `armed` units are not asked, and where a pattern is one, the process stays.
+ */
+bool processes_rename(struct processes *p, uint32_t index, const char *comm, bool armed);
 
 /* Removes a process that has gone; a scan for its successor begins soon. */
 void processes_remove(struct processes *p, uint32_t index);

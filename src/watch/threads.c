@@ -164,12 +164,13 @@ static void process_enter(struct threads *t, struct processes *processes)
 }
 
 /*
- * Reads one thread of the current process. False: the process has another name by now, since it has
- * executed another program or its pid is another process's.
+ * Reads one thread of the current process. False: the process has another name by now and is not
+ * watched any more.
  */
-static bool thread_visit(struct threads *t, const struct watch_process *process, int32_t tid,
-	const char *name, uint64_t now_ns, uint32_t *scanned)
+static bool thread_visit(struct threads *t, struct processes *processes, int32_t tid,
+	const char *name, uint64_t now_ns, bool armed, uint32_t *scanned)
 {
+	const struct watch_process *process = &processes->list[t->process];
 	struct watch_thread_status status;
 	char path[PATH_SIZE];
 
@@ -179,7 +180,8 @@ static bool thread_visit(struct threads *t, const struct watch_process *process,
 	if (thread_status_read_at(t->task_fd, path, &status) < 0 || status.id != tid)
 		return true;
 	(*scanned)++;
-	if (tid == process->pid && strcmp(status.comm, process->comm) != 0)
+	if (tid == process->pid && strcmp(status.comm, process->comm) != 0 &&
+		!processes_rename(processes, t->process, status.comm, armed))
 		return false;
 	if (is_suspect(&status))
 		suspect_add(t, &status, now_ns);
@@ -187,7 +189,7 @@ static bool thread_visit(struct threads *t, const struct watch_process *process,
 }
 
 /* One step: opens a process or reads one thread of it. */
-static void scan_step(struct threads *t, struct processes *processes, uint64_t now_ns,
+static void scan_step(struct threads *t, struct processes *processes, uint64_t now_ns, bool armed,
 	uint32_t *scanned)
 {
 	const char *name;
@@ -207,7 +209,7 @@ static void scan_step(struct threads *t, struct processes *processes, uint64_t n
 		return;
 	}
 	t->empty = false;
-	if (!thread_visit(t, &processes->list[t->process], tid, name, now_ns, scanned))
+	if (!thread_visit(t, processes, tid, name, now_ns, armed, scanned))
 		process_lose(t, processes);
 }
 
@@ -233,7 +235,7 @@ static bool scan_threads(struct threads *t, struct processes *processes,
 			t->restart = !scan->full;
 			return false;
 		}
-		scan_step(t, processes, now_ns, scanned);
+		scan_step(t, processes, now_ns, scan->armed, scanned);
 	}
 	t->restart = true;
 	return whole;

@@ -48,6 +48,7 @@ struct threads_scan {
 	uint64_t
 		min_age_ns; /* a thread in D for this long that did not run in between is blocked */
 	bool full;
+	bool armed; /* see processes_scan() */
 };
 
 /* procfs_fd stays the caller's. */
@@ -59,8 +60,7 @@ void threads_reset(struct threads *t);
 
 /*
  * Checks the suspects first, then scans on from where the last scan stopped, at most once round.
- * Processes that have gone, or that have another name now, are removed. If they still match, the
- * next scan for processes finds them again.
+ * Processes that have gone are removed, and so are those for which processes_rename() says so.
  */
 void threads_take_scan(struct threads *t, struct processes *processes,
 	const struct threads_scan *scan, struct record_threads *ret_threads);

@@ -397,6 +397,7 @@ static void take_threads(struct watch *w, bool armed, struct record_reading *s)
 		 * long.
 		 */
 		.min_age_ns = w->interval_ns / 10 * 9,
+		.armed = armed,
 	};
 
 	scan.full = armed || s->procs_blocked > 0 || s->psi.io.some_pct > FULL_SCAN_PSI_PCT ||

@@ -2,6 +2,8 @@
 /* Which processes are watched: how they are found, and when one comes or goes. */
 #include "test_watch_tree.h"
 
+#include <sys/resource.h>
+
 static void test_found_by_name_and_pid(void **state)
 {
 	struct tree *t = *state;
@@ -267,8 +269,82 @@ static void test_list_of_the_filter(void **state)
 	tree_remove(t, "proc/12");
 	tree_put_thread(t, 15, 15, "sh", 'S', 600, 9);
 	for (unsigned int i = 0; i < 4; i++)
-		processes_check(p);
+		processes_check(p, false);
 	assert_int_equal(p->count, 8);
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
+}
+
+static bool is_listed(const struct processes *p, int pid)
+{
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->list[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* A process that names itself or executes another program stays when its pattern still matches. */
+static void test_filter_of_renamed_processes(void **state)
+{
+	static const struct watch_clock clock;
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	int procfs_fd;
+
+	tree_list_add(&t->process, "unit:db.service");
+	tree_list_add(&t->process, "30");
+	tree_list_add(&t->process, "postgres");
+	for (int pid = 10; pid <= 40; pid += 10) {
+		tree_put_thread(t, pid, pid, pid == 40 ? "postgres" : "x", 'S', 500, 9);
+		tree_put_cgroup(t, pid, pid <= 20 ? "0::/system.slice/db.service\n" : "0::/\n");
+	}
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	processes_scan(p, &clock, UINT64_MAX, false);
+	assert_int_equal(p->count, 4);
+
+	/* While armed no unit can be asked: 20 has left its unit, which is found out afterwards. */
+	for (int pid = 10; pid <= 40; pid += 10)
+		tree_put_thread(t, pid, pid, "y", 'S', 500, 9);
+	tree_put_cgroup(t, 20, "0::/\n");
+	processes_check(p, true);
+	print_message("%u of 4 renamed processes listed while armed\n", p->count);
+	assert_int_equal(p->count, 4);
+	for (unsigned int i = 0; i < 2; i++)
+		processes_check(p, false);
+	print_message("%u of 2 listed afterwards\n", p->count);
+	assert_int_equal(p->count, 2);
+	assert_true(is_listed(p, 10) && is_listed(p, 30));
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
+}
+
+/* Without free descriptors nothing is known about a process, and so it stays. */
+static void test_filter_without_descriptors(void **state)
+{
+	static const struct watch_clock clock;
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	struct rlimit limit, none;
+	int procfs_fd;
+
+	tree_list_add(&t->process, "postgres");
+	for (int pid = 10; pid < 14; pid++)
+		tree_put_thread(t, pid, pid, "postgres", 'S', 500, 9);
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	processes_scan(p, &clock, UINT64_MAX, false);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = 3, .rlim_max = limit.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	processes_check(p, false);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	print_message("%u of 4 processes listed\n", p->count);
+	assert_int_equal(p->count, 4);
 	processes_done(p);
 	close(procfs_fd);
 	free(p);
@@ -374,6 +450,8 @@ int main(void)
 		tree_test(test_processes_come_and_go),
 		tree_test(test_all_are_looked_at_again_when_armed),
 		tree_test(test_list_of_the_filter),
+		tree_test(test_filter_of_renamed_processes),
+		tree_test(test_filter_without_descriptors),
 		tree_test(test_scan_reads_new_pids_only),
 		tree_test(test_scan_is_spread_out),
 		tree_test(test_scan_ends_on_a_busy_host),

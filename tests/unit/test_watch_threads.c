@@ -51,6 +51,33 @@ static void test_blocked_over_two_scans(void **state)
 	watch_free(w);
 }
 
+/* A process of a unit that executes another program in an incident: its threads still count. */
+static void test_blocked_after_a_rename(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_list_add(&t->process, "unit:db.service");
+	tree_put_thread(t, 10, 10, "x", 'S', 500, 9);
+	tree_put_cgroup(t, 10, "0::/system.slice/db.service\n");
+	w = tree_watch(t);
+	tree_scan(t, w, 1000);
+	tree_put_thread(t, 10, 10, "y", 'D', 500, 10);
+	for (unsigned int i = 0; i < 3; i++) {
+		t->now_ns += NSEC_PER_SEC;
+		assert_int_equal(watch_take_sample(w, true), 0);
+	}
+	print_message("%u of 1 thread blocked\n", watch_last(w)->threads.blocked);
+	assert_int_equal(watch_last(w)->threads.blocked, 1);
+
+	/* Afterwards its unit is asked again. */
+	tree_put_thread(t, 10, 10, "y", 'S', 500, 11);
+	tree_put_cgroup(t, 10, "0::/\n");
+	tree_scan(t, w, 1000);
+	assert_int_equal(tree_watched(w), 0);
+	watch_free(w);
+}
+
 /* Two scans in quick succession say nothing about an interval. */
 static void test_blocked_needs_an_interval(void **state)
 {
@@ -253,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		tree_test(test_blocked_over_two_scans),
+		tree_test(test_blocked_after_a_rename),
 		tree_test(test_blocked_needs_an_interval),
 		tree_test(test_without_switches),
 		tree_test(test_idle_scan_continues_where_it_stopped),
