@@ -80,7 +80,8 @@ void sql_moved_ask(struct sql_moved *m, const struct sql_snapshot *last, int32_t
 {
 	struct reading *r = m->worker.state;
 
-	if (renewable_worker_is_busy(&m->worker))
+	/* What was read after the last answer is for the next one. */
+	if (m->asked || renewable_worker_is_busy(&m->worker))
 		return;
 	r->server_pid = server_pid;
 	r->is_process = is_process;

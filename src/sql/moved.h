@@ -39,8 +39,8 @@ void sql_moved_forget(struct sql_moved *moved);
 void sql_moved_replace_hung(struct sql_moved *moved, uint64_t now_ns);
 
 /*
- * Has the threads of the last answer read while the database is asked again. `is_process`: see
- * sql_thread_is_of().
+ * Has the threads of the last answer read while the database is asked again, unless there is a
+ * reading that was not noted yet. `is_process`: see sql_thread_is_of().
  */
 void sql_moved_ask(struct sql_moved *moved, const struct sql_snapshot *last, int32_t server_pid,
 	bool is_process, uint64_t now_ns);

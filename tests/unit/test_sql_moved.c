@@ -131,6 +131,40 @@ static void test_thread_that_hangs(void **state)
 	alarm(0);
 }
 
+/* A server that answers before its threads are read, each time: the next answer has the bytes. */
+static void test_answers_before_the_thread(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t moved_bytes = 0;
+	char path[2 * PATH_MAX];
+
+	put_io(f, "proc/10/task/11/io", 1);
+	snprintf(path, sizeof(path), "%s/10/task/11/io", f->t->procfs);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(20);
+	for (unsigned int i = 1; i <= 6; i++) {
+		int fd;
+
+		put_io(f, "proc/10/task/12/io", i);
+		f->snapshot.rows[1].moved_bytes = 0;
+		sql_moved_ask(&f->moved, &f->snapshot, 10, false, clock_mono_ns());
+		sql_moved_note(&f->moved, &f->snapshot);
+		moved_bytes += f->snapshot.rows[1].moved_bytes;
+		if (!renewable_worker_is_busy(&f->moved.worker))
+			continue;
+		/* The thread reads on once it is let go. */
+		fd = open(path, O_WRONLY | O_CLOEXEC);
+		assert_true(fd >= 0);
+		close(fd);
+		for (unsigned int j = 0; j < 500 && renewable_worker_is_busy(&f->moved.worker); j++)
+			usleep(10000);
+	}
+	alarm(0);
+	print_message("%lu of 4 MiB noted\n", moved_bytes >> 20);
+	assert_int_equal(moved_bytes, 4 << 20);
+}
+
 #define moved_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -139,6 +173,7 @@ int main(void)
 		moved_test(test_threads),
 		moved_test(test_processes),
 		moved_test(test_thread_that_hangs),
+		moved_test(test_answers_before_the_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
