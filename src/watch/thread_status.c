@@ -2,22 +2,52 @@
 #include "watch/thread_status.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "util/file.h"
+#include "util/cleanup.h"
 
 #define STATUS_SIZE 8192
+/* Name and ids at the beginning take less than 300 bytes, the switches at the end less than 200. */
+#define STATUS_END 1024
+
+/*
+ * The status of a process in many groups, or on a host with many CPUs, may be longer than the
+ * buffer: then the middle of it is left out. It is one text of one moment, since the kernel writes
+ * it when its beginning is read and keeps it until its end is.
+ */
+static ssize_t read_both_ends(int fd, char *buf, size_t size)
+{
+	size_t len = 0;
+	off_t at = 0;
+	ssize_t n;
+
+	do {
+		if (len == size - 1) {
+			memmove(buf + STATUS_END, buf + len - STATUS_END, STATUS_END);
+			len = 2 * STATUS_END;
+		}
+		n = pread(fd, buf + len, size - 1 - len, at);
+		if (n > 0) {
+			len += (size_t)n;
+			at += n;
+		}
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? -errno : (ssize_t)len;
+}
 
 int thread_status_read_at(int dir_fd, const char *path, struct watch_thread_status *ret_status)
 {
+	_cleanup_close_ int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
 	char buf[STATUS_SIZE];
-	ssize_t n = file_read_at(dir_fd, path, buf, sizeof(buf));
+	ssize_t n;
 
-	/* Of a process in very many groups, whose list is long, the first lines are enough. */
-	if (n < 0 && n != -ENOBUFS)
-		return (int)n;
-	return watch_parse_thread_status(buf, strlen(buf), ret_status);
+	if (fd < 0)
+		return -errno;
+	n = read_both_ends(fd, buf, sizeof(buf));
+	return n < 0 ? (int)n : watch_parse_thread_status(buf, (size_t)n, ret_status);
 }
 
 int thread_status_read(int procfs_fd, int32_t tid, struct watch_thread_status *ret_status)

@@ -71,8 +71,8 @@ static void suspect_add(struct threads *t, const struct watch_thread_status *sta
 
 /*
  * The kernel writes the state before the count. If the thread woke up in between, it is either not
- * in D any more, or its count will have changed by the next scan. A later owner of the id has
- * another count, too.
+ * in D any more, or its count will have changed by the next scan. A later owner of the id is taken
+ * for the same sleep only when it is in D with the very same count.
  */
 static bool is_suspect(const struct watch_thread_status *status)
 {

@@ -93,7 +93,6 @@ static void test_blocked_needs_an_interval(void **state)
 	watch_free(w);
 }
 
-/* Of a process in more groups than the buffer has room for. */
 static void test_without_switches(void **state)
 {
 	struct tree *t = *state;
@@ -109,6 +108,40 @@ static void test_without_switches(void **state)
 	tree_put_thread(t, 10, 10, "x", 'D', 500, 0);
 	tree_scan(t, w, 1000);
 	assert_int_equal(tree_scan(t, w, 1000)->blocked, 1);
+	watch_free(w);
+}
+
+/* Of a process in more groups than the buffer has room for. */
+static void test_switches_after_many_groups(void **state)
+{
+	static char groups[65536 * 7 + 1];
+	static const size_t sizes[] = { 7000, 7910, 8191, 8192, 9200, 16400, 65536 * 7 };
+	struct tree *t = *state;
+	unsigned int blocked = 0;
+	struct watch *w;
+
+	tree_list_add(&t->process, "10");
+	tree_put_thread(t, 10, 10, "x", 'D', 500, 0);
+	w = tree_watch(t);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (size_t at = 0; at < sizes[i]; at++)
+			groups[at] = "100000 "[at % 7];
+		groups[sizes[i]] = '\0';
+		for (unsigned int scan = 0; scan < 2; scan++) {
+			tree_put(t, "proc/10/task/10/status",
+				"Name:\tx\nUmask:\t0022\nState:\tD (any)\nTgid:\t10\nNgid:\t0\n"
+				"Pid:\t10\nPPid:\t1\nGroups:\t%s\nThreads:\t1\n"
+				"voluntary_ctxt_switches:\t%zu\nnonvoluntary_ctxt_switches:\t2\n",
+				groups, i);
+			tree_scan(t, w, 1000);
+		}
+		blocked += watch_last(w)->threads.blocked;
+		/* One that runs in between is not blocked. */
+		tree_put_thread(t, 10, 10, "x", 'D', 500, 100);
+		assert_int_equal(tree_scan(t, w, 1000)->blocked, 0);
+	}
+	print_message("blocked with %u of 7 lengths of status\n", blocked);
+	assert_int_equal(blocked, 7);
 	watch_free(w);
 }
 
@@ -283,6 +316,7 @@ int main(void)
 		tree_test(test_blocked_after_a_rename),
 		tree_test(test_blocked_needs_an_interval),
 		tree_test(test_without_switches),
+		tree_test(test_switches_after_many_groups),
 		tree_test(test_idle_scan_continues_where_it_stopped),
 		tree_test(test_full_scan_when_something_is_wrong),
 		tree_test(test_recheck_continues_where_it_stopped),
