@@ -38,10 +38,11 @@ struct answer {
 	char unit[RECORD_LIST_SIZE];
 };
 
-/* Of the thread while it is busy. */
+/* Of the thread while it is busy, but for `done` and the answers before it. */
 struct reading {
 	bool with_unit;
 	unsigned int count;
+	unsigned int done; /* answers that are complete */
 	struct answer answers[PROCESS_LEARN_MAX];
 	int32_t tid; /* whose descriptor `fd` is looked up; 0: none */
 	int32_t fd;
@@ -169,8 +170,10 @@ static void run(void *state, const int *fds)
 	struct reading *r = state;
 	char path[64];
 
-	for (unsigned int i = 0; i < r->count; i++)
+	for (unsigned int i = 0; i < r->count; i++) {
 		read_process(fds[0], &r->answers[i], r->with_unit);
+		__atomic_store_n(&r->done, i + 1, __ATOMIC_RELEASE);
+	}
 	if (!r->tid)
 		return;
 	snprintf(path, sizeof(path), "%d/fd/%d", r->tid, r->fd);
@@ -254,16 +257,41 @@ static void take_answer(struct process_cache *cache, const struct answer *a, boo
 	text_copy(p->unit, sizeof(p->unit), a->unit);
 }
 
+/* The next call of process_learn() asks for it again. */
+static void forget_question(struct process_cache *cache, const struct answer *a)
+{
+	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
+		struct process *p = &cache->entries[i];
+
+		if (p->pid == a->pid && !p->start_ticks && strcmp(p->comm, a->comm) == 0)
+			*p = (struct process){ 0 };
+	}
+}
+
+/* Of a thread that hangs, its process alone stays asked for. */
+static void take_reading(struct process_cache *cache, const struct reading *r, bool hangs)
+{
+	unsigned int done = __atomic_load_n(&r->done, __ATOMIC_ACQUIRE);
+
+	for (unsigned int i = 0; i < r->count; i++) {
+		const struct answer *a = &r->answers[i];
+
+		if (i == done && hangs)
+			continue;
+		if (i < done && a->start_ticks)
+			take_answer(cache, a, r->with_unit);
+		else if (r->with_unit)
+			forget_question(cache, a);
+	}
+}
+
 /* True when no question is under way. */
 static bool take_answers(struct process_cache *cache)
 {
-	const struct reading *r = cache->worker.state;
-
 	if (renewable_worker_is_busy(&cache->worker))
 		return false;
-	for (unsigned int i = 0; cache->asked && i < r->count; i++)
-		if (r->answers[i].start_ticks)
-			take_answer(cache, &r->answers[i], r->with_unit);
+	if (cache->asked)
+		take_reading(cache, cache->worker.state, false);
 	cache->asked = false;
 	return true;
 }
@@ -292,12 +320,13 @@ static bool wait_for_answers(struct process_cache *cache)
 void process_learn(struct process_cache *cache, const struct watch_process *list,
 	unsigned int count)
 {
-	struct reading *r;
+	struct reading *r = cache->worker.state;
 
 	cache->waited_ns = 0;
-	/* Those that the old thread was asked for are not asked for again: one of them hangs. */
-	if (renewable_worker_renew(&cache->worker, clock_mono_ns()) >= 0)
+	if (renewable_worker_renew(&cache->worker, clock_mono_ns()) >= 0) {
+		take_reading(cache, r, true);
 		cache->asked = false;
+	}
 	if (!take_answers(cache))
 		return;
 	r = cache->worker.state;

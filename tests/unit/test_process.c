@@ -324,7 +324,7 @@ static void let_go(struct lookup *l, int pid)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%d/task/%d/stat", l->t->procfs, pid, pid);
-	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	close(fd);
 }
@@ -364,6 +364,46 @@ static void test_process_that_hangs(void **state)
 	let_go(l, 8);
 	for (unsigned int i = 0; i < 500 && hangs(&l->cache.worker); i++)
 		usleep(10000);
+}
+
+/* Those beside one that hangs are asked for again, and so is one that could not be read once. */
+static void test_neighbours_of_one_that_hangs(void **state)
+{
+	struct lookup *l = *state;
+	struct watch_process list[PROCESS_LEARN_MAX] = { 0 };
+	unsigned int learned = 0;
+	char path[2 * PATH_MAX];
+	int fd;
+
+	for (int i = 0; i < PROCESS_LEARN_MAX; i++) {
+		list[i] = (struct watch_process){ .pid = 10 + i, .comm = "x" };
+		put_process(l->t, 10 + i, 1234, "/bin/x", "x.service");
+	}
+	tree_remove(l->t, "proc/17/task");
+	hang(l, 12);
+	snprintf(path, sizeof(path), "%s/12/cgroup", l->t->procfs);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	alarm(20);
+	process_learn(&l->cache, list, PROCESS_LEARN_MAX);
+	/* It opens when the thread has got as far as this process. */
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+	l->cache.worker.started_ns -= 60 * NSEC_PER_SEC;
+	for (unsigned int i = 0; i < 3; i++) {
+		process_learn(&l->cache, list, PROCESS_LEARN_MAX);
+		wait_for_thread(l);
+		put_process(l->t, 17, 1234, "/bin/x", "x.service");
+	}
+	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++)
+		learned += l->cache.entries[i].start_ticks != 0;
+	print_message("%u of 7 neighbours learned\n", learned);
+	let_go(l, 12);
+	for (unsigned int i = 0; i < 500 && hangs(&l->cache.worker); i++)
+		usleep(10000);
+	alarm(0);
+	assert_int_equal(learned, 7);
 }
 
 static void test_descriptor(void **state)
@@ -411,6 +451,7 @@ int main(void)
 		lookup_test(test_lookup),
 		lookup_test(test_learning),
 		lookup_test(test_process_that_hangs),
+		lookup_test(test_neighbours_of_one_that_hangs),
 		lookup_test(test_descriptor),
 		lookup_test(test_pid_reuse),
 		lookup_test(test_what_cannot_be_read),
