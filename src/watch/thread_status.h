@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads what /proc tells of one thread without waiting for any lock of its process.
+ * Reads what /proc tells of one thread without the locks that its process may hold for long: see
+ * struct watch_thread_status, also for what is left.
  * Used by every room that asks for the state, name, process or parent of a thread.
  * Never opens another file than status.
  */
