@@ -201,6 +201,13 @@ static void clear_inflight(const struct probe_set *set)
 	}
 }
 
+static void log_without_backend(const struct probe *probe)
+{
+	log_warning(
+		"probe %s: no backend works on this host, so it is not armed; `iostall doctor` explains why",
+		probe->ops->name);
+}
+
 static int load_like(struct probe_set *set, const struct probe_set *like)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
@@ -210,6 +217,7 @@ static int load_like(struct probe_set *set, const struct probe_set *like)
 			continue;
 		if (!like->probes[i].backend) {
 			set->probes[i] = like->probes[i];
+			log_without_backend(&set->probes[i]);
 			continue;
 		}
 		r = probe_load_like(&set->probes[i], &like->probes[i], &set->settings, &set->maps);
@@ -242,9 +250,7 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 					record_backend_text(probe->ops->backends[b].name),
 					probe->reasons[b], probe->hints[b]);
 		if (r < 0) {
-			log_warning(
-				"probe %s: no backend works on this host, so it is not armed; `iostall doctor` explains why",
-				probe->ops->name);
+			log_without_backend(probe);
 			error = error_is_transient(error) ? error : r;
 			continue;
 		}

@@ -353,7 +353,7 @@ void session_handle_sample(struct session *s)
 	uint64_t now_ns = clock_mono_ns();
 	size_t count;
 
-	session_update_filter(s, s->state == SESSION_TRACING);
+	session_update_filter(s, session_is_open(s));
 	if (s->state == SESSION_IDLE) {
 		enrich_refresh(s->o.enrich);
 		enrich_learn_processes(s->o.enrich);

@@ -90,6 +90,7 @@ void sql_moved_ask(struct sql_moved *m, const struct sql_snapshot *last, int32_t
 		if (last->rows[i].tid > 0)
 			r->threads[r->count++].tid = last->rows[i].tid;
 	m->asked = r->count > 0;
+	m->asked_ns = now_ns;
 	if (m->asked)
 		renewable_worker_start(&m->worker, now_ns);
 }
@@ -103,6 +104,16 @@ static const struct sql_thread_bytes *find(const struct sql_thread_bytes *thread
 	return NULL;
 }
 
+/* A statement that began after its thread was read has moved nothing of that. */
+static bool began_later(const struct sql_row *row, const struct sql_snapshot *answer,
+	uint64_t asked_ns)
+{
+	/* Some servers count whole seconds. */
+	uint64_t error_ns = row->elapsed_ns % NSEC_PER_SEC ? 0 : SQL_START_ERROR_NS;
+
+	return answer->answered_ns > asked_ns + row->elapsed_ns + error_ns;
+}
+
 void sql_moved_note(struct sql_moved *m, struct sql_snapshot *answer)
 {
 	const struct reading *r = m->worker.state;
@@ -114,6 +125,8 @@ void sql_moved_note(struct sql_moved *m, struct sql_snapshot *answer)
 		const struct sql_thread_bytes *now = find(r->threads, r->count, row->tid);
 		const struct sql_thread_bytes *before = find(m->threads, m->count, row->tid);
 
+		if (began_later(row, answer, m->asked_ns))
+			continue;
 		if (now && before && !row->idle && now->bytes > before->bytes)
 			row->moved_bytes = now->bytes - before->bytes;
 	}

@@ -24,6 +24,7 @@ struct sql_thread_bytes {
 struct sql_moved {
 	struct renewable_worker worker;
 	bool asked;
+	uint64_t asked_ns;
 	uint32_t count; /* of the reading before */
 	struct sql_thread_bytes threads[SQL_SESSIONS_MAX];
 };

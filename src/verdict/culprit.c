@@ -385,8 +385,8 @@ bool verdict_is_culprit(const struct verdict_finding *v, const struct verdict_sq
 	culprit = &v->culprit->who;
 	if (v->culprit_by == VERDICT_BY_UNIT)
 		return w->cgroup == v->device->cgroup;
-	/* Of a crowd of several processes, the culprit is one at most. */
-	if (w->processes)
+	/* In a crowd of others the culprit is one of many. */
+	if (w->processes || (w->threads > 1 && v->culprit_by == VERDICT_BY_THREAD))
 		return false;
 	if (v->culprit_by != VERDICT_BY_THREAD)
 		return w->pid == culprit->pid;

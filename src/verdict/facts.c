@@ -100,15 +100,26 @@ static struct verdict_waiter *find_single(struct verdict_facts *f, int32_t tid, 
 	return NULL;
 }
 
+/* Threads of one process, whatever their names are, or of one name and control group. */
+static bool is_of_crowd(const struct verdict_waiter *w, const struct verdict_waiter *like)
+{
+	if (w->device != like->device || w->wait != like->wait || w->early != like->early ||
+		w->kernel != like->kernel)
+		return false;
+	if (!w->processes && w->pid == like->pid)
+		return true;
+	/* Such a lock is the affair of one process. */
+	if (like->wait == VERDICT_WAIT_lock && like->device < 0)
+		return false;
+	return w->cgroup == like->cgroup && strcmp(w->comm, like->comm) == 0;
+}
+
 static struct verdict_waiter *find_crowd(struct verdict_facts *f, const struct verdict_waiter *like)
 {
 	for (unsigned int i = VERDICT_SINGLES_MAX; i < VERDICT_WAITERS_MAX; i++) {
 		struct verdict_waiter *w = &f->waiters[i];
 
-		if (w->tid == 0 ||
-			(w->device == like->device && w->wait == like->wait &&
-				w->early == like->early && w->kernel == like->kernel &&
-				w->cgroup == like->cgroup && strcmp(w->comm, like->comm) == 0))
+		if (w->tid == 0 || is_of_crowd(w, like))
 			return w;
 	}
 	return NULL;

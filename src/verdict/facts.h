@@ -18,7 +18,7 @@
 /*
  * A thread has an entry for each device and each kind of thing that it waited for. When the entries
  * of single threads are used up, one stands for a crowd: all further threads of the same name and
- * control group that waited alike.
+ * control group, or of the same process, that waited alike.
  */
 #define VERDICT_WAITERS_MAX 320
 #define VERDICT_CROWDS_MAX 31

@@ -97,8 +97,10 @@ static bool process_waits_for_device(const struct verdict_finding *v, int32_t pi
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
 		const struct verdict_waiter *w = &v->f->waiters[i];
 
-		if (w->tid != 0 && w->pid == pid && w->wait == VERDICT_WAIT_device &&
-			w->longest_ns >= HOLDER_NS && is_in_stack(v, w))
+		/* A crowd of several processes may have threads of this one. */
+		if (w->tid != 0 && (w->pid == pid || w->processes) &&
+			w->wait == VERDICT_WAIT_device && w->longest_ns >= HOLDER_NS &&
+			is_in_stack(v, w))
 			return true;
 	}
 	return false;
@@ -305,7 +307,8 @@ static void add_early(struct verdict_finding *v)
 			if (!v->f->waiters[j].early && has_row(&v->concerned, j) &&
 				verdict_waits_alike(early, &v->f->waiters[j]))
 				add_row(&v->concerned, i);
-		v->early += has_row(&v->concerned, i);
+		if (has_row(&v->concerned, i))
+			v->early += early->threads;
 	}
 }
 

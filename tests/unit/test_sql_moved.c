@@ -78,6 +78,24 @@ static void test_threads(void **state)
 	assert_int_equal(f->snapshot.rows[0].moved_bytes, 0);
 }
 
+/* The bytes are those of the statement before. */
+static void test_a_statement_that_began_later(void **state)
+{
+	struct fixture *f = *state;
+
+	put_io(f, "proc/10/task/11/io", 100);
+	answer(f, false);
+	put_io(f, "proc/10/task/11/io", 107);
+	f->snapshot.rows[0].elapsed_ns = 1500 * NSEC_PER_MSEC;
+	f->snapshot.answered_ns = clock_mono_ns() + 30 * NSEC_PER_SEC;
+	answer(f, false);
+	assert_int_equal(f->snapshot.rows[0].moved_bytes, 0);
+	put_io(f, "proc/10/task/11/io", 109);
+	f->snapshot.answered_ns = clock_mono_ns() + NSEC_PER_SEC;
+	answer(f, false);
+	assert_int_equal(f->snapshot.rows[0].moved_bytes, 2 << 20);
+}
+
 static void test_processes(void **state)
 {
 	struct fixture *f = *state;
@@ -171,6 +189,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		moved_test(test_threads),
+		moved_test(test_a_statement_that_began_later),
 		moved_test(test_processes),
 		moved_test(test_thread_that_hangs),
 		moved_test(test_answers_before_the_thread),

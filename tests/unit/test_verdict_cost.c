@@ -400,6 +400,31 @@ static void test_a_thousand_processes_that_wait(void **state)
 	assert_int_equal(part(x, "victims")->total_ns, 3000 * NSEC_PER_SEC);
 }
 
+/* Each thread of the server has a name of its own, and one of them is the culprit. */
+static void test_a_thousand_threads_with_names(void **state)
+{
+	struct record_operation op = { .op = RECORD_OP_read,
+		.probe = RECORD_PROBE_wait,
+		.pid = 42,
+		.dev = { 8, 17 },
+		.dev_name = "sdb1",
+		.start_mono_ns = TRIGGER_NS,
+		.dur_ns = 3 * NSEC_PER_SEC,
+		.waits_for = RECORD_CAUSE_device };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	for (op.tid = 1000; op.tid < 2000; op.tid++) {
+		snprintf(op.comm, sizeof(op.comm), "conn%d", op.tid);
+		verdict_note_operation(&x->f, &op, true);
+	}
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 42, 1999, "conn1999", 92, false);
+	decide(x);
+	assert_int_equal(x->f.waiters_left_out, 0);
+	assert_int_equal(part(x, "victims")->threads, 1000);
+}
+
 /* The thread that has the lock waits for the disk. */
 static void test_a_lock_whose_holder_waits_for_the_device(void **state)
 {
@@ -637,6 +662,7 @@ int main(void)
 		verdict_test(test_a_file_that_has_been_removed),
 		verdict_test(test_a_thousand_threads_that_wait),
 		verdict_test(test_a_thousand_processes_that_wait),
+		verdict_test(test_a_thousand_threads_with_names),
 		verdict_test(test_a_lock_whose_holder_waits_for_the_device),
 		verdict_test(test_a_lock_that_the_device_does_not_explain),
 		verdict_test(test_what_is_only_inferred_counts_little),
