@@ -35,40 +35,45 @@ static __always_inline void fault_note(struct file *file, struct inode *inode, _
 		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
-SEC("fentry/filemap_fault")
-int BPF_PROG(filemap_fault_fentry, struct vm_fault *vmf)
+/* For fentry, whose programs read what the kernel passes directly. */
+static __always_inline int fault_note_direct(struct vm_fault *vmf)
 {
 	struct file *file = vmf->vma->vm_file;
 
 	fault_note(file, file->f_inode, vmf->pgoff);
 	return 0;
+}
+
+static __always_inline int fault_note_copied(struct vm_fault *vmf)
+{
+	struct file *file = BPF_CORE_READ(vmf, vma, vm_file);
+
+	fault_note(file, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(vmf, pgoff));
+	return 0;
+}
+
+SEC("fentry/filemap_fault")
+int BPF_PROG(filemap_fault_fentry, struct vm_fault *vmf)
+{
+	return fault_note_direct(vmf);
 }
 
 SEC("kprobe")
 int BPF_KPROBE(filemap_fault_kprobe, struct vm_fault *vmf)
 {
-	struct file *file = BPF_CORE_READ(vmf, vma, vm_file);
-
-	fault_note(file, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(vmf, pgoff));
-	return 0;
+	return fault_note_copied(vmf);
 }
 
 SEC("fentry/do_page_mkwrite")
 int BPF_PROG(page_mkwrite_fentry, struct vm_fault *vmf)
 {
-	struct file *file = vmf->vma->vm_file;
-
-	fault_note(file, file->f_inode, vmf->pgoff);
-	return 0;
+	return fault_note_direct(vmf);
 }
 
 SEC("kprobe")
 int BPF_KPROBE(page_mkwrite_kprobe, struct vm_fault *vmf)
 {
-	struct file *file = BPF_CORE_READ(vmf, vma, vm_file);
-
-	fault_note(file, BPF_CORE_READ(file, f_inode), BPF_CORE_READ(vmf, pgoff));
-	return 0;
+	return fault_note_copied(vmf);
 }
 
 /* Not every kernel has this tracepoint (6.12 does); its arguments are mapping and page index. */

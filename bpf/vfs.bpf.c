@@ -3,7 +3,7 @@
  * Probe `vfs`: the returns of vfs_read(), vfs_write(), vfs_readv() and vfs_writev(), for the result
  * of the operations in which `wait` has seen a thread fall asleep.
  *
- * Thin stubs around returns.bpf.h; user space loads those of one backend.
+ * All of it is in returns.bpf.h; user space loads the programs of one backend.
  */
 enum scratch_slot {
 	SCRATCH_READ,

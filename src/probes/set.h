@@ -43,9 +43,9 @@ void probe_set_redirect_libbpf_log(void);
  * `generation` must differ from that of any other set that this process has loaded; the first set
  * has 0.
  * `types` is made by the first call, and must outlive all sets.
- * `like`: the set that this one will replace, or NULL. Where it has the same probes, backends and
- * sizes, its maps are taken over and nothing is tried, and an error says that a probe could not be
- * loaded.
+ * `like`: the set that this one will replace, or NULL. Where it has these probes, as configured
+ * now, and room for as many threads, its maps are taken over and nothing is tried; then an error
+ * says that a probe could not be loaded.
  */
 int probe_set_load(struct probe_set *set, const struct config *config, const char *sysfs,
 	uint32_t generation, struct kernel_types **types, const struct probe_set *like);
@@ -106,7 +106,7 @@ void probe_set_read_counters(const struct probe_set *set, struct probe_counters 
 bool probe_set_uses_kprobes(const struct probe_set *set);
 /* Hits that kprobes have missed since load. May wait, see tracefs_count_misses(). */
 uint64_t probe_set_count_misses(const struct probe_set *set);
-/* `attaching`: those that are loaded and not attached are about to be. */
+/* coverage.c. `attaching`: those that are loaded and not attached are about to be. */
 void probe_set_describe_coverage(const struct probe_set *set, bool attaching,
 	struct record_open *open);
 

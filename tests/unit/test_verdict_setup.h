@@ -248,4 +248,9 @@ static inline void waits(struct fixture *x, const struct wait *w)
 	note_wait(x, w, true);
 }
 
+static inline void freeze(struct fixture *x, int32_t pid, uint64_t ns)
+{
+	waits(x, &(struct wait){ "frozen file system", "loop7", 7, 7, pid, pid, 0, ns });
+}
+
 #endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Disks that stand on others: logical volumes, arrays, and what is below them. */
+#include "test_verdict_setup.h"
+
+/* Whoever waits on a file of the logical volume is a victim of the disk below. */
+static void test_waits_on_an_upper_device_count_for_the_disk_below(void **state)
+{
+	const struct record_device upper = { .dev = { 253, 0 },
+		.dev_name = "dm-0",
+		.below = "dm-1\nmd0",
+		.final = true };
+	const struct record_device middle = { .dev = { 253, 1 },
+		.dev_name = "dm-1",
+		.below = "sdb1",
+		.final = true };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &upper);
+	verdict_note_device(&x->f, &middle);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	freeze(x, 99, 2 * NSEC_PER_SEC);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_string_equal(x->v.dev_name, "sdb");
+	assert_int_equal(part(x, "victims")->tid, 42);
+}
+
+static void learn(struct fixture *x)
+{
+	struct record_open *open = calloc(1, sizeof(*open));
+
+	assert_non_null(open);
+	open->stack_count = 2;
+	open->stack[0] = (struct record_stacked){ .dev = { 253, 0 },
+		.dev_name = "dm-0",
+		.label = "vg0-mysql",
+		.below = "md0" };
+	open->stack[1] = (struct record_stacked){ .dev = { 9, 0 },
+		.dev_name = "md0",
+		.below = "sdb1\nsdc1" };
+	verdict_note_open(&x->f, open);
+	free(open);
+}
+
+/* LVM on a mirror: the volume has no requests, and the database's files are on it. */
+static void test_a_logical_volume_whose_disk_is_saturated(void **state)
+{
+	struct fixture *x = *state;
+
+	learn(x);
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	waits(x, &(struct wait){ "page", "dm-0", 253, 0, 42, 43, 0, 8 * NSEC_PER_SEC });
+	freeze(x, 99, 2 * NSEC_PER_SEC);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth 64): "
+		"dump pid 2300 used 92 % of the device time (1000 reads, 100.0 MiB). 2 "
+		"other threads waited up to 9.00 s on vg0-mysql. Besides, "));
+}
+
+/* The table of the volume is exchanged, as for a snapshot. */
+static void test_a_logical_volume_that_is_suspended(void **state)
+{
+	struct record_disk suspended = { .dev = { 253, 0 }, .dev_name = "dm-0", .suspended = true };
+	struct fixture *x = *state;
+
+	learn(x);
+	samples(x, &suspended, 3);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 3 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_throttled);
+	assert_string_equal(x->v.sentence,
+		"volume dm-0 (vg0-mysql) was suspended for about 3.00 s, so all I/O on it waited: "
+		"its table was being changed, as for a snapshot, or it had lost all of its paths; "
+		"1 thread waited 3.00 s");
+}
+
+/* One sample of several disks. */
+static void sample_all(struct fixture *x, const struct record_disk *disks, uint32_t count)
+{
+	struct record_sample s = { .reading = { .mono_ns = x->now_ns,
+					   .interval_ns = NSEC_PER_SEC,
+					   .devices_count = count } };
+
+	memcpy(s.reading.devices, disks, count * sizeof(*disks));
+	verdict_note_sample(&x->f, &s);
+	x->now_ns += NSEC_PER_SEC;
+}
+
+/* The volume is suspended, or copies blocks for a snapshot. */
+static void test_an_upper_device_over_an_idle_one(void **state)
+{
+	struct record_disk disks[2] = { loaded_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 213;
+	disks[0].read_ticks_ms = 64000;
+	for (unsigned int i = 0; i < 10; i++) {
+		disks[1].util_pct = i % 2 ? 0 : 3.5;
+		sample_all(x, disks, 2);
+	}
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device dm-0 (vg0-mysql) was saturated for 10.00 s (util 100 %, r_await 300 ms, "
+		"queue depth 64), but md0 below it was nearly idle (util at most 3.5 %), so its "
+		"requests were held back in between: by a limit, a suspended device or the copying "
+		"for a snapshot; 1 thread waited 9.00 s");
+	/* Nothing is said about a disk that was not sampled all the time. */
+	sample_all(x, disks, 1);
+	decide(x);
+	assert_null(strstr(x->v.sentence, "idle"));
+}
+
+/* Few requests, since a limit lets no more through. */
+static void test_a_slow_volume_over_an_idle_disk(void **state)
+{
+	struct record_disk disks[2] = { slow_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 8;
+	disks[0].read_ticks_ms = 1000;
+	for (unsigned int i = 0; i < 5; i++)
+		sample_all(x, disks, 2);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_slow);
+	assert_non_null(strstr(x->v.sentence,
+		", but md0 below it was nearly idle (util at most 0 %), so its requests were held "
+		"back in between"));
+}
+
+/* A sample has no room for all disks: the one below was no busier than the last that is there. */
+static void test_a_slow_volume_over_a_disk_that_was_left_out(void **state)
+{
+	struct record_sample s = { .reading = { .interval_ns = NSEC_PER_SEC,
+					   .devices_count = RECORD_DEVICES_MAX,
+					   .devices_left_out = 1 } };
+	struct record_disk disks[2] = { slow_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct record_disk *last = &s.reading.devices[RECORD_DEVICES_MAX - 1];
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 8;
+	disks[0].read_ticks_ms = 1000;
+	sample_all(x, disks, 2);
+	s.reading.devices[0] = disks[0];
+	for (unsigned int i = 1; i < RECORD_DEVICES_MAX; i++)
+		s.reading.devices[i] = (struct record_disk){ .dev = { 7, i },
+			.dev_name = "loop",
+			.util_pct = 1.5 };
+	for (unsigned int i = 0; i < 5; i++) {
+		s.reading.mono_ns = x->now_ns;
+		verdict_note_sample(&x->f, &s);
+		x->now_ns += NSEC_PER_SEC;
+	}
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_slow);
+	assert_non_null(
+		strstr(x->v.sentence, ", but md0 below it was nearly idle (util at most 1.5 %)"));
+	last->util_pct = 60;
+	s.reading.mono_ns = x->now_ns;
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_slow);
+	assert_null(strstr(x->v.sentence, "idle"));
+}
+
+/* What others do to the disk below makes it slow. */
+static void test_a_slow_volume_on_a_saturated_disk(void **state)
+{
+	struct record_disk disks[2] = { slow_sdb, loaded_sdb };
+	struct fixture *x = *state;
+
+	learn(x);
+	disks[0].dev = (struct record_dev){ 253, 0 };
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), "dm-0");
+	disks[0].reads = 8;
+	disks[0].read_ticks_ms = 1000;
+	disks[1].reads = 213;
+	disks[1].read_ticks_ms = 64000;
+	for (unsigned int i = 0; i < 5; i++)
+		sample_all(x, disks, 2);
+	totals(x, 1065, 102 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 4 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_string_equal(x->v.dev_name, "sdb");
+	assert_int_equal(part(x, "victims")->tid, 42);
+}
+
+/* As `dmsetup suspend` does it, and LVM for a snapshot. */
+static void test_a_file_system_frozen_with_its_volume(void **state)
+{
+	struct record_disk suspended = { .dev = { 253, 0 }, .dev_name = "dm-0", .suspended = true };
+	struct fixture *x = *state;
+
+	learn(x);
+	samples(x, &suspended, 3);
+	waits(x,
+		&(struct wait){ "frozen file system", "dm-0", 253, 0, 42, 42, 0,
+			3 * NSEC_PER_SEC });
+	decide(x);
+	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
+	assert_non_null(strstr(x->v.sentence,
+		"; its volume dm-0 (vg0-mysql) was suspended for about 3.00 s; 1 thread waited"));
+}
+
+/* Who waits for the disk itself is no victim of a volume that is held back. */
+static void test_waits_below_a_volume_are_not_those_of_the_volume(void **state)
+{
+	struct record_disk volume = loaded_sdb;
+	struct fixture *x = *state;
+
+	learn(x);
+	volume.dev = (struct record_dev){ 253, 0 };
+	text_copy(volume.dev_name, sizeof(volume.dev_name), "dm-0");
+	samples(x, &volume, 10);
+	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
+	operation(x, 2230, "page", 200 * MS, true);
+	decide(x);
+	assert_int_equal(part(x, "victims")->threads, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		verdict_test(test_waits_on_an_upper_device_count_for_the_disk_below),
+		verdict_test(test_a_logical_volume_whose_disk_is_saturated),
+		verdict_test(test_a_logical_volume_that_is_suspended),
+		verdict_test(test_a_slow_volume_over_an_idle_disk),
+		verdict_test(test_a_slow_volume_over_a_disk_that_was_left_out),
+		verdict_test(test_a_slow_volume_on_a_saturated_disk),
+		verdict_test(test_a_file_system_frozen_with_its_volume),
+		verdict_test(test_an_upper_device_over_an_idle_one),
+		verdict_test(test_waits_below_a_volume_are_not_those_of_the_volume),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
