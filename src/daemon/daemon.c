@@ -33,6 +33,7 @@
 #include "util/memory.h"
 #include "util/loop.h"
 #include "util/notify.h"
+#include "util/start_again.h"
 #include "watch/pressure_trigger.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
@@ -543,5 +544,11 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	if (d.log_relay)
 		log_relay_flush(d.log_relay, FLUSH_TIMEOUT_NS);
 	fflush(NULL);
+	/*
+	 * libbpf asks the kernel once what it can do and keeps the answer, also one that only a
+	 * passing lack of memory gave.
+	 */
+	if (d.exit_code == EXIT_CODE_ARM)
+		start_again_once();
 	_exit(d.exit_code);
 }

@@ -3,7 +3,7 @@
 #
 # Owns what all faults have in common: the daemon under test, what must hold whatever happens, the row of the table.
 # Sourced by the scripts of this directory; it sources tests/live/lib.sh, which undoes everything.
-# Never counts what does not hold as passed: it fails, or it is a known limit, which is counted as skipped.
+# Never counts what does not hold as passed.
 #
 # A script names each fault with chaos_fault, does it, says with chaos_held what held, and ends it with chaos_end.
 # CHAOS_ROWS names the file that the rows of the table are added to.
@@ -74,7 +74,7 @@ log_says()
 chaos_fault()
 {
 	CHAOS_NAME=$1 CHAOS_DONE=$2
-	CHAOS_HELD=() CHAOS_LIMITS=() CHAOS_FIGURES=()
+	CHAOS_HELD=() CHAOS_FIGURES=()
 	CHAOS_FDS=
 	CHAOS_FIRST_S=$SECONDS
 	CHAOS_FAILED=$ASSERT_FAILED
@@ -101,19 +101,6 @@ chaos_held()
 	if ((ASSERT_FAILED == failed)); then
 		CHAOS_HELD+=("$1")
 	fi
-}
-
-# chaos_limit WHAT REASON COMMAND...: what is known not to hold everywhere. Where it does not, it counts as skipped,
-# and the table says so.
-chaos_limit()
-{
-	if "${@:3}" >/dev/null 2>&1; then
-		ok "$CHAOS_NAME: $1"
-		CHAOS_HELD+=("$1")
-		return
-	fi
-	skip "$CHAOS_NAME: $1" "known limit: $2"
-	CHAOS_LIMITS+=("$1: $2")
 }
 
 # --- what must hold -------------------------------------------------------------------------------
@@ -264,7 +251,7 @@ chaos_add_row()
 	done
 	CHAOS_HELD=("${held[@]}")
 	CHAOS_TABLE+=("| $CHAOS_NAME | $CHAOS_DONE | $failed$(chaos_join "${CHAOS_HELD[@]}")@MACHINE@ | $(
-		chaos_join "${CHAOS_LIMITS[@]}") | $(chaos_join "${CHAOS_FIGURES[@]}") |")
+		chaos_join "${CHAOS_FIGURES[@]}") |")
 	printf '# %s: %s s; %s\n' "$CHAOS_NAME" $((SECONDS - CHAOS_FIRST_S)) \
 		"$(chaos_join "${CHAOS_FIGURES[@]}")"
 }
