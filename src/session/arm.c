@@ -134,6 +134,9 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	s->stuck_now = 0;
 	s->pass = (struct session_scan_pass){ 0 };
 	alike_begin(&s->alike);
+	text_copy(s->full_mount, sizeof(s->full_mount),
+		verdict_note_full(&s->facts, &request->trigger, false) ? request->trigger.subject
+								       : "");
 	/* It is known later. This is the first look, which tells from where files have grown. */
 	session_find_writer(s, &not_yet);
 	session_ask_sql(s);

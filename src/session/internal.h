@@ -53,6 +53,7 @@ struct session {
 	void *userdata;		       /* of both */
 	struct session_request kept;   /* arms when it can; its id is "" when there is none */
 	struct session_request opened; /* of the open incident */
+	char full_mount[RECORD_SUBJECT_SIZE]; /* the file system that is full in it; "": none is */
 	uint64_t fired_hold; /* hold_samples of the rule that fired last; 0: it was active before */
 	bool attach_wanted;  /* the rest of the probes has not been attached yet */
 	bool misses_known;   /* of this incident */

@@ -141,10 +141,8 @@ static void set_limits(const struct session *s, struct record_limits *limits)
 
 void session_find_writer(struct session *s, struct record_writer *ret_writer)
 {
-	const struct record_trigger *t = &s->opened.trigger;
-
-	if (strcmp(t->rule, "space") == 0 || strcmp(t->rule, "inodes") == 0)
-		enrich_find_writer(s->o.enrich, t->subject, s->incident.trigger_ns, ret_writer);
+	if (*s->full_mount)
+		enrich_find_writer(s->o.enrich, s->full_mount, s->incident.trigger_ns, ret_writer);
 }
 
 /* The lines of threads that wait come before the sample of their second. */

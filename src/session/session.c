@@ -346,6 +346,21 @@ static void note_firings(struct session *s, const struct rules_firing *firings, 
 	}
 }
 
+/* In an open incident a file system becomes full: who writes there is looked for from now on. */
+static void note_full(struct session *s, const struct rules_firing *firings, size_t count)
+{
+	struct record_writer not_yet;
+	struct record_trigger trigger;
+
+	for (size_t i = 0; i < count; i++) {
+		trigger_of_firing(&firings[i], &trigger);
+		if (!verdict_note_full(&s->facts, &trigger, true))
+			continue;
+		text_copy(s->full_mount, sizeof(s->full_mount), trigger.subject);
+		session_find_writer(s, &not_yet);
+	}
+}
+
 void session_handle_sample(struct session *s)
 {
 	struct rules_firing firings[FIRINGS_MAX];
@@ -364,6 +379,7 @@ void session_handle_sample(struct session *s)
 	/* While it arms, the sample becomes part of the history that the record begins with. */
 	if (s->state == SESSION_ARMING || s->state == SESSION_TRACING) {
 		rules_acknowledge(s->o.rules);
+		note_full(s, firings, count);
 		if (s->state == SESSION_ARMING)
 			return;
 		session_write_sample(s);

@@ -73,6 +73,17 @@ void session_note_queue(struct session *s, const struct sql_evidence *e)
 	verdict_note_queue(&s->facts, &queue);
 }
 
+static void set_statement(const struct sql_session_view *view,
+	struct verdict_statement *ret_statement)
+{
+	text_copy(ret_statement->user, sizeof(ret_statement->user), view->user);
+	text_copy(ret_statement->database, sizeof(ret_statement->database), view->database);
+	text_copy(ret_statement->text, sizeof(ret_statement->text), view->text);
+	ret_statement->elapsed_ns = view->elapsed_ns;
+	ret_statement->started_ns = view->started_ns;
+	ret_statement->tid = view->tid;
+}
+
 /* A PostgreSQL backend is a process, so the load of the process is that of its statement, too. */
 static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	struct verdict_statement *ret_statement)
@@ -83,11 +94,18 @@ static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	/* What the server itself does has a role, and a statement only if it tells one. */
 	if (!sql_find_thread(s->o.sql, tid ? tid : pid, &view) || (view.background && !*view.text))
 		return false;
-	text_copy(ret_statement->user, sizeof(ret_statement->user), view.user);
-	text_copy(ret_statement->database, sizeof(ret_statement->database), view.database);
-	text_copy(ret_statement->text, sizeof(ret_statement->text), view.text);
-	ret_statement->elapsed_ns = view.elapsed_ns;
-	ret_statement->started_ns = view.started_ns;
+	set_statement(&view, ret_statement);
+	return true;
+}
+
+static bool find_busiest(void *userdata, int32_t pid, struct verdict_statement *ret_statement)
+{
+	const struct session *s = userdata;
+	struct sql_session_view view;
+
+	if (!sql_find_busiest(s->o.sql, pid, &view))
+		return false;
+	set_statement(&view, ret_statement);
 	return true;
 }
 
@@ -135,9 +153,16 @@ static uint64_t statement_key(void *userdata, int32_t tid)
 
 	if (!sql_find_thread(s->o.sql, tid, &view) || view.background || !*view.text)
 		return 0;
-	for (const char *p = view.text; *p; p++)
+	for (const char *p = view.text; *p && p < view.text + SQL_ALIKE_BYTES; p++)
 		key = (key ^ (unsigned char)*p) * 0x100000001b3;
 	return key ? key : 1;
+}
+
+static uint32_t count_alike(void *userdata, int32_t tid)
+{
+	const struct session *s = userdata;
+
+	return sql_count_alike(s->o.sql, tid);
 }
 
 void session_write_verdict(struct session *s)
@@ -145,10 +170,12 @@ void session_write_verdict(struct session *s)
 	const struct verdict_sql sql = {
 		.userdata = s,
 		.find_statement = find_statement,
+		.find_busiest = find_busiest,
 		.is_server = is_server,
 		.leader_of = leader_of,
 		.find_role = find_role,
 		.statement_key = statement_key,
+		.count_alike = count_alike,
 		.count_others = count_others,
 		.is_counted = is_counted,
 	};

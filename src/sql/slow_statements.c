@@ -12,6 +12,9 @@
  */
 #define START_NOISE_NS (400 * NSEC_PER_MSEC)
 
+/* Who moved less is not the reason of what its server does. */
+#define BUSY_BYTES (1 << 20)
+
 /* This memory is locked. */
 _Static_assert(sizeof(struct sql_slow_statements) <= 26 * 1024, "a target may use 26 KB for it");
 
@@ -252,6 +255,27 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 		.object = e->object,
 		.text = e->text,
 	};
+}
+
+bool sql_slow_find_busiest(const struct sql_slow_statements *l, struct sql_session_view *ret_view)
+{
+	const struct sql_slow_entry *busiest = NULL;
+	uint64_t moved_bytes = 0;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		const struct sql_slow_entry *e = &l->entries[i];
+
+		if (!rank_of_entry(l, e).loads)
+			continue;
+		moved_bytes += e->moved_bytes;
+		if (!busiest || e->moved_bytes > busiest->moved_bytes)
+			busiest = e;
+	}
+	if (!busiest || busiest->moved_bytes < BUSY_BYTES ||
+		busiest->moved_bytes < moved_bytes - busiest->moved_bytes)
+		return false;
+	view_of(busiest, ret_view);
+	return true;
 }
 
 void sql_slow_view(const struct sql_slow_statements *l, uint32_t index,

@@ -246,6 +246,22 @@ int32_t sql_snapshot_leader(const struct sql_snapshot *s, int32_t tid)
 	return row && row->leader_pid ? row->leader_pid : tid;
 }
 
+/* A row that counts as a statement of a client. */
+static bool is_client(const struct sql_row *row)
+{
+	return !row->background && !row->idle && !row->worker && !row->asleep;
+}
+
+uint32_t sql_snapshot_count_alike(const struct sql_snapshot *s, const char *text)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		count += is_client(&s->rows[i]) &&
+			strncmp(s->texts + s->rows[i].text, text, SQL_ALIKE_BYTES) == 0;
+	return count;
+}
+
 uint32_t sql_snapshot_count_others(const struct sql_snapshot *s, int32_t tid, uint64_t *longest_ns)
 {
 	int32_t leader = sql_snapshot_leader(s, tid);
@@ -254,8 +270,7 @@ uint32_t sql_snapshot_count_others(const struct sql_snapshot *s, int32_t tid, ui
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct sql_row *row = &s->rows[i];
 
-		if (row->background || row->idle || row->worker || row->asleep ||
-			(tid && row->tid == leader))
+		if (!is_client(row) || (tid && row->tid == leader))
 			continue;
 		count++;
 		if (row->elapsed_ns > *longest_ns)

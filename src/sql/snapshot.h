@@ -31,6 +31,9 @@
  */
 #define SQL_LASTING_NS 1000000000ULL
 
+/* Texts that are the same so far count as the same: some answers have cut ones. */
+#define SQL_ALIKE_BYTES 1000
+
 struct sql_row {
 	uint64_t connection_id;
 	uint64_t query_id;
@@ -151,6 +154,9 @@ uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot,
 
 /* The backend that a parallel worker works for; for any other thread, the thread itself. */
 int32_t sql_snapshot_leader(const struct sql_snapshot *snapshot, int32_t tid);
+
+/* Counts the statements of clients with that text. */
+uint32_t sql_snapshot_count_alike(const struct sql_snapshot *snapshot, const char *text);
 
 /*
  * Counts the statements of clients except that of a thread or of its leader (0: counts all), and

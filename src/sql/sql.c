@@ -270,6 +270,33 @@ uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_long
 	return count;
 }
 
+bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view)
+{
+	for (unsigned int i = 0; server_pid > 0 && i < sql->count; i++) {
+		const struct sql_target *t = sql->targets[i];
+
+		if (t->server.server_pid == server_pid && of_incident(sql, t->worst))
+			return sql_slow_find_busiest(&t->slow, ret_view);
+	}
+	return false;
+}
+
+uint32_t sql_count_alike(const struct sql *sql, int32_t tid)
+{
+	struct sql_session_view view;
+	uint32_t count = 0;
+
+	if (!sql_find_thread(sql, tid, &view) || !*view.text)
+		return 0;
+	for (unsigned int i = 0; i < sql->count; i++) {
+		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
+
+		if (worst)
+			count += sql_snapshot_count_alike(worst, view.text);
+	}
+	return count;
+}
+
 bool sql_is_counted(const struct sql *sql, int32_t tid)
 {
 	struct sql_session_view view;

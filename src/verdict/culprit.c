@@ -8,6 +8,7 @@
 #include "verdict/devices.h"
 #include "verdict/figures.h"
 #include "verdict/kernel_thread.h"
+#include "verdict/writers.h"
 
 /* The journal and the superblock of a file system are written when nobody writes files, too. */
 #define FILLS_BYTES (1 << 20)
@@ -15,6 +16,9 @@
 /* Work for nobody is named as the largest from a fifth on. */
 #define NOTABLE_PART 5
 #define SNAPSHOT_SUFFIX "-cow"
+/* So much of the device's time must have been traced to say who has half of it. */
+#define SEEN_NS NSEC_PER_SEC
+#define SEEN_PART 5
 
 static_assert(VERDICT_SHARES_MAX <= 64, "a group is a set of bits");
 
@@ -104,6 +108,11 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 		return;
 	set_group(v, &group, shares);
 	v->group_count = group.count;
+	if (sql->count_alike) {
+		v->group_count = sql->count_alike(sql->userdata, group.who.tid);
+		if (v->group_count < group.count)
+			v->group_count = group.count;
+	}
 }
 
 static const struct verdict_share *find_resync_share(const struct verdict_finding *v)
@@ -195,64 +204,11 @@ static void find_copying(struct verdict_finding *v, double half_ns)
 	v->snapshot = snapshot;
 }
 
-/* The only program that was slowed down in a write to the file; NULL: nobody was, or several. */
-static const struct verdict_who *dirtier_of(const struct verdict_facts *f, const char *path)
-{
-	const struct verdict_who *found = NULL;
-
-	for (uint32_t i = 0; i < f->dirtiers_count && *path; i++) {
-		const struct verdict_dirtier *d = &f->dirtiers[i];
-
-		if (strcmp(d->path, path) != 0)
-			continue;
-		if (found && found->pid != d->who.pid)
-			return NULL;
-		found = &d->who;
-	}
-	return found;
-}
-
-/*
- * What a kernel thread writes back of a file, also from before tracing, was written by the program
- * that is slowed down in a write to it.
- */
-static void find_dirtier(struct verdict_finding *v)
-{
-	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
-	const struct verdict_who *found = dirtier_of(v->f, v->file);
-
-	if (!found || file->requests[VERDICT_READ] > file->requests[VERDICT_WRITE])
-		return;
-	if (v->culprit && !v->culprit->inferred && v->culprit->who.pid != found->pid)
-		return;
-	if (v->culprit && v->culprit->inferred)
-		v->writer_back = &v->culprit->who;
-	v->group = *file;
-	v->group.who = *found;
-	v->group.busy_ns += file->before_ns;
-	v->group.bytes += file->before_bytes;
-	v->group.requests[VERDICT_WRITE] += file->before_requests;
-	v->group.inferred = false;
-	v->group.uncertain = true;
-	v->group_shares = 0;
-	v->attributed_ns = file->before_ns;
-	v->culprit = &v->group;
-	v->culprit_by = VERDICT_BY_PROCESS;
-}
-
 /* Only who writes much fills a file system. */
 static bool fills_its_disk(const struct verdict_load *load)
 {
 	return load->requests[VERDICT_WRITE] > load->requests[VERDICT_READ] &&
 		load->bytes >= FILLS_BYTES;
-}
-
-static bool is_written_by_others(const struct verdict_facts *f, const char *path, int32_t pid)
-{
-	for (uint32_t i = 0; i < f->dirtiers_count; i++)
-		if (f->dirtiers[i].who.pid != pid && strcmp(f->dirtiers[i].path, path) == 0)
-			return true;
-	return false;
 }
 
 /*
@@ -267,7 +223,7 @@ static void add_before(struct verdict_finding *v)
 
 	if (!v->culprit || v->is_resync || v->snapshot || v->culprit->inferred ||
 		file->before_ns == 0 || !*v->file ||
-		is_written_by_others(v->f, v->file, v->culprit->who.pid))
+		verdict_is_written_by_others(v->f, v->file, v->culprit->who.pid))
 		return;
 	both_ns = v->culprit->busy_ns + file->busy_ns;
 	both_ns = both_ns > traced_ns ? both_ns - traced_ns : 0;
@@ -337,27 +293,72 @@ static void find_largest(struct verdict_finding *v)
 }
 
 /*
- * Whoever has half of all that the device did is the culprit. When nobody is known to have that,
- * whoever did half of what was traced is named as the largest, or else the largest program.
+ * A rule may fire only after most of the freeze. Then whoever has half of what was sent since is
+ * probably the culprit of what was before, too; but not if somebody may have had more in the
+ * requests that were in flight when tracing began, and waited for them since.
+ */
+static void judge_what_was_seen(struct verdict_finding *v)
+{
+	const struct verdict_device *d = v->device;
+	double seen_ns = (double)d->traced_ns + (double)v->attributed_ns;
+
+	if (!v->culprit || v->culprit->inferred || seen_ns < SEEN_NS ||
+		seen_ns * SEEN_PART < v->work_ns || !has_half(v->culprit, seen_ns / 2) ||
+		v->culprit->busy_ns + v->attributed_ns < d->before_ns)
+		return;
+	v->unseen_ns = (uint64_t)(v->work_ns - seen_ns);
+	v->work_ns = seen_ns;
+	v->culprit_is_most = true;
+}
+
+static bool is_most(const struct verdict_finding *v)
+{
+	return v->culprit && !v->culprit->inferred && has_half(v->culprit, v->work_ns / 2);
+}
+
+/* The smallest with half of what was traced says most: a thread has a statement. */
+static void find_most(struct verdict_finding *v, const struct verdict_sql *sql)
+{
+	const struct verdict_finding before = *v;
+	struct verdict_finding larger = before;
+
+	find_with_half(v, sql, (double)v->device->traced_ns / 2);
+	add_before(v);
+	verdict_find_writer(v);
+	v->culprit_is_most = is_most(v);
+	if (!v->culprit_is_most)
+		judge_what_was_seen(v);
+	if (v->culprit_is_most)
+		return;
+	find_with_half(&larger, sql, larger.work_ns / 2);
+	larger.culprit_is_most = is_most(&larger);
+	if (larger.culprit_is_most) {
+		*v = larger;
+		if (larger.culprit == &larger.group)
+			v->culprit = &v->group;
+		return;
+	}
+	verdict_find_writers(v, sql);
+	v->culprit_is_most = is_most(v);
+	if (!v->culprit_is_most)
+		judge_what_was_seen(v);
+}
+
+/*
+ * Whoever has half of all that the device did is the culprit, or half of what was sent to it since
+ * tracing began. When nobody is known to have that, the largest program is named as such.
  */
 void verdict_find_culprit(struct verdict_finding *v, const struct verdict_sql *sql)
 {
 	const struct verdict_device *d = v->device;
-	const double half_ns = verdict_work_ns(d) / 2;
 
+	v->work_ns = verdict_work_ns(d);
 	if (v->rule->class == RECORD_CLASS_full && !fills_its_disk(&d->load[VERDICT_BY_PROCESS]))
 		return;
 	if ((double)(d->load[VERDICT_BY_FILE].busy_ns + d->load[VERDICT_BY_FILE].before_ns) >=
 		(double)(d->traced_ns + d->before_ns) / 2)
 		v->file = d->file;
-	find_with_half(v, sql, half_ns);
-	if (!v->culprit) {
-		find_with_half(v, sql, (double)d->traced_ns / 2);
-		add_before(v);
-	}
-	find_dirtier(v);
-	/* A kernel thread works for others, who are not known. */
-	v->culprit_is_most = v->culprit && has_half(v->culprit, half_ns) && !v->culprit->inferred;
+	find_most(v, sql);
 	find_largest(v);
 	/* What is flushed now says little about who filled it: that needs at least half. */
 	if (v->rule->class == RECORD_CLASS_full && !v->culprit_is_most)
@@ -382,6 +383,8 @@ bool verdict_is_culprit(const struct verdict_finding *v, const struct verdict_sq
 
 	if (!v->culprit || !v->culprit_is_most)
 		return false;
+	if (v->work_key && verdict_work_key(sql, w->pid, w->tid) == v->work_key)
+		return true;
 	culprit = &v->culprit->who;
 	if (v->culprit_by == VERDICT_BY_UNIT)
 		return w->cgroup == v->device->cgroup;

@@ -61,16 +61,23 @@ void verdict_set_path(char to[static VERDICT_PATH_SIZE], const char *path)
 		len < VERDICT_PATH_SIZE ? path : path + len - (VERDICT_PATH_SIZE - 1));
 }
 
+bool verdict_note_full(struct verdict_facts *f, const struct record_trigger *trigger, bool later)
+{
+	bool inodes = strcmp(trigger->rule, "inodes") == 0;
+
+	if (*f->full.mount || (!inodes && strcmp(trigger->rule, "space") != 0))
+		return false;
+	verdict_set_path(f->full.mount, trigger->subject);
+	f->full.later = later;
+	f->full.inodes = inodes;
+	f->full.used_pct = trigger->value;
+	f->full.device = -1;
+	return true;
+}
+
 void verdict_note_open(struct verdict_facts *f, const struct record_open *open)
 {
-	const struct record_trigger *t = &open->trigger;
-
-	if (strcmp(t->rule, "space") == 0 || strcmp(t->rule, "inodes") == 0) {
-		verdict_set_path(f->full.mount, t->subject);
-		f->full.inodes = strcmp(t->rule, "inodes") == 0;
-		f->full.used_pct = t->value;
-		f->full.device = -1;
-	}
+	verdict_note_full(f, &open->trigger, false);
 	for (uint32_t i = 0; i < open->stack_count && i < RECORD_STACKED_MAX; i++)
 		verdict_note_below(f, open->stack[i].dev_name, open->stack[i].label,
 			open->stack[i].below);
@@ -288,18 +295,46 @@ uint64_t verdict_waited_ns(const struct verdict_device *d)
 	return d->finished_ns > d->hanging_ns ? d->finished_ns : d->hanging_ns;
 }
 
+/*
+ * Where the entry of that writer goes; NULL: it has one, or there is no need for one. Of those that
+ * only waited, two for a file are enough to say that there are several.
+ */
+static struct verdict_dirtier *find_dirtier(struct verdict_facts *f,
+	const struct verdict_dirtier *like)
+{
+	struct verdict_dirtier *weak = NULL;
+	unsigned int alike = 0;
+
+	for (uint32_t i = 0; i < f->dirtiers_count; i++) {
+		struct verdict_dirtier *d = &f->dirtiers[i];
+
+		if (d->weak)
+			weak = d;
+		if (d->weak != like->weak || strcmp(d->path, like->path) != 0)
+			continue;
+		if (d->who.pid == like->who.pid || (like->weak && ++alike == 2))
+			return NULL;
+	}
+	if (f->dirtiers_count < VERDICT_DIRTIERS_MAX)
+		return &f->dirtiers[f->dirtiers_count++];
+	return like->weak ? NULL : weak;
+}
+
 static void note_dirtier(struct verdict_facts *f, const struct record_operation *op)
 {
-	struct verdict_dirtier *d;
+	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
+	struct verdict_dirtier *d,
+		fresh = { .weak = op->op != RECORD_OP_write ||
+				(op->waits_for != RECORD_CAUSE_dirty_throttling &&
+					op->waits_for != RECORD_CAUSE_writeback) };
 
-	for (uint32_t i = 0; i < f->dirtiers_count; i++)
-		if (f->dirtiers[i].who.tid == op->tid)
-			return;
-	if (f->dirtiers_count == VERDICT_DIRTIERS_MAX || !*op->path)
+	if (!*op->path)
 		return;
-	d = &f->dirtiers[f->dirtiers_count++];
-	verdict_set_who(&d->who, op->pid, op->tid, op->comm);
-	verdict_set_path(d->path, op->path);
+	verdict_set_path(fresh.path, op->path);
+	verdict_set_who(&fresh.who, op->pid, op->tid, op->comm);
+	d = find_dirtier(f, &fresh);
+	if (d)
+		*d = fresh;
 }
 
 static void note_map_holder(struct verdict_facts *f, const struct record_operation *op)
@@ -410,10 +445,8 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 	/* The kernel's own work is not an operation that a process waits for. */
 	if (kernel)
 		return;
-	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
-	if (op->op == RECORD_OP_write &&
-		(op->waits_for == RECORD_CAUSE_dirty_throttling ||
-			op->waits_for == RECORD_CAUSE_writeback))
+	if (op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_unlink ||
+		op->op == RECORD_OP_truncate || op->op == RECORD_OP_fallocate)
 		note_dirtier(f, op);
 	f->operations += finished;
 	if (op->dur_ns > f->longest_ns)
@@ -487,11 +520,37 @@ static void note_share(struct verdict_facts *f, int device, const struct record_
 		.busy_ns = by->busy_ns,
 		.requests = { (uint32_t)by->read_requests, (uint32_t)by->write_requests,
 			(uint32_t)by->discard_requests, (uint32_t)by->flush_requests },
+		.pid = by->pid,
 		.tid = by->tid,
 		.device = (int8_t)device,
 		.kernel = by->inferred,
 	};
 	text_copy(share->comm, sizeof(share->comm), by->comm);
+}
+
+/* A file that took less of a device's time is no part of a freeze. */
+#define NOTABLE_FILE_NS (20 * NSEC_PER_MSEC)
+
+static void note_written(struct verdict_facts *f, int device, const struct record_io_by *by)
+{
+	struct verdict_file *file;
+
+	if (by->busy_ns + by->before_busy_ns < NOTABLE_FILE_NS)
+		return;
+	if (f->files_count == VERDICT_FILES_MAX || !by->inferred ||
+		by->read_requests > by->write_requests)
+		return;
+	file = &f->files[f->files_count++];
+	*file = (struct verdict_file){
+		.busy_ns = by->busy_ns,
+		.bytes = by->bytes,
+		.before_ns = by->before_busy_ns,
+		.before_bytes = by->before_bytes,
+		.before_requests = (uint32_t)by->before_requests,
+		.write_requests = (uint32_t)by->write_requests,
+		.device = (int8_t)device,
+	};
+	verdict_set_path(file->path, by->path);
 }
 
 /* More than a file has was read more than once. */
@@ -512,8 +571,10 @@ void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
 	if (i < 0)
 		return;
 	load = f->devices[i].load;
-	if (by->by == RECORD_BY_file)
+	if (by->by == RECORD_BY_file) {
 		note_read_again(&f->devices[i], by);
+		note_written(f, i, by);
+	}
 	if (by->by == RECORD_BY_process) {
 		note_load(&load[VERDICT_BY_PROCESS], by);
 		if (!by->inferred)

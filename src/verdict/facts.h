@@ -25,8 +25,8 @@
 #define VERDICT_SINGLES_MAX (VERDICT_WAITERS_MAX - VERDICT_CROWDS_MAX)
 /* Threads in crowds: a power of two, of which three quarters are used. */
 #define VERDICT_CROWD_THREADS 16384
-/* Programs that were slowed down for their dirty pages. */
-#define VERDICT_DIRTIERS_MAX 8
+/* Programs that were slowed down for their dirty pages, or waited until a file was written. */
+#define VERDICT_DIRTIERS_MAX 16
 /* Processes with such a thread. */
 #define VERDICT_MAP_HOLDERS_MAX 4
 /* Control groups that were at their memory limit. */
@@ -41,6 +41,8 @@
  * are not added up.
  */
 #define VERDICT_SHARES_MAX 64
+/* Files that kernel threads write back. */
+#define VERDICT_FILES_MAX 16
 #define VERDICT_PATH_SIZE 160
 #define VERDICT_UNIT_SIZE 96
 /*
@@ -106,11 +108,24 @@ struct verdict_load {
 	bool uncertain; /* it is not certain that it had dirtied what was written back */
 };
 
+/* What was written back to a file. */
+struct verdict_file {
+	uint64_t busy_ns;
+	uint64_t bytes;
+	uint64_t before_ns; /* with requests from before tracing, as in struct verdict_load */
+	uint64_t before_bytes;
+	uint32_t before_requests;
+	uint32_t write_requests;
+	int8_t device; /* index */
+	char path[VERDICT_PATH_SIZE];
+};
+
 /* The share of one thread. The shares of a statement's workers are added up. */
 struct verdict_share {
 	uint64_t bytes;
 	uint64_t busy_ns;
 	uint32_t requests[VERDICT_KINDS];
+	int32_t pid;
 	int32_t tid;
 	int8_t device; /* index */
 	bool kernel;   /* it is a thread of the kernel, with this name */
@@ -251,8 +266,12 @@ struct verdict_earlier {
 	enum record_cause waits_for;
 };
 
-/* A program that was slowed down because too many pages of this file were dirty. */
+/*
+ * A program that was slowed down because too many pages of this file were dirty; `weak`: that
+ * waited for something else as it wrote it, or until it was written.
+ */
 struct verdict_dirtier {
+	bool weak;
 	struct verdict_who who;
 	char path[VERDICT_PATH_SIZE];
 };
@@ -273,9 +292,10 @@ struct verdict_error {
 	char path[VERDICT_PATH_SIZE];
 };
 
-/* The file system that opened the incident. */
+/* The file system that opened the incident, or whose rule fired in it. */
 struct verdict_full {
 	char mount[VERDICT_PATH_SIZE]; /* empty: none did */
+	bool later;		       /* it became full when the incident was open already */
 	bool inodes;		       /* it has none left, rather than space */
 	double used_pct;
 	uint64_t free_bytes;
@@ -371,6 +391,8 @@ struct verdict_facts {
 	struct verdict_memory groups[VERDICT_GROUPS_MAX];
 	uint32_t shares_count;
 	struct verdict_share shares[VERDICT_SHARES_MAX];
+	uint32_t files_count;
+	struct verdict_file files[VERDICT_FILES_MAX];
 	uint32_t devices_count;
 	struct verdict_device devices[VERDICT_DEVICES_MAX];
 	struct verdict_wait_facts waits[VERDICT_WAIT_COUNT];
@@ -397,6 +419,11 @@ void verdict_set_who(struct verdict_who *who, int32_t pid, int32_t tid, const ch
 
 /* One function for each type of line that has facts; that for samples is in facts_sample.c. */
 void verdict_note_open(struct verdict_facts *f, const struct record_open *open);
+/*
+ * A rule has opened the incident, or fires `later` in it. True: a file system becomes full, and is
+ * the first one that does.
+ */
+bool verdict_note_full(struct verdict_facts *f, const struct record_trigger *trigger, bool later);
 void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample);
 void verdict_note_operation(struct verdict_facts *f, const struct record_operation *op,
 	bool finished);

@@ -77,13 +77,6 @@ double verdict_share_pct(const struct verdict_device *d, uint64_t busy_ns)
 	return pct < 100 ? pct : 100;
 }
 
-double verdict_untraced_pct(const struct verdict_device *d)
-{
-	double work_ns = verdict_work_ns(d);
-
-	return work_ns > 0 ? 100 * (work_ns - (double)d->traced_ns) / work_ns : 0;
-}
-
 bool verdict_is_stacked(const struct verdict_device *d)
 {
 	return strncmp(d->name, "loop", 4) == 0 || strncmp(d->name, "dm-", 3) == 0 ||

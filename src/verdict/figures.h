@@ -26,9 +26,8 @@ void verdict_device_rates(const struct verdict_device *d, double *ret_requests, 
  * before the trigger, which the samples say, or all that was traced if that is more.
  */
 double verdict_work_ns(const struct verdict_device *d);
-/* The part of that in percent, and the part of it that went to requests from before tracing. */
+/* The part of that in percent. */
 double verdict_share_pct(const struct verdict_device *d, uint64_t busy_ns);
-double verdict_untraced_pct(const struct verdict_device *d);
 /* Mean queue depth while it was busy; NAN: it never was. */
 double verdict_queue_of(const struct verdict_device *d);
 /* The mean time of a request while it was busy; NAN: none completed. */

@@ -66,7 +66,7 @@ static void add_session(struct text *t, const struct verdict_holder *h)
 static void add_what_it_does(struct text *t, const struct verdict_holder *h)
 {
 	if (h->idle) {
-		text_add(t, ", idle in a transaction");
+		text_add(t, h->transaction_ns ? ", idle in a transaction" : ", idle");
 		if (h->elapsed_ns) {
 			text_add(t, " for ");
 			record_add_duration(t, h->elapsed_ns);

@@ -107,8 +107,8 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	struct text t;
 
 	part = add_part(r, v->culprit_is_most ? RECORD_WHAT_culprit : RECORD_WHAT_largest,
-		v->culprit->inferred || v->culprit->uncertain ? RECORD_BASIS_inferred
-							      : RECORD_BASIS_measured,
+		v->culprit->inferred || verdict_is_probable(v) ? RECORD_BASIS_inferred
+							       : RECORD_BASIS_measured,
 		&t);
 	verdict_add_culprit(v, &t);
 	verdict_add_untraced(v, &t);
@@ -117,7 +117,7 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	if (v->culprit_by != VERDICT_BY_THREAD)
 		part->tid = 0;
 	text_copy(part->path, sizeof(part->path), v->file);
-	part->share_pct = verdict_share_pct(v->device, v->culprit->busy_ns);
+	part->share_pct = verdict_culprit_pct(v);
 	part->bytes = v->culprit->bytes;
 	for (unsigned int i = 0; i < VERDICT_KINDS; i++)
 		part->requests += v->culprit->requests[i];
@@ -139,12 +139,12 @@ static void add_writer_part(const struct verdict_full *full, struct record_verdi
 
 /*
  * The load is that of the whole incident. A statement that began after the trigger may have caused
- * only a part of it, so it is inferred.
+ * only a part of it, so it is inferred; as it is when another thread did the work.
  */
 static void add_statement_part(const struct verdict_finding *v, const struct verdict_statement *s,
 	struct record_verdict *r)
 {
-	bool measured = s->started_ns + verdict_start_error_ns(s) <= v->f->trigger_ns;
+	bool measured = !s->likely && s->started_ns + verdict_start_error_ns(s) <= v->f->trigger_ns;
 	struct record_verdict_part *part;
 	struct text t;
 

@@ -4,6 +4,7 @@
  */
 #include "verdict/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "util/cleanup.h"
@@ -30,6 +31,8 @@
  */
 #define SLOWER_TIMES 5
 #define SLOWER_LOAD 1.2
+/* Requests wait behind one another, too: the device itself is busy for so much longer with each. */
+#define SLOWER_WORK_TIMES 2
 #define BASELINE_NS (5 * NSEC_PER_SEC)
 #define BASELINE_REQUESTS 5
 /*
@@ -58,6 +61,12 @@ bool verdict_is_quite_full(const struct verdict_facts *f)
 	return f->full.used_pct >= QUITE_FULL_PCT;
 }
 
+/* What becomes full later is one finding among others. */
+static bool is_opened_by_full(const struct verdict_facts *f)
+{
+	return !f->full.later && verdict_is_quite_full(f);
+}
+
 static bool is_hung(const struct verdict_facts *f, const struct verdict_device *d)
 {
 	(void)f;
@@ -80,6 +89,21 @@ double verdict_times_slower(const struct verdict_device *d)
 	return (double)verdict_ticks_of(&d->busy) / (double)verdict_requests_of(&d->busy) / before;
 }
 
+/*
+ * How many times as long the device is busy with as much work, counted in requests or in bytes: the
+ * smaller one, since larger requests take longer, and small ones move less.
+ */
+static double times_busier(const struct verdict_device *d)
+{
+	const struct verdict_work *now = &d->busy, *before = &d->baseline;
+	double busier = now->util_ns_sum / before->util_ns_sum;
+	double requests = (double)verdict_requests_of(now) / (double)verdict_requests_of(before);
+	double bytes = (double)now->bytes / (double)before->bytes;
+
+	/* Without bytes on either side it is not a number, or infinite. */
+	return busier / (bytes > requests && isfinite(bytes) ? bytes : requests);
+}
+
 bool verdict_is_slower_than_before(const struct verdict_device *d, double requests, double bytes)
 {
 	double baseline_s = (double)d->baseline.ns / NSEC_PER_SEC;
@@ -89,7 +113,7 @@ bool verdict_is_slower_than_before(const struct verdict_device *d, double reques
 	if (d->baseline.ns < BASELINE_NS || before / baseline_s < BASELINE_REQUESTS || !(now > 0))
 		return false;
 	return d->baseline.util_ns_sum < (double)d->baseline.ns / 2 &&
-		verdict_times_slower(d) >= SLOWER_TIMES &&
+		verdict_times_slower(d) >= SLOWER_TIMES && times_busier(d) >= SLOWER_WORK_TIMES &&
 		requests <= SLOWER_LOAD * before / baseline_s &&
 		bytes <= SLOWER_LOAD * (double)d->baseline.bytes / baseline_s;
 }
@@ -296,7 +320,7 @@ static bool is_anything(const struct verdict_facts *f, enum verdict_wait *ret_wa
  */
 const struct verdict_rule verdict_rules[] = {
 	{ RECORD_CLASS_full, RECORD_BASIS_measured, .host_holds = is_full,
-		.is_reason = verdict_is_quite_full, .blames = true, .say = verdict_say_full },
+		.is_reason = is_opened_by_full, .blames = true, .say = verdict_say_full },
 	{ RECORD_CLASS_hung, RECORD_BASIS_measured, .device_holds = is_hung,
 		.say = verdict_say_hung },
 	{ RECORD_CLASS_throttled, RECORD_BASIS_measured, .device_holds = is_suspended,

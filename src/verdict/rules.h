@@ -37,10 +37,13 @@ struct verdict_finding {
 	bool leader_moved; /* the leader moved bytes, too, and not only its workers */
 	enum verdict_by culprit_by;
 	int32_t culprit_leader; /* the thread whose statement it runs, usually itself */
+	uint64_t work_key; /* whoever has this verdict_work_key() is the culprit, too; 0: nobody */
 	const struct verdict_who *writer_back; /* the kernel thread that did it for the culprit */
 	uint64_t attributed_ns; /* what is the culprit's of the time from before tracing */
-	/* At least half of the device's time, with what was not traced; else only the largest. */
-	bool culprit_is_most;
+	/* The device's time that the culprit's is compared with, and what it did before, unseen. */
+	double work_ns;
+	uint64_t unseen_ns;
+	bool culprit_is_most;	  /* at least half of work_ns; else only the largest */
 	const char *culprit_role; /* "checkpointer"; "" */
 	const char *file;	  /* the file with at least half of what was traced, or "" */
 	const struct verdict_database *unresponsive; /* the longest unresponsive one; NULL: none */

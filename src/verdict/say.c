@@ -257,6 +257,8 @@ void verdict_say_unknown(const struct verdict_finding *v, struct text *t)
 static const char *statement_begin(const struct verdict_finding *v,
 	const struct verdict_statement *s)
 {
+	if (s->likely)
+		return "probably for ";
 	return s->started_ns <= v->f->trigger_ns + verdict_start_error_ns(s) ? "for "
 									     : "perhaps for ";
 }
@@ -299,7 +301,7 @@ static void add_victims(const struct verdict_finding *v, struct text *t)
  * own is named already, and these are the others.
  */
 static void add_statements(const struct verdict_finding *v, const struct verdict_sql *sql,
-	bool statement, const char **separator, struct text *t)
+	const struct verdict_statement *statement, const char **separator, struct text *t)
 {
 	const struct verdict_who *who = v->culprit ? &v->culprit->who : NULL;
 	uint64_t longest_ns = 0;
@@ -312,10 +314,14 @@ static void add_statements(const struct verdict_finding *v, const struct verdict
 	 */
 	if (tid == 0 && statement)
 		tid = who->pid;
+	if (statement && statement->likely)
+		tid = statement->tid;
 	others = sql ? sql->count_others(sql->userdata, tid, &longest_ns) : 0;
 	/* Threads that are named as victims are not said to be statements, too. */
 	if (v->rule->class != RECORD_CLASS_unknown)
 		others -= v->victims_counted < others ? v->victims_counted : others;
+	if (verdict_is_sessions(v))
+		others -= v->group_count - 1 < others ? v->group_count - 1 : others;
 	if (others == 0)
 		return;
 	begin_clause(separator, t);
@@ -404,7 +410,7 @@ static void add_sentence(const struct verdict_finding *v, const struct verdict_f
 		verdict_add_unresponsive(v->unresponsive, t);
 	}
 	if (v->rule->class != RECORD_CLASS_locked) {
-		add_statements(v, sql, statement != NULL, &separator, t);
+		add_statements(v, sql, statement, &separator, t);
 		if (verdict_has_queue(v->f)) {
 			begin_clause(&separator, t);
 			verdict_add_queue(v, t);
@@ -417,15 +423,21 @@ static void add_sentence(const struct verdict_finding *v, const struct verdict_f
 	verdict_add_finding(second, t);
 }
 
-/* Only a culprit that submitted its I/O itself has a statement to blame. */
+/* Only a culprit that submitted its I/O itself, or for a statement, has one to blame. */
 static bool find_statement(const struct verdict_finding *v, const struct verdict_sql *sql,
 	struct verdict_statement *ret_statement)
 {
 	const struct verdict_load *c = v->culprit;
 
-	return sql && c && !c->inferred && v->culprit_by != VERDICT_BY_UNIT &&
-		sql->find_statement(sql->userdata, c->who.pid,
-			v->culprit_by == VERDICT_BY_THREAD ? c->who.tid : 0, ret_statement);
+	if (!sql || !c || c->inferred || v->culprit_by == VERDICT_BY_UNIT)
+		return false;
+	if (sql->find_statement(sql->userdata, c->who.pid,
+		    v->culprit_by == VERDICT_BY_THREAD ? c->who.tid : 0, ret_statement))
+		return true;
+	/* A thread of the server writes what statements have changed, or reads ahead for them. */
+	ret_statement->likely =
+		sql->find_busiest && sql->find_busiest(sql->userdata, c->who.pid, ret_statement);
+	return ret_statement->likely;
 }
 
 void verdict_say(const struct verdict_finding *v, const struct verdict_finding *second,

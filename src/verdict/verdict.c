@@ -262,7 +262,7 @@ static bool has_victims(const struct verdict_finding *v)
 {
 	switch (v->rule->class) {
 	case RECORD_CLASS_full:
-		return v->rule->is_reason(v->f);
+		return verdict_is_quite_full(v->f);
 	case RECORD_CLASS_locked:
 	case RECORD_CLASS_unanswered:
 		return true;

@@ -20,6 +20,8 @@ struct verdict_statement {
 	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: statements are not recorded */
 	uint64_t elapsed_ns;
 	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	int32_t tid;
+	bool likely; /* another thread of the server did the I/O, probably for it */
 };
 
 /* How the verdict asks about statements; the session implements it with room sql. */
@@ -27,6 +29,8 @@ struct verdict_sql {
 	/* False: no statement is known for that thread, or, when tid is 0, for that process. */
 	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid,
 		struct verdict_statement *ret);
+	/* The server's client statement that moved more than all others, if one did. Or NULL. */
+	bool (*find_busiest)(void *userdata, int32_t pid, struct verdict_statement *ret);
 	/* Whether the process is a configured database server, even if it does not answer. */
 	bool (*is_server)(void *userdata, int32_t pid);
 	/*
@@ -41,6 +45,8 @@ struct verdict_sql {
 	 * for values; 0: the text is not known. May be NULL.
 	 */
 	uint64_t (*statement_key)(void *userdata, int32_t tid);
+	/* How many with the text of that thread's ran when most sessions were active. Or NULL. */
+	uint32_t (*count_alike)(void *userdata, int32_t tid);
 	/*
 	 * Statements that ran when most sessions were active, without that of thread tid (0: count
 	 * all), and how long the longest one of the incident ran.

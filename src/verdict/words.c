@@ -251,6 +251,11 @@ static void add_copying(const struct verdict_device *snapshot, struct text *t)
 	text_add(t, " (kernel workers)");
 }
 
+bool verdict_is_sessions(const struct verdict_finding *v)
+{
+	return (v->group_shares || v->work_key) && v->group_count > 1 && !v->is_parallel;
+}
+
 /* "postgres pid 4711 and 2 parallel workers" */
 static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 {
@@ -275,7 +280,7 @@ static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 		text_add_count(t, v->group_count, "parallel worker", "parallel workers");
 		text_add(t, " of ");
 	}
-	if (v->group_shares && !v->is_parallel)
+	if (verdict_is_sessions(v))
 		text_addf(t, "%u sessions with the same statement, ", v->group_count);
 	verdict_add_who(t, &v->culprit->who);
 	if (role && *role)
@@ -284,14 +289,16 @@ static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 		text_add(t, " and ");
 		text_add_count(t, v->group_count, "parallel worker", "parallel workers");
 	}
-	if (v->group_shares && !v->is_parallel)
+	if (verdict_is_sessions(v))
 		text_add(t, " first,");
 }
 
 /* What is known of nobody. */
 static double untraced_pct(const struct verdict_finding *v)
 {
-	return verdict_untraced_pct(v->device) - verdict_share_pct(v->device, v->attributed_ns);
+	double traced_ns = (double)v->device->traced_ns + (double)v->attributed_ns;
+
+	return v->work_ns > 0 ? 100 * (v->work_ns - traced_ns) / v->work_ns : 0;
 }
 
 static bool has_untraced(const struct verdict_finding *v)
@@ -313,8 +320,15 @@ void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
 	text_add(t, verdict_is_probable(v) ? " probably used " : " used ");
 	if (!v->culprit_is_most)
 		text_add(t, "most, ");
-	verdict_add_pct(t, verdict_share_pct(v->device, v->culprit->busy_ns));
-	text_add(t, v->culprit_is_most ? " of the device time (" : " (");
+	/* The busiest threads of a device are known. */
+	if (v->group_shares && verdict_is_sessions(v) && v->group_count > v->culprit->count)
+		text_add(t, "at least ");
+	verdict_add_pct(t, verdict_culprit_pct(v));
+	if (v->culprit_is_most)
+		text_add(t, " of the device time");
+	if (v->unseen_ns)
+		text_add(t, " since tracing began");
+	text_add(t, " (");
 	add_work(t, v->culprit);
 	text_add(t, ")");
 	if (v->writer_back) {
@@ -331,7 +345,15 @@ void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
 
 bool verdict_is_probable(const struct verdict_finding *v)
 {
-	return v->culprit->uncertain;
+	return v->culprit->uncertain || v->unseen_ns;
+}
+
+double verdict_culprit_pct(const struct verdict_finding *v)
+{
+	double pct = v->work_ns > 0 ? 100 * (double)v->culprit->busy_ns / v->work_ns : 0;
+
+	/* Two completions at the same time may both have counted the time before them. */
+	return pct < 100 ? pct : 100;
 }
 
 /* "python3 pid 12 had the largest file open for writing there: /small/temporary, 38.0 MiB" */
@@ -351,13 +373,16 @@ void verdict_add_writer(const struct verdict_full *full, struct text *t)
 /* "; 47 % of the device time went to requests from before tracing began, of unknown programs" */
 void verdict_add_untraced(const struct verdict_finding *v, struct text *t)
 {
-	if (!has_untraced(v))
-		return;
-	text_add(t, "; ");
-	verdict_add_pct(t, untraced_pct(v));
-	text_add(t,
-		" of the device time went to requests from before tracing began, of "
-		"unknown programs");
+	if (v->unseen_ns) {
+		text_add(t, "; requests from before kept the device busy for ");
+		record_add_duration(t, v->unseen_ns);
+	} else if (has_untraced(v)) {
+		text_add(t, "; ");
+		verdict_add_pct(t, untraced_pct(v));
+		text_add(t,
+			" of the device time went to requests from before tracing began, of "
+			"unknown programs");
+	}
 }
 
 /* Each run of blanks and line ends becomes one blank. */

@@ -29,6 +29,10 @@ void verdict_add_writer(const struct verdict_full *full, struct text *t);
 void verdict_add_untraced(const struct verdict_finding *v, struct text *t);
 /* Whether that it was the culprit only follows from what was seen. */
 bool verdict_is_probable(const struct verdict_finding *v);
+/* Whether several sessions with the same statement are the culprit. */
+bool verdict_is_sessions(const struct verdict_finding *v);
+/* Its share of the device's time that was seen, at most 100. */
+double verdict_culprit_pct(const struct verdict_finding *v);
 void verdict_add_statement(struct text *t, const struct verdict_statement *s, bool with_text);
 uint64_t verdict_start_error_ns(const struct verdict_statement *s);
 /* "main (mariadbd pid 31863) did not answer for 10.30 s because its process was stopped" */

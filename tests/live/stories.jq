@@ -23,7 +23,8 @@ def must($what; condition): if condition then empty else $what end;
 	must("somebody is blamed: \($part.culprit | tojson)"; $part.culprit == null)
   else
 	must("the culprit is \($part.culprit | tojson), not \($culprit)"; $part.culprit.comm // "" | split("/")[0] == $culprit),
-	must("the culprit leads its victims"; $part.culprit.pid != $part.victims.pid),
+	must("the culprit leads its victims"; if $part.culprit.tid then $part.culprit.tid != $part.victims.tid
+		else $part.culprit.pid != $part.victims.pid end),
 	must("the file is \($part.culprit.path | tojson)"; $part.culprit.path // "" | test($ARGS.named.path // ""))
   end),
   ($ARGS.named.largest as $largest | if $largest == null then empty else

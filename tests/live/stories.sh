@@ -3,13 +3,13 @@
 #
 # What the scripts share that tell freezes as they happen to database hosts: the daemon has its default rules and
 # opens each incident itself, and its verdict is compared with what was done.
-# Sourced by stories and stories-disks.
+# Sourced by stories, stories-databases and stories-disks.
 # Never starts or ends the daemon.
 
 # A row for each verdict, in Markdown.
 ROWS=()
 STORIES=0
-# The document whose last table is replaced; empty: none.
+# The document whose table of this script is replaced; empty: none.
 TABLE=''
 
 # stories_begin: after live_init.
@@ -99,14 +99,19 @@ stories_end()
 
 print_table()
 {
-	local row line
+	local rows=("| freeze | evidence used | sentence |" "|---|---|---|" "${ROWS[@]}")
 
-	if [[ -n $TABLE ]]; then
-		line=$(grep -n '^| freeze |' "$TABLE" | tail -n 1)
-		[[ -z $line ]] || sed -i "${line%%:*},\$d" "$TABLE"
-	fi
-	for row in "| freeze | evidence used | sentence |" "|---|---|---|" "${ROWS[@]}"; do
-		printf '# %s\n' "$row"
-		[[ -z $TABLE ]] || printf '%s\n' "$row" >>"$TABLE"
-	done
+	printf '# %s\n' "${rows[@]}"
+	[[ -z $TABLE ]] || put_table "${rows[@]}"
+}
+
+# put_table ROW...: in place of the table in TABLE that is said to be made by this script.
+put_table()
+{
+	printf '%s\n' "$@" | awk -v by="tests/live/${0##*/} --table" '
+		NR == FNR { rows = rows $0 "\n"; next }
+		index($0, by) { ours = 1 }
+		/^\|/ && ours { printf "%s", rows; rows = ""; old = 1; next }
+		old && !/^\|/ { ours = old = 0 }
+		{ print }' - "$TABLE" >"$STALL_DIR/document" && cp "$STALL_DIR/document" "$TABLE"
 }

@@ -335,6 +335,38 @@ static void test_nobody_to_infer(void **state)
 	assert_int_equal(row->blocker_id, 0);
 }
 
+/* What it ran when it got the lock is over; what it runs now says nothing of the lock. */
+static void test_who_has_locked_the_server(void **state)
+{
+	static char flush[] = "FLUSH TABLES WITH READ LOCK", dump[] = "SELECT * FROM shop.orders";
+	struct world *w = *state;
+	struct mariadb_session *backup = session(w, 20, 9, "Waiting for backup lock", false), *row;
+
+	backup->text = flush;
+	find(w, false);
+	assert_int_equal(backup->blocker_id, 0);
+	backup->text = dump;
+	backup->state[0] = '\0';
+	backup->time_s = 2;
+	row = session(w, 11, 5, "Waiting for backup lock", false);
+	find(w, false);
+	assert_int_equal(row->blocker_id, 20);
+	assert_int_equal(row->candidates, 1);
+	assert_int_equal(backup->blocker_id, 0);
+	/* It has gone, and another one has its number. */
+	row->blocker_id = row->inferred_id = row->candidates = 0;
+	backup->connection_id = 21;
+	find(w, false);
+	assert_int_equal(row->blocker_id, 0);
+	backup->connection_id = 20;
+	find(w, false);
+	assert_int_equal(row->blocker_id, 0);
+	assert_true(tables_keeps_global("BACKUP STAGE BLOCK_COMMIT"));
+	assert_false(tables_keeps_global("FLUSH TABLES"));
+	assert_false(tables_keeps_global("FLUSH TABLES a WITH READ LOCK"));
+	backup->text = NULL;
+}
+
 /* performance_schema says whose lock it is, and nothing is inferred. */
 static void test_metadata_locks_that_are_told(void **state)
 {
@@ -436,6 +468,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_behind_a_working_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_to_infer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_has_locked_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_working_alter_of_another_table, setup,

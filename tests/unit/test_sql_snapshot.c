@@ -187,6 +187,8 @@ static void test_the_statement_of_a_worker_is_no_other(void **state)
 	assert_int_equal(sql_snapshot_count_others(&worst, TID + 2, &longest_ns), 1);
 	assert_int_equal(sql_snapshot_count_others(&worst, 0, &longest_ns), 2);
 	assert_int_equal(longest_ns, 5 * SEC);
+	assert_int_equal(sql_snapshot_count_alike(&worst, "SELECT"), 1);
+	assert_int_equal(sql_snapshot_count_alike(&worst, "SELECT 1"), 0);
 }
 
 static void test_a_statement_with_workers_is_one(void **state)

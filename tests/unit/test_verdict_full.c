@@ -51,6 +51,37 @@ static void test_a_full_file_system_and_who_wrote_there(void **state)
 	assert_int_equal(part(x, "culprit")->pid, 2300);
 }
 
+/* The incident was opened by a disk at its limit: of the two what has victims comes first. */
+static void test_a_file_system_that_becomes_full_later(void **state)
+{
+	struct record_trigger trigger = { .rule = "space",
+		.subject = "/var/lib/mysql",
+		.value = 98 };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2301, "dump", 92, false);
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	assert_true(verdict_note_full(&x->f, &trigger, true));
+	assert_false(verdict_note_full(&x->f, &trigger, true));
+	fill_up(x, "utilisation");
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	assert_non_null(strstr(x->v.sentence,
+		". Besides, file system /var/lib/mysql on sdb was full, with 3.0 MiB free"));
+	/* Nobody waits for the disk. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 10);
+	verdict_note_full(&x->f, &trigger, true);
+	fill_up(x, "utilisation");
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "full");
+	trigger.rule[0] = '\0';
+	assert_false(verdict_note_full(&x->f, &trigger, true));
+}
+
 /* What it wrote is still in the page cache, so its disk shows nothing. */
 static void test_a_full_file_system_and_who_has_the_largest_file_open(void **state)
 {
@@ -198,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_a_full_file_system_and_who_wrote_there),
+		verdict_test(test_a_file_system_that_becomes_full_later),
 		verdict_test(test_a_full_file_system_and_who_has_the_largest_file_open),
 		verdict_test(test_a_file_system_that_is_nearly_full_beside_a_saturated_disk),
 		verdict_test(test_a_full_file_system_and_whose_file_grows),

@@ -234,6 +234,30 @@ static void test_slower_than_before(void **state)
 	assert_string_equal(record_class_text(x->v.class), "saturated");
 }
 
+/* As fast as it was, and with a queue now: so there is more to do than it can. */
+static void test_a_queue_is_not_slower(void **state)
+{
+	struct record_disk baseline = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 45,
+		.read_await_ms = 9,
+		.queue = 0.45,
+		.read_bytes = 50 * 65536 };
+	struct record_disk now = baseline;
+	struct fixture *x = *state;
+
+	x->now_ns = TRIGGER_NS - 30 * NSEC_PER_SEC;
+	samples(x, &baseline, 20);
+	x->now_ns = TRIGGER_NS;
+	now.util_pct = 100;
+	now.read_await_ms = 500;
+	now.queue = 29;
+	now.read_bytes = 58 * 65536;
+	samples(x, &now, 5);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+}
+
 static void test_saturated(void **state)
 {
 	struct fixture *x = *state;
@@ -470,6 +494,7 @@ int main(void)
 		verdict_test(test_slow),
 		verdict_test(test_slow_by_a_frozen_file_system_below),
 		verdict_test(test_slower_than_before),
+		verdict_test(test_a_queue_is_not_slower),
 		verdict_test(test_saturated),
 		verdict_test(test_saturated_by_several_processes),
 		verdict_test(test_saturated_by_more_processes_than_the_record_has_lines),

@@ -70,6 +70,8 @@ struct sql_link {
 	const char *metadata_locks_query;
 	struct mariadb_transaction *transactions; /* sorted by connection_id; NULL: none yet */
 	size_t transactions_count;
+	/* The session that was last seen to lock the whole server, while it is there; 0: none. */
+	uint64_t global_id;
 	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
 	uint64_t asked_at_ns;	 /* when the last whole snapshot was made */
 	/* Until then only the beginnings of statements are asked for, since one was too long. */

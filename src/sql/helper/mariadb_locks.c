@@ -462,9 +462,11 @@ static struct holders find_holders(const struct sql_link *link, const struct mar
 		return h;
 	}
 	h = find_statements(list, waits);
+	if (h.count == 0 && needs_global(waits->lock) && link->global_id &&
+		link->global_id != waits->connection_id)
+		add_holder(&h, link->global_id, 0);
 	/*
-	 * A transaction is in nobody's way but of those who need the table alone. Whoever has
-	 * flushed all tables or begun a backup need not have one.
+	 * A transaction is in nobody's way but of those who need the table alone.
 	 */
 	if (h.count == 0 && waits->lock == RECORD_LOCK_metadata && waits->is_ddl)
 		h = find_transactions(link, list, waits->time_s);
@@ -506,6 +508,19 @@ static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *l
 	return r;
 }
 
+/*
+ * The server does not tell who has locked all of it. Whoever was seen to wait for that, and waits
+ * no longer, keeps the lock until it gives it back.
+ */
+static void note_global(struct sql_link *link, const struct mariadb_list *list)
+{
+	if (!find_session(list, link->global_id))
+		link->global_id = 0;
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].text && tables_keeps_global(list->rows[i].text))
+			link->global_id = list->rows[i].connection_id;
+}
+
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
 	struct text *error)
 {
@@ -514,6 +529,7 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 	int r;
 
 	set_states(list, &any_state);
+	note_global(link, list);
 	if (!link->transactions_query || begin_ns < link->locks_after_ns)
 		return 0;
 	/* While idle a state says enough for the rules. */

@@ -320,16 +320,17 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 }
 
 /*
- * A session that does nothing is of interest if its transaction is open, since it may hold locks.
- * One with a longer statement takes its place.
+ * A session that does nothing is of interest if it may hold locks: when its transaction is open, or
+ * when it has locked the whole server. One with a longer statement takes its place.
  */
 static void keep_sleeper(const struct sql_link *link, struct mariadb_list *list,
 	const MYSQL_ROW cells)
 {
 	struct mariadb_session *row;
+	uint64_t id = sql_cell_u64(cells[CELL_ID]);
 
 	if (list->count == SQL_SESSIONS_MAX ||
-		!mariadb_is_in_transaction(link, sql_cell_u64(cells[CELL_ID])))
+		(!mariadb_is_in_transaction(link, id) && id != link->global_id))
 		return;
 	row = keep_session(link, list, cells, 0);
 	if (row)

@@ -166,19 +166,31 @@ bool tables_is_ddl(const char *text)
 	return IS(&t, VERBS, "FLUSH", "BACKUP");
 }
 
+/* *t is the token behind FLUSH TABLES; false: the statement is another one. */
+static bool flushes_tables(const char *text, struct token *t)
+{
+	const char *p = first_token(text, t);
+
+	if (!IS(t, "FLUSH"))
+		return false;
+	do
+		p = next_token(p, t);
+	while (IS(t, "LOCAL", "NO_WRITE_TO_BINLOG", "TABLE", "TABLES"));
+	return true;
+}
+
+bool tables_keeps_global(const char *text)
+{
+	struct token t;
+
+	return flushes_tables(text, &t) ? IS(&t, "WITH") : IS(&t, "BACKUP");
+}
+
 bool tables_is_global(const char *text)
 {
 	struct token t;
-	const char *p = first_token(text, &t);
 
-	if (IS(&t, "BACKUP"))
-		return true;
-	if (!IS(&t, "FLUSH"))
-		return false;
-	do
-		p = next_token(p, &t);
-	while (IS(&t, "LOCAL", "NO_WRITE_TO_BINLOG", "TABLE", "TABLES"));
-	return t.kind == TOKEN_END || IS(&t, "WITH");
+	return tables_keeps_global(text) || (flushes_tables(text, &t) && t.kind == TOKEN_END);
 }
 
 /* Behind the words up to its first table; *t is the first token of that. NULL: it has none. */

@@ -20,6 +20,8 @@ bool tables_is_ddl(const char *text);
 
 /* Whether it stops the whole server: FLUSH TABLES without names, FLUSH ... LOCK, BACKUP. */
 bool tables_is_global(const char *text);
+/* Whether the session then keeps a lock of the whole server: FLUSH ... LOCK, BACKUP. */
+bool tables_keeps_global(const char *text);
 
 /* Whether a statement of DDL and another statement, DDL or not, name the same table. */
 bool tables_are_shared(const struct tables_statement *ddl, const struct tables_statement *other);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who wrote what the kernel writes back: a program that is slowed down in a write to the file, or
+ * that waits until it is written.
+ * Used by culprit.c only.
+ */
+#ifndef IOSTALL_VERDICT_WRITERS_H
+#define IOSTALL_VERDICT_WRITERS_H
+
+#include "verdict/rules.h"
+
+/* Makes the writer of the finding's file its culprit, if that is known. */
+void verdict_find_writer(struct verdict_finding *v);
+/* The same for the files of one program, or of all sessions with one statement, added up. */
+void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *sql);
+
+/* Whether a program other than pid is slowed down in writes to the file. */
+bool verdict_is_written_by_others(const struct verdict_facts *f, const char *path, int32_t pid);
+/* The same number for all threads that work on one statement, or else in one process. */
+uint64_t verdict_work_key(const struct verdict_sql *sql, int32_t pid, int32_t tid);
+
+#endif
