@@ -546,9 +546,10 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	fflush(NULL);
 	/*
 	 * libbpf asks the kernel once what it can do and keeps the answer, also one that only a
-	 * passing lack of memory gave.
+	 * passing lack of memory gave. Where standard error goes through a thread of ours, what is
+	 * said afterwards would be lost.
 	 */
-	if (d.exit_code == EXIT_CODE_ARM)
+	if (d.exit_code == EXIT_CODE_ARM && !d.log_relay)
 		start_again_once();
 	_exit(d.exit_code);
 }

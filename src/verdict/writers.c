@@ -195,7 +195,8 @@ void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *s
 	v->group.uncertain = true;
 	v->group_shares = 0;
 	v->group_count = 0;
-	v->is_parallel = false;
+	v->is_parallel = v->is_resync = false;
+	v->snapshot = NULL;
 	if (sql && sql->count_alike)
 		v->group_count = sql->count_alike(sql->userdata, largest->load.who.tid);
 	v->attributed_ns = largest->before_ns;
