@@ -92,7 +92,7 @@ void page_note_io_by(struct page *p, const struct record_io_by *b)
 	if (b->by == RECORD_BY_process)
 		take_user(&d->processes, b->comm, b);
 	else if (b->by == RECORD_BY_file)
-		take_user(&d->files, b->path, b);
+		take_user(&d->files, *b->relation ? b->relation : b->path, b);
 }
 
 /* Operations are on a partition's file system, and requests on its disk: "sda1", "nvme0n1p2". */

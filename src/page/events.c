@@ -62,7 +62,7 @@ static void add_operation(struct page *p, const struct record *r)
 		draw_addf(d, "[%" PRId32 "] ", o->tid);
 	draw_text(d, 10, page_or_dash(record_op_text(o->op)));
 	draw_add(d, " ");
-	draw_path(d, !d->style.terminal ? 400 : all ? 36 : 22, page_or_dash(o->path));
+	draw_path(d, !d->style.terminal ? 400 : all ? 36 : 22, page_or_dash(page_file_name(o)));
 	page_cause(o, cause);
 	if (*cause) {
 		draw_add(d, ", waits for ");

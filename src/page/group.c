@@ -100,7 +100,7 @@ static struct page_group *group_of(struct page_operations *ops, const struct rec
 
 	fill_key(o, cause, key);
 	hash = key->hash;
-	copy_path(key->path, o->path);
+	copy_path(key->path, page_file_name(o));
 	key->hash = mix(hash, key->path);
 	g = several_files ? NULL : find(ops->groups, ops->groups_count, key);
 	if (!g && !several_files)

@@ -203,6 +203,8 @@ struct page {
 /* Seconds since the trigger, below 0 before it. */
 int64_t page_second(const struct page *p, uint64_t mono_ns);
 uint64_t page_real_ns(const struct page *p, uint64_t mono_ns);
+/* The relation of a file of PostgreSQL, of which the path has only a number; else the path. */
+const char *page_file_name(const struct record_operation *o);
 /* "-" for what has no name. */
 const char *page_or_dash(const char *s);
 /* The name of the process, by its executable when only a thread of it is known; "": not known. */

@@ -12,6 +12,11 @@ const char *page_or_dash(const char *s)
 	return *s ? s : "-";
 }
 
+const char *page_file_name(const struct record_operation *o)
+{
+	return *o->relation ? o->relation : o->path;
+}
+
 int64_t page_second(const struct page *p, uint64_t mono_ns)
 {
 	if (mono_ns >= p->opened_mono_ns)

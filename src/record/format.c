@@ -114,12 +114,23 @@ static void format_stack(const char *kstack, bool while_blocked, struct text *t)
 		text_add(t, "\n");
 }
 
+/* The name of a file of PostgreSQL is a number. */
+static void format_add_file(struct text *t, const char *path, const char *relation)
+{
+	format_add_or_unknown(t, path);
+	if (!*relation)
+		return;
+	text_add(t, " (");
+	record_add_printable(t, relation);
+	text_add(t, ")");
+}
+
 static void format_file(const struct record_operation *o, struct text *t)
 {
 	text_add(t, "  ");
 	if (o->fd >= 0)
 		text_addf(t, "fd %" PRId32 " ", o->fd);
-	format_add_or_unknown(t, o->path);
+	format_add_file(t, o->path, o->relation);
 	if (o->bytes)
 		text_addf(t, "  %" PRIu64 " bytes", o->bytes);
 	if (o->offset >= 0)
@@ -268,7 +279,7 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 		text_add(t, "]  ");
 	}
 	if (*b->path || b->inode) {
-		format_add_or_unknown(t, b->path);
+		format_add_file(t, b->path, b->relation);
 		text_add(t, "  ");
 	}
 	if (b->cgroup && !*b->comm && !*b->unit)

@@ -22,6 +22,7 @@
 /* TASK_COMM_LEN of the kernel */
 #define RECORD_COMM_SIZE 16
 #define RECORD_LIST_SIZE 256
+#define RECORD_RELATION_SIZE 128
 #define RECORD_PATH_SIZE 4400 /* EVENT_PATH_SIZE, a prefix and a suffix */
 #define RECORD_STACK_SIZE 2048
 #define RECORD_DISK_NAME_SIZE 32

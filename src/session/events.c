@@ -156,6 +156,10 @@ void session_feed_event(struct session *s, const void *data, size_t size)
 	if (!decoded.finished && !record_probe_has_requests(r->operation.probe))
 		session_add_sleeps(s, &r->operation);
 	r->operation.connection_id = find_connection(s, &r->operation);
+	/* In another mount namespace the same path may be a file of another server. */
+	if (!r->operation.mount_ns)
+		text_copy(r->operation.relation, sizeof(r->operation.relation),
+			sql_find_relation(s->o.sql, r->operation.path));
 	if (decoded.finished) {
 		write_or_merge(s, NULL, finish_stall(s, &r->operation));
 		return;

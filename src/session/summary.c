@@ -21,14 +21,17 @@ static void name_device(const struct session *s, const struct probe_line_names *
 			sizeof(d->oldest.path));
 }
 
-static void name_io_by(const struct enrich *e, const struct probe_line_names *names,
+static void name_io_by(const struct session *s, const struct probe_line_names *names,
 	struct record_io_by *b)
 {
+	const struct enrich *e = s->o.enrich;
+
 	enrich_device(e, b->dev.major, b->dev.minor, b->dev_name, sizeof(b->dev_name));
 	enrich_unit(names->cgroup_names, b->unit, sizeof(b->unit));
 	if (names->path_in_fs &&
 		enrich_path_in_fs(e, names->fs_major, names->fs_minor, b->path, sizeof(b->path)))
 		b->path_truncated = false;
+	text_copy(b->relation, sizeof(b->relation), sql_find_relation(s->o.sql, b->path));
 }
 
 static void write_line(void *userdata, const struct probe_line_names *names)
@@ -39,7 +42,7 @@ static void write_line(void *userdata, const struct probe_line_names *names)
 	if (r->type == RECORD_DEVICE)
 		name_device(s, names, &r->device);
 	else if (r->type == RECORD_IO_BY)
-		name_io_by(s->o.enrich, names, &r->io_by);
+		name_io_by(s, names, &r->io_by);
 	session_write_line(s);
 }
 

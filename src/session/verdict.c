@@ -130,6 +130,13 @@ static const char *find_role(void *userdata, int32_t pid, int32_t tid)
 	return sql_find_role(s->o.sql, tid ? tid : pid);
 }
 
+static const char *find_relation(void *userdata, const char *path)
+{
+	const struct session *s = userdata;
+
+	return sql_find_relation(s->o.sql, path);
+}
+
 static uint32_t count_others(void *userdata, int32_t tid, uint64_t *ret_longest_ns)
 {
 	const struct session *s = userdata;
@@ -174,6 +181,7 @@ void session_write_verdict(struct session *s)
 		.is_server = is_server,
 		.leader_of = leader_of,
 		.find_role = find_role,
+		.find_relation = find_relation,
 		.statement_key = statement_key,
 		.count_alike = count_alike,
 		.count_others = count_others,

@@ -40,6 +40,16 @@ static bool check_lock(const struct sql_frame_lock *f, size_t size)
 	return size == sizeof(*f) && IS_TERMINATED(f->object);
 }
 
+static bool check_relation(const struct sql_frame_relation *f, size_t size)
+{
+	return size == sizeof(*f) && IS_TERMINATED(f->name);
+}
+
+static bool check_directory(const struct sql_frame_directory *f, size_t size)
+{
+	return size == sizeof(*f) && IS_TERMINATED(f->path);
+}
+
 static bool check_end(const struct sql_frame_end *f, size_t size)
 {
 	return size == sizeof(*f) && IS_TERMINATED(f->error) && IS_TERMINATED(f->missing);
@@ -57,6 +67,10 @@ int sql_frame_check(const union sql_helper_frame *f, size_t size)
 		valid = check_session(&f->session, size);
 	else if (f->frame.type == SQL_FRAME_LOCK)
 		valid = check_lock(&f->lock, size);
+	else if (f->frame.type == SQL_FRAME_RELATION)
+		valid = check_relation(&f->relation, size);
+	else if (f->frame.type == SQL_FRAME_DIRECTORY)
+		valid = check_directory(&f->directory, size);
 	else if (f->frame.type == SQL_FRAME_END)
 		valid = check_end(&f->end, size);
 	return valid ? (int)f->frame.type : -EPROTO;

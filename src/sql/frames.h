@@ -17,6 +17,8 @@ union sql_helper_frame {
 	struct sql_frame_server server;
 	struct sql_frame_session session;
 	struct sql_frame_lock lock;
+	struct sql_frame_relation relation;
+	struct sql_frame_directory directory;
 	struct sql_frame_end end;
 };
 

@@ -25,6 +25,9 @@
 #define SQL_SESSIONS_MAX 256
 /* Sessions of one answer of which it is told what lock they wait for. */
 #define SQL_LOCKS_MAX 256
+/* Files of one server whose relation is known. */
+#define SQL_RELATIONS_MAX 1024
+#define SQL_RELATION_SIZE 128
 
 enum sql_type {
 	SQL_TYPE_NONE,
@@ -46,15 +49,17 @@ enum sql_frame_type {
 	SQL_FRAME_GLANCE,    /* daemon -> helper: the same while idle, as cheap as it can be */
 	SQL_FRAME_SERVER,    /* helper -> daemon: logged in, to this server */
 	SQL_FRAME_SESSION,   /* helper -> daemon: one active session of the answer */
-	SQL_FRAME_LOCK, /* helper -> daemon: one of them waits for a lock; after all sessions */
-	SQL_FRAME_END,	/* helper -> daemon: end of the answer, or why there is none */
+	SQL_FRAME_LOCK,	    /* helper -> daemon: one of them waits for a lock; after all sessions */
+	SQL_FRAME_END,	    /* helper -> daemon: end of the answer, or why there is none */
+	SQL_FRAME_RELATION, /* helper -> daemon, between two answers: what a file is */
+	SQL_FRAME_DIRECTORY, /* helper -> daemon, between two answers: where such files are */
 	SQL_FRAME_TYPE_COUNT,
 };
 
 struct sql_frame {
 	uint32_t type;
 	uint32_t size; /* of the whole datagram */
-	uint64_t ask;  /* number of the question that it answers; 0 in SQL_FRAME_SERVER */
+	uint64_t ask;  /* number of the question that it answers; 0: of none */
 };
 
 /* Texts are terminated. "" stands for the default of the client library or of the server. */
@@ -127,6 +132,19 @@ struct sql_frame_lock {
 	/* 0: the server says who blocks; else it is the likeliest of so many sessions. */
 	uint32_t candidates;
 	char object[SQL_NAME_SIZE]; /* "shop.orders"; "" */
+};
+
+/* The server names its files by numbers. */
+struct sql_frame_relation {
+	struct sql_frame frame;
+	uint32_t database;	      /* 0: of all databases */
+	uint32_t file;		      /* relfilenode */
+	char name[SQL_RELATION_SIZE]; /* "shop.public.orders" */
+};
+
+struct sql_frame_directory {
+	struct sql_frame frame;
+	char path[SQL_PATH_SIZE]; /* the data directory, or a tablespace */
 };
 
 struct sql_frame_end {

@@ -230,6 +230,15 @@ bool sql_is_server(const struct sql *sql, int32_t pid)
 	return false;
 }
 
+const char *sql_find_relation(const struct sql *sql, const char *path)
+{
+	const char *relation = "";
+
+	for (unsigned int i = 0; i < sql_targets_count(sql) && !*relation; i++)
+		relation = sql_relations_find(sql->targets[i]->relations, path);
+	return relation;
+}
+
 const char *sql_find_role(const struct sql *sql, int32_t tid)
 {
 	const char *role = "";

@@ -118,6 +118,12 @@ bool sql_is_server(const struct sql *sql, int32_t pid);
  */
 const char *sql_find_role(const struct sql *sql, int32_t tid);
 
+/*
+ * The relation that a file of PostgreSQL belongs to, "shop.public.orders"; "" for all others. The
+ * path is absolute. NULL is accepted.
+ */
+const char *sql_find_relation(const struct sql *sql, const char *path);
+
 /* The connection that the thread served during the operation; 0: not known for sure. */
 uint64_t sql_find_connection(const struct sql *sql, const struct sql_operation *op);
 

@@ -24,6 +24,7 @@
 #define FRAMES_PER_WAKE 64
 /* The helper logs in at its start, and perhaps again for the question that was asked meanwhile. */
 #define SERVERS_MAX 2
+#define NAMES_MAX (2 * SQL_RELATIONS_MAX)
 #define BACKOFF_MAX_NS (60 * NSEC_PER_SEC)
 /*
  * While idle a database spends at most a thousandth of a CPU on us, and at most a hundredth while
@@ -316,7 +317,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 
 	t->asked_ns = 0;
 	t->renew = failed && f->renew;
-	t->servers = 0;
+	t->servers = t->names = 0;
 	text_copy(t->missing, sizeof(t->missing), f->missing);
 	/* Without the time that the helper adds, or the text would change each second. */
 	if (!unresponsive)
@@ -350,6 +351,17 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	tell(t);
 }
 
+static bool take_name(struct sql_target *t, int type)
+{
+	if (!t->relations || ++t->names > NAMES_MAX)
+		return false;
+	if (type == SQL_FRAME_RELATION)
+		sql_relations_add(t->relations, &t->in.relation);
+	else
+		sql_relations_add_directory(t->relations, &t->in.directory);
+	return true;
+}
+
 /* False when the frame breaks the protocol. */
 static bool take_frame(struct sql_target *t, size_t size)
 {
@@ -364,6 +376,8 @@ static bool take_frame(struct sql_target *t, size_t size)
 		take_server(t, &t->in.server);
 		return true;
 	}
+	if (type == SQL_FRAME_RELATION || type == SQL_FRAME_DIRECTORY)
+		return take_name(t, type);
 	if (!t->asked_ns || t->in.frame.ask != t->ask)
 		return false;
 	if (type == SQL_FRAME_SESSION)
@@ -569,6 +583,11 @@ int sql_target_new(const struct sql_target_options *options, const struct config
 	}
 	t->interval_ns = all->interval_ns;
 	t->sessions_are_processes = sessions_are_processes(t->config.type);
+	if (t->config.type == CONFIG_SQL_POSTGRESQL &&
+		!(t->relations = calloc(1, sizeof(*t->relations)))) {
+		sql_target_free(t);
+		return -ENOMEM;
+	}
 	fill_setup(t, all);
 	*ret_target = t;
 	return 0;
@@ -586,6 +605,7 @@ pid_t sql_target_free(struct sql_target *t)
 	free(t->building);
 	free(t->current);
 	free(t->worst);
+	free(t->relations);
 	free(t);
 	return pid;
 }

@@ -15,6 +15,7 @@
 #include "util/loop.h"
 #include "sql/frames.h"
 #include "sql/moved.h"
+#include "sql/relations.h"
 #include "sql/slow_statements.h"
 #include "sql/snapshot.h"
 
@@ -77,6 +78,7 @@ struct sql_target {
 	bool connected;
 	unsigned int locks;   /* SQL_FRAME_LOCK frames of this answer */
 	unsigned int servers; /* SQL_FRAME_SERVER frames since the last answer */
+	unsigned int names;   /* SQL_FRAME_RELATION and SQL_FRAME_DIRECTORY frames since then */
 	struct sql_frame_server server;
 
 	bool is_known;			  /* the helper has answered, or failed to */
@@ -91,6 +93,7 @@ struct sql_target {
 	bool armed; /* an incident is open */
 	struct sql_moved moved;
 	struct sql_role roles[SQL_ROLES_MAX]; /* by all answers, the last one seen first */
+	struct sql_relations *relations;      /* NULL: files of the server have names themselves */
 	uint64_t invalid; /* numbers that could not be true, in the answers of the incident */
 };
 

@@ -117,6 +117,7 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 	if (v->culprit_by != VERDICT_BY_THREAD)
 		part->tid = 0;
 	text_copy(part->path, sizeof(part->path), v->file);
+	text_copy(part->relation, sizeof(part->relation), v->relation);
 	part->share_pct = verdict_culprit_pct(v);
 	part->bytes = v->culprit->bytes;
 	for (unsigned int i = 0; i < VERDICT_KINDS; i++)
@@ -124,16 +125,18 @@ static void add_culprit_part(const struct verdict_finding *v, struct record_verd
 }
 
 /* What its file did is measured, not that it is what filled the file system. */
-static void add_writer_part(const struct verdict_full *full, struct record_verdict *r)
+static void add_writer_part(const struct verdict_finding *v, struct record_verdict *r)
 {
+	const struct verdict_full *full = &v->f->full;
 	struct record_verdict_part *part;
 	struct text t;
 
 	part = add_part(r, RECORD_WHAT_largest, RECORD_BASIS_inferred, &t);
-	verdict_add_writer(full, &t);
+	verdict_add_writer(v, &t);
 	set_who(part, &full->writer);
 	part->tid = 0;
 	text_copy(part->path, sizeof(part->path), full->path);
+	text_copy(part->relation, sizeof(part->relation), v->relation);
 	part->bytes = full->grown_bytes ? full->grown_bytes : full->written_bytes;
 }
 
@@ -416,7 +419,7 @@ void verdict_add_parts(const struct verdict_finding *v, const struct verdict_fin
 	if (v->culprit)
 		add_culprit_part(v, ret_verdict);
 	else if (v->rule->class == RECORD_CLASS_full && v->f->full.writer.pid)
-		add_writer_part(&v->f->full, ret_verdict);
+		add_writer_part(v, ret_verdict);
 	if (statement)
 		add_statement_part(v, statement, ret_verdict);
 	add_holder_part(v, ret_verdict);

@@ -46,6 +46,7 @@ struct verdict_finding {
 	bool culprit_is_most;	  /* at least half of work_ns; else only the largest */
 	const char *culprit_role; /* "checkpointer"; "" */
 	const char *file;	  /* the file with at least half of what was traced, or "" */
+	const char *relation;	  /* what that file, or the one that fills a disk, is; "" */
 	const struct verdict_database *unresponsive; /* the longest unresponsive one; NULL: none */
 	struct verdict_rows concerned;		     /* who waited for what it is about */
 	struct verdict_rows own;		     /* those of the culprit among them */

@@ -63,7 +63,7 @@ void verdict_say_full(const struct verdict_finding *v, struct text *t)
 	if (v->culprit || full->writer.pid == 0)
 		return;
 	text_add(t, "; ");
-	verdict_add_writer(full, t);
+	verdict_add_writer(v, t);
 }
 
 void verdict_say_hung(const struct verdict_finding *v, struct text *t)

@@ -326,6 +326,7 @@ static void add_finding(struct findings *all, const struct verdict_rule *rule,
 		.wait = wait,
 		.culprit_role = "",
 		.file = "",
+		.relation = "",
 		.unresponsive = verdict_unresponsive_database(f),
 	};
 	/* Who waits for a disk below waits for this one only if both are at fault together. */
@@ -340,6 +341,9 @@ static void add_finding(struct findings *all, const struct verdict_rule *rule,
 	if (all->sql && all->sql->find_role && v->culprit)
 		v->culprit_role = all->sql->find_role(all->sql->userdata, v->culprit->who.pid,
 			v->culprit->who.tid);
+	if (all->sql && all->sql->find_relation)
+		v->relation = all->sql->find_relation(all->sql->userdata,
+			rule->class == RECORD_CLASS_full && !v->culprit ? f->full.path : v->file);
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
 		if (!f->waiters[i].early && is_concerned(v, &f->waiters[i]))
 			add_row(&v->concerned, i);

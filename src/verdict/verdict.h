@@ -40,6 +40,8 @@ struct verdict_sql {
 	int32_t (*leader_of)(void *userdata, int32_t tid);
 	/* What a thread of a server is for that serves no client: "checkpointer"; "". Or NULL. */
 	const char *(*find_role)(void *userdata, int32_t pid, int32_t tid);
+	/* What a file of a database is, "shop.public.orders"; "": its name says it. Or NULL. */
+	const char *(*find_relation)(void *userdata, const char *path);
 	/*
 	 * The same number for all threads whose statements have the same text, with placeholders
 	 * for values; 0: the text is not known. May be NULL.

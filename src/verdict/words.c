@@ -256,6 +256,19 @@ bool verdict_is_sessions(const struct verdict_finding *v)
 	return (v->group_shares || v->work_key) && v->group_count > 1 && !v->is_parallel;
 }
 
+/* "shop.public.orders (16384/16393)": the file has no name that says what it is. */
+static void add_file(const struct verdict_finding *v, struct text *t)
+{
+	if (!*v->relation) {
+		add_path_end(t, v->file);
+		return;
+	}
+	text_add(t, v->relation);
+	text_add(t, " (");
+	add_path_end(t, v->file);
+	text_add(t, ")");
+}
+
 /* "postgres pid 4711 and 2 parallel workers" */
 static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 {
@@ -339,7 +352,7 @@ void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
 	}
 	if (*v->file) {
 		text_add(t, ", mostly on ");
-		add_path_end(t, v->file);
+		add_file(v, t);
 	}
 }
 
@@ -357,13 +370,20 @@ double verdict_culprit_pct(const struct verdict_finding *v)
 }
 
 /* "python3 pid 12 had the largest file open for writing there: /small/temporary, 38.0 MiB" */
-void verdict_add_writer(const struct verdict_full *full, struct text *t)
+void verdict_add_writer(const struct verdict_finding *v, struct text *t)
 {
+	const struct verdict_full *full = &v->f->full;
+
 	verdict_add_who(t, &full->writer);
 	text_add(t,
 		full->grown_bytes ? " had the fastest growing file open for writing there: "
 				  : " had the largest file open for writing there: ");
 	verdict_add_path(t, full->path);
+	if (*v->relation) {
+		text_add(t, " (");
+		text_add(t, v->relation);
+		text_add(t, ")");
+	}
 	text_add(t, full->grown_bytes ? ", which grew by " : ", ");
 	record_add_size(t, full->grown_bytes ? full->grown_bytes : full->written_bytes);
 	if (full->search == RECORD_SEARCH_cut_off)

@@ -24,7 +24,7 @@ void verdict_add_figures(struct text *t, const struct verdict_device *d);
 void verdict_add_culprit(const struct verdict_finding *v, struct text *t);
 /* A statement as one line: each run of blanks and line ends becomes one blank. */
 void verdict_add_text(struct text *t, const char *s);
-void verdict_add_writer(const struct verdict_full *full, struct text *t);
+void verdict_add_writer(const struct verdict_finding *v, struct text *t);
 /* What part of the device's time nobody can be blamed for. */
 void verdict_add_untraced(const struct verdict_finding *v, struct text *t);
 /* Whether that it was the culprit only follows from what was seen. */

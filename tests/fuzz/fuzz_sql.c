@@ -10,11 +10,13 @@
 
 #include "sql/frames.h"
 #include "sql/locks.h"
+#include "sql/relations.h"
 #include "sql/snapshot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct sql_snapshot snapshot;
+static struct sql_relations relations;
 
 static void check_text(const char *text, size_t size)
 {
@@ -82,11 +84,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			(void)sql_snapshot_add(&snapshot, &frame.session);
 		else if (type == SQL_FRAME_LOCK)
 			(void)sql_snapshot_add_lock(&snapshot, &frame.lock);
+		else if (type == SQL_FRAME_RELATION)
+			sql_relations_add(&relations, &frame.relation);
+		else if (type == SQL_FRAME_DIRECTORY)
+			sql_relations_add_directory(&relations, &frame.directory);
 		else if (type == SQL_FRAME_END)
 			sql_snapshot_end(&snapshot, &frame.end, 2);
 		data += len;
 		size -= len;
 	}
 	check_snapshot();
+	for (uint32_t i = 0; i < relations.count; i++)
+		if (!memchr(relations.list[i].name, '\0', SQL_RELATION_SIZE))
+			abort();
 	return 0;
 }

@@ -6,6 +6,7 @@
 #   --arg culprit COMM  who did it, without what follows a "/"; without it there may be no culprit
 #   --arg largest COMM  who did most, where nobody is known to have done half
 #   --arg path REGEX    the file
+#   --arg relation NAME the table that the file is of
 #   --arg says TEXT     it is in the sentence
 #   --argjson earlier PID   a thread of it is said to have been blocked long before
 
@@ -26,6 +27,9 @@ def must($what; condition): if condition then empty else $what end;
 	must("the culprit leads its victims"; if $part.culprit.tid then $part.culprit.tid != $part.victims.tid
 		else $part.culprit.pid != $part.victims.pid end),
 	must("the file is \($part.culprit.path | tojson)"; $part.culprit.path // "" | test($ARGS.named.path // ""))
+  end),
+  ($ARGS.named.relation as $relation | if $relation == null then empty else
+	must("the file is of \($part.culprit.relation)"; $part.culprit.relation == $relation)
   end),
   ($ARGS.named.largest as $largest | if $largest == null then empty else
 	must("the largest is \($part.largest | tojson), not \($largest)"; $part.largest.comm == $largest),

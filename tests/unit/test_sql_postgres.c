@@ -318,7 +318,7 @@ static void test_server_that_never_ends(void **state)
 	rows = 1000000000;
 	results_most = 0;
 	assert_int_equal(snapshot(a), -ENOTCONN);
-	assert_string_equal(a->error, "the server sent more than 257 rows");
+	assert_string_equal(a->error, "the server sent more than 1024 rows");
 	assert_int_equal(a->answer.sent, SQL_SESSIONS_MAX);
 	assert_true(results_most <= 2);
 	shutdown(a->daemon_fds[0], SHUT_RDWR);

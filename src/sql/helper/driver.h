@@ -51,6 +51,10 @@ bool sql_answer_add_lock(struct sql_answer *answer, struct sql_frame_lock *lock)
 /* Sets how many active sessions were not sent, and how many sessions are idle. */
 void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle);
 
+/* Tells what a file is, and where such files are, outside of an answer. False: it is not sent. */
+bool sql_helper_add_relation(int fd, struct sql_frame_relation *relation);
+bool sql_helper_add_directory(int fd, struct sql_frame_directory *directory);
+
 /* A function of the library, and where the driver wants its address. */
 struct sql_function {
 	const char *name; /* NULL ends a list */
@@ -75,6 +79,13 @@ struct sql_driver {
 
 	/* -ENOTCONN: the session is lost; after other errors it still exists. */
 	int (*snapshot)(struct sql_link *link, struct sql_answer *answer, struct text *error);
+
+	/*
+	 * Called now and then after an answer while no incident is open: tells the daemon on the
+	 * socket fd what files of the server are. Returns as soon as the daemon asks something.
+	 * NULL: files have names.
+	 */
+	void (*name_files)(struct sql_link *link, const char *password, int fd);
 
 	/* Closes the session, if there is one. */
 	void (*disconnect)(struct sql_link *link);

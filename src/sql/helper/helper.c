@@ -113,6 +113,16 @@ bool sql_answer_add_lock(struct sql_answer *answer, struct sql_frame_lock *lock)
 	return answer->r == 0;
 }
 
+bool sql_helper_add_relation(int fd, struct sql_frame_relation *relation)
+{
+	return send_frame(fd, &relation->frame, SQL_FRAME_RELATION, 0, sizeof(*relation)) == 0;
+}
+
+bool sql_helper_add_directory(int fd, struct sql_frame_directory *directory)
+{
+	return send_frame(fd, &directory->frame, SQL_FRAME_DIRECTORY, 0, sizeof(*directory)) == 0;
+}
+
 void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle)
 {
 	answer->left_out = left_out;
@@ -277,6 +287,18 @@ static int answer_ask(struct helper *h, const struct sql_frame *ask)
 	return send_frame(h->fd, &end.frame, SQL_FRAME_END, ask->ask, sizeof(end));
 }
 
+/* Only while the daemon waits for nothing, and the server is well. */
+static void name_files(struct helper *h)
+{
+	char password[256];
+
+	if (!h->driver->name_files || !h->connected || h->error[0])
+		return;
+	h->driver->name_files(h->link,
+		secrets_read_password(h->password_fd, password, sizeof(password)), h->fd);
+	explicit_bzero(password, sizeof(password));
+}
+
 /* --- the daemon -------------------------------------------------------------------- */
 
 /* Returns the length of the datagram, 0 at the end, or a negative errno. */
@@ -376,6 +398,8 @@ static int serve(struct helper *h)
 			return 0;
 		if (r < 0)
 			return r;
+		if (ask.type == SQL_FRAME_GLANCE)
+			name_files(h);
 	}
 	return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "sql/helper/account.h"
 #include "sql/helper/peer.h"
+#include "sql/helper/postgres_names.h"
 #include "sql/helper/postgres_sessions.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -37,44 +38,6 @@ static void disconnect(struct sql_link *link)
 	link->pending_since_ns = 0;
 }
 
-static void ignore_notice(void *userdata, const char *message)
-{
-	(void)userdata;
-	(void)message;
-}
-
-/*
- * libpq needs "/run/postgresql/.s.PGSQL.5433" as directory and port. A directory alone is fine,
- * too.
- */
-static void split_socket(const char *socket, char *dir, size_t dir_size, char *port,
-	size_t port_size)
-{
-	static const char name[] = "/.s.PGSQL.";
-	const char *found = strstr(socket, name);
-
-	text_copy(dir, dir_size, socket);
-	if (!found)
-		return;
-	if ((size_t)(found - socket) < dir_size)
-		dir[found - socket] = '\0';
-	text_copy(port, port_size, found + strlen(name));
-}
-
-/* Since then the library can be told which methods of a login to refuse. */
-#define LIBPQ_REQUIRE_AUTH 160000
-
-/* A service file may name a host, too. */
-static bool is_network(const struct sql_frame_setup *setup)
-{
-	return setup->host[0] || (setup->option_file[0] && !setup->socket[0]);
-}
-
-static bool has_require_auth(const struct sql_link *link)
-{
-	return link->lib.PQlibVersion() >= LIBPQ_REQUIRE_AUTH;
-}
-
 /* Before a login: whether a password could go to who should not have it. 0 or -EPERM. */
 static int check_security(const struct sql_link *link, bool has_password,
 	char ret_server_user[static SQL_NAME_SIZE], struct text *error, struct text *missing)
@@ -83,66 +46,22 @@ static int check_security(const struct sql_link *link, bool has_password,
 	char dir[SQL_PATH_SIZE], port[16] = "5432", path[2 * SQL_PATH_SIZE];
 
 	ret_server_user[0] = '\0';
-	if (!is_network(setup)) {
+	if (!postgres_is_network(setup)) {
 		if (setup->port > 0)
 			snprintf(port, sizeof(port), "%u", setup->port);
-		split_socket(setup->socket[0] ? setup->socket : USUAL_DIR, dir, sizeof(dir), port,
-			sizeof(port));
+		postgres_split_socket(setup->socket[0] ? setup->socket : USUAL_DIR, dir,
+			sizeof(dir), port, sizeof(port));
 		snprintf(path, sizeof(path), "%s/.s.PGSQL.%s", dir, port);
 		return peer_check_socket(setup, path, SERVER_USER, ret_server_user, error, missing);
 	}
-	if (setup->tls || !(has_password || setup->option_file[0]) || has_require_auth(link))
+	if (setup->tls || !(has_password || setup->option_file[0]) ||
+		postgres_has_require_auth(link))
 		return 0;
 	text_add(error,
 		"without TLS the server could ask for the password in clear text, which "
 		"libpq before 16 cannot refuse");
 	text_addf(missing, "set sql.%s.tls = verify, or use the server's socket", setup->name);
 	return -EPERM;
-}
-
-static PGconn *open_session(struct sql_link *link, const char *password, const char *server_user)
-{
-	const struct sql_frame_setup *setup = link->setup;
-	char host[SQL_PATH_SIZE], port[16] = "", timeout[16], network_timeout[16];
-	const char *keys[24], *values[24];
-	unsigned int n = 0;
-
-	text_copy(host, sizeof(host), setup->host);
-	if (setup->port > 0)
-		snprintf(port, sizeof(port), "%u", setup->port);
-	if (setup->socket[0])
-		split_socket(setup->socket, host, sizeof(host), port, sizeof(port));
-	snprintf(timeout, sizeof(timeout), "%d", SQL_CONNECT_TIMEOUT_S);
-	snprintf(network_timeout, sizeof(network_timeout), "%d", SQL_NETWORK_TIMEOUT_S * 1000);
-#define ADD(key, value)                                                                            \
-	do {                                                                                       \
-		keys[n] = (key);                                                                   \
-		values[n++] = (value);                                                             \
-	} while (0)
-	/* libpq ignores empty values. */
-	ADD("host", host);
-	ADD("port", port);
-	ADD("user", sql_login_user(setup));
-	ADD("dbname", setup->database[0] || setup->option_file[0] ? setup->database : "postgres");
-	ADD("password", password);
-	ADD("service", setup->option_file[0] ? "iostall" : "");
-	ADD("connect_timeout", timeout);
-	ADD("tcp_user_timeout", network_timeout);
-	ADD("keepalives_idle", "30");
-	ADD("application_name", "iostall");
-	ADD("client_encoding", "UTF8");
-	ADD("gssencmode", "disable");
-	/* The library ignores this for other sockets, and the next three for this one. */
-	ADD("requirepeer", server_user);
-	ADD("sslmode", setup->tls ? "verify-full" : "disable");
-	ADD("sslrootcert", setup->tls ? setup->tls_ca : "");
-	if (is_network(setup) && !setup->tls && has_require_auth(link))
-		ADD("require_auth", "scram-sha-256,md5,gss,none");
-#undef ADD
-	keys[n] = values[n] = NULL;
-	if (setup->option_file[0])
-		setenv("PGSERVICEFILE", setup->option_file, 1);
-	return link->lib.PQconnectdbParams(keys, values, 0);
 }
 
 static const char *role(const struct sql_link *link)
@@ -220,7 +139,7 @@ static int fail_connect(struct sql_link *link, struct text *error, struct text *
 	bool unresponsive = strstr(message, "timeout expired");
 
 	postgres_add_message(error, message);
-	if (link->setup->tls && is_network(link->setup) && !refused && !unknown &&
+	if (link->setup->tls && postgres_is_network(link->setup) && !refused && !unknown &&
 		(strstr(message, "SSL") || strstr(message, "certificate")))
 		text_addf(missing,
 			"give the server a certificate for its name and set sql.%s.tls_ca to the "
@@ -292,22 +211,20 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 static int connect_server(struct sql_link *link, const char *password,
 	struct sql_frame_server *ret_server, struct text *error, struct text *missing)
 {
-	char server_user[SQL_NAME_SIZE];
-	int r;
+	int r = check_security(link, password != NULL, link->server_user, error, missing);
 
-	r = check_security(link, password != NULL, server_user, error, missing);
 	if (r < 0)
 		return r;
-	link->pg = open_session(link, password, server_user);
+	link->pg = postgres_open(link, password, NULL);
 	if (!link->pg) {
 		text_add(error, "no memory");
 		return -ENOMEM;
 	}
 	if (link->lib.PQstatus(link->pg) != CONNECTION_OK)
 		return fail_connect(link, error, missing);
-	link->lib.PQsetNoticeProcessor(link->pg, ignore_notice, NULL);
+	postgres_ignore_notices(link);
 	/* requirepeer has checked this, where the socket could be found before the login. */
-	r = is_network(link->setup)
+	r = postgres_is_network(link->setup)
 		? 0
 		: peer_check_connection(link->setup, link->lib.PQsocket(link->pg), SERVER_USER,
 			  error, missing);
@@ -334,5 +251,6 @@ const struct sql_driver sql_driver_postgresql = {
 	.link_size = sizeof(struct sql_link),
 	.connect = connect_server,
 	.snapshot = postgres_snapshot,
+	.name_files = postgres_name_files,
 	.disconnect = disconnect,
 };

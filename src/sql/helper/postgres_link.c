@@ -4,8 +4,109 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "sql/helper/account.h"
 #include "util/clock.h"
+
+void postgres_split_socket(const char *socket, char *dir, size_t dir_size, char *port,
+	size_t port_size)
+{
+	static const char name[] = "/.s.PGSQL.";
+	const char *found = strstr(socket, name);
+
+	text_copy(dir, dir_size, socket);
+	if (!found)
+		return;
+	if ((size_t)(found - socket) < dir_size)
+		dir[found - socket] = '\0';
+	text_copy(port, port_size, found + strlen(name));
+}
+
+/* Since then the library can be told which methods of a login to refuse. */
+#define LIBPQ_REQUIRE_AUTH 160000
+
+bool postgres_is_network(const struct sql_frame_setup *setup)
+{
+	return setup->host[0] || (setup->option_file[0] && !setup->socket[0]);
+}
+
+bool postgres_has_require_auth(const struct sql_link *link)
+{
+	return link->lib.PQlibVersion() >= LIBPQ_REQUIRE_AUTH;
+}
+
+static void ignore_notice(void *userdata, const char *message)
+{
+	(void)userdata;
+	(void)message;
+}
+
+void postgres_ignore_notices(struct sql_link *link)
+{
+	link->lib.PQsetNoticeProcessor(link->pg, ignore_notice, NULL);
+}
+
+/* What postgres.c sets in the other session. */
+#define VISIT_OPTIONS                                                                              \
+	"-c statement_timeout=1000 -c lock_timeout=1000 -c jit=off "                               \
+	"-c default_transaction_read_only=on"
+
+/* A service file may name it. */
+static const char *first_database(const struct sql_frame_setup *setup)
+{
+	return setup->database[0] || setup->option_file[0] ? setup->database : "postgres";
+}
+
+PGconn *postgres_open(struct sql_link *link, const char *password, const char *database)
+{
+	const struct sql_frame_setup *setup = link->setup;
+	char host[SQL_PATH_SIZE], port[16] = "", timeout[16], network_timeout[16];
+	const char *keys[24], *values[24];
+	unsigned int n = 0;
+
+	text_copy(host, sizeof(host), setup->host);
+	if (setup->port > 0)
+		snprintf(port, sizeof(port), "%u", setup->port);
+	if (setup->socket[0])
+		postgres_split_socket(setup->socket, host, sizeof(host), port, sizeof(port));
+	snprintf(timeout, sizeof(timeout), "%d", SQL_CONNECT_TIMEOUT_S);
+	snprintf(network_timeout, sizeof(network_timeout), "%d", SQL_NETWORK_TIMEOUT_S * 1000);
+#define ADD(key, value)                                                                            \
+	do {                                                                                       \
+		keys[n] = (key);                                                                   \
+		values[n++] = (value);                                                             \
+	} while (0)
+	/* libpq ignores empty values. */
+	ADD("host", host);
+	ADD("port", port);
+	ADD("user", sql_login_user(setup));
+	ADD("dbname", database ? database : first_database(setup));
+	ADD("password", password);
+	ADD("service", setup->option_file[0] ? "iostall" : "");
+	ADD("connect_timeout", timeout);
+	ADD("tcp_user_timeout", network_timeout);
+	ADD("keepalives_idle", "30");
+	ADD("application_name", "iostall");
+	ADD("options", database ? VISIT_OPTIONS : "");
+	ADD("client_encoding", "UTF8");
+	ADD("gssencmode", "disable");
+	/* The library ignores this for other sockets, and the next three for this one. */
+	ADD("requirepeer", link->server_user);
+	ADD("sslmode", setup->tls ? "verify-full" : "disable");
+	ADD("sslrootcert", setup->tls ? setup->tls_ca : "");
+	if (postgres_is_network(setup) && !setup->tls && postgres_has_require_auth(link))
+		ADD("require_auth", "scram-sha-256,md5,gss,none");
+#undef ADD
+	keys[n] = values[n] = NULL;
+	if (setup->option_file[0])
+		setenv("PGSERVICEFILE", setup->option_file, 1);
+	if (!database)
+		return link->lib.PQconnectdbParams(keys, values, 0);
+	return link->lib.PQconnectStartParams(keys, values, 0);
+}
 
 void postgres_add_message(struct text *error, const char *message)
 {
@@ -36,25 +137,36 @@ static int check(struct sql_link *link, PGresult *result, PGresult **ret_result,
 
 static const struct postgres_taker nobody;
 
+int postgres_wait(struct sql_link *link, short events, uint64_t deadline_ns)
+{
+	struct pollfd fds[] = {
+		{ .fd = link->lib.PQsocket(link->pg), .events = events },
+		{ .fd = link->stop_fd ? *link->stop_fd : -1, .events = POLLIN },
+	};
+	uint64_t now_ns = clock_mono_ns();
+	int left_ms = now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) : 0;
+	int n = poll(fds, sizeof(fds) / sizeof(fds[0]), left_ms);
+
+	if (n == 0)
+		return -ETIMEDOUT;
+	return n > 0 && fds[1].revents ? -ECANCELED : 0;
+}
+
 static int wait_for_result(struct sql_link *link, uint64_t deadline_ns)
 {
-	struct pollfd pfd = { .fd = link->lib.PQsocket(link->pg), .events = POLLIN };
-
 	while (link->lib.PQisBusy(link->pg)) {
-		uint64_t now_ns = clock_mono_ns();
-		int left_ms =
-			now_ns < deadline_ns ? (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) : 0;
+		int r = postgres_wait(link, POLLIN, deadline_ns);
 
-		if (poll(&pfd, 1, left_ms) == 0)
-			return -ETIMEDOUT;
+		if (r < 0)
+			return r;
 		if (!link->lib.PQconsumeInput(link->pg))
 			return -ENOTCONN;
 	}
 	return 0;
 }
 
-/* Rows of an answer, with the one that has counts only. */
-#define ROWS_MAX (SQL_SESSIONS_MAX + 1)
+/* No question asks for more. */
+#define ROWS_MAX SQL_RELATIONS_MAX
 
 /*
  * Takes a result and frees the one before. False: the server sends more rows than it was asked for,
@@ -95,7 +207,7 @@ static int finish(struct sql_link *link, uint64_t deadline_ns, const struct post
 		text_addf(error, "the server sent more than %d rows", ROWS_MAX);
 		return -ENOTCONN;
 	}
-	if (r == -ETIMEDOUT) {
+	if (r == -ETIMEDOUT || r == -ECANCELED) {
 		link->lib.PQclear(result);
 		text_addf(error, SQL_ERROR_UNRESPONSIVE " for %.1f s",
 			(double)(clock_mono_ns() - link->pending_since_ns) / NSEC_PER_SEC);
@@ -158,6 +270,14 @@ int postgres_ask_prepared(struct sql_link *link, const char *name, uint64_t dead
 {
 	int sent = link->lib.PQsendQueryPrepared(link->pg, name, 0, NULL, NULL, NULL, 0) &&
 		link->lib.PQsetSingleRowMode(link->pg);
+
+	return finish_sent(link, sent, deadline_ns, taker, error);
+}
+
+int postgres_ask_rows(struct sql_link *link, const char *query, uint64_t deadline_ns,
+	const struct postgres_taker *taker, struct text *error)
+{
+	int sent = link->lib.PQsendQuery(link->pg, query) && link->lib.PQsetSingleRowMode(link->pg);
 
 	return finish_sent(link, sent, deadline_ns, taker, error);
 }

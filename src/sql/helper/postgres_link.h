@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The session with a PostgreSQL server, and questions with a time limit.
- * Used by postgres.c, which logs in, and postgres_sessions.c, which lists sessions.
+ * Used by postgres.c, which logs in, postgres_sessions.c, which lists sessions, and
+ * postgres_names.c, which names files.
  * Never asks while an earlier question has no answer, never closes a session that may still answer,
  * except during the login, and never holds more of an answer than one row.
  */
@@ -15,6 +16,8 @@
 #define POSTGRES_FUNCTIONS(F)                                                                      \
 	F(PQlibVersion)                                                                            \
 	F(PQconnectdbParams)                                                                       \
+	F(PQconnectStartParams)                                                                    \
+	F(PQconnectPoll)                                                                           \
 	F(PQstatus)                                                                                \
 	F(PQerrorMessage)                                                                          \
 	F(PQconnectionNeedsPassword)                                                               \
@@ -42,12 +45,28 @@ struct postgres_functions {
 #undef F
 };
 
+/* Databases whose files are named: those that read most. */
+#define POSTGRES_DATABASES_MAX 32
+
+/* The databases are visited one after the other. */
+struct postgres_names {
+	uint64_t begin_ns; /* of this round; 0: there was none */
+	uint64_t cost_ns;  /* how long its visits took */
+	unsigned int count;
+	unsigned int next;
+	char databases[POSTGRES_DATABASES_MAX][SQL_NAME_SIZE];
+};
+
 struct sql_link {
 	const struct sql_frame_setup *setup;
 	struct postgres_functions lib;
-	PGconn *pg;		   /* NULL: no session */
+	PGconn *pg; /* NULL: no session */
+	/* Who may listen at the socket, as found out before the login; "": on the network. */
+	char server_user[SQL_NAME_SIZE];
+	const int *stop_fd;	   /* when it can be read, waiting ends; NULL: none */
 	uint64_t pending_since_ns; /* when the question without an answer was asked; 0: none */
 	uint64_t describe_until_ns;
+	struct postgres_names names;
 	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
 };
 
@@ -61,6 +80,29 @@ struct postgres_taker {
 	PGresult **ret_result; /* gets the last result, which with `take` has no rows */
 };
 
+/* A service file may name a host, too. */
+bool postgres_is_network(const struct sql_frame_setup *setup);
+/* libpq 16 and later can be told which methods of a login to refuse. */
+bool postgres_has_require_auth(const struct sql_link *link);
+/*
+ * libpq needs "/run/postgresql/.s.PGSQL.5433" as directory and port. A directory alone is fine,
+ * too.
+ */
+void postgres_split_socket(const char *socket, char *dir, size_t dir_size, char *port,
+	size_t port_size);
+
+/*
+ * Opens the session of the setup, which may take SQL_CONNECT_TIMEOUT_S; or begins to open one with
+ * that database, which takes PQconnectPoll(). NULL: no memory.
+ */
+PGconn *postgres_open(struct sql_link *link, const char *password, const char *database);
+
+/* The library would print them. */
+void postgres_ignore_notices(struct sql_link *link);
+
+/* Until libpq can go on. -ETIMEDOUT, or -ECANCELED when link->stop_fd can be read. */
+int postgres_wait(struct sql_link *link, short events, uint64_t deadline_ns);
+
 /*
  * Asks a new session, which has until describe_until_ns for all its questions. -ENOTCONN: the
  * session is lost. -ETIMEDOUT: there is no answer yet, and nothing else can be asked before it has
@@ -73,6 +115,9 @@ int postgres_prepare(struct sql_link *link, const char *name, const char *query,
 	struct text *error);
 /* Asks with a prepared statement; no answer may be pending. Errors are those of postgres_ask(). */
 int postgres_ask_prepared(struct sql_link *link, const char *name, uint64_t deadline_ns,
+	const struct postgres_taker *taker, struct text *error);
+/* The same for a statement that is not prepared. */
+int postgres_ask_rows(struct sql_link *link, const char *query, uint64_t deadline_ns,
 	const struct postgres_taker *taker, struct text *error);
 /* Reads an answer that came too late. It is of no use any more, and neither is an error in it. */
 int postgres_finish_last(struct sql_link *link, uint64_t deadline_ns, struct text *error);
