@@ -5,8 +5,10 @@
  * usage: sqlask IOSTALL KEY=VALUE...
  *
  * Keys: type text text_bytes tls server_user tls_ca port socket host user database password_file
- * option_file run_as. Each line of standard input is a command: ask MS    one question, and all
- * frames until its end or until MS have passed without one wait MS   the same without a question
+ * option_file run_as. Each line of standard input is a command:
+ *   ask MS      one question, and all frames until its end or until MS have passed without one
+ *   glance MS   the same with the question of an idle daemon
+ *   wait MS     the same without a question
  * The first line printed has the pid of the helper, the last one its exit status.
  */
 #include <errno.h>
@@ -25,6 +27,8 @@ union frame {
 	struct sql_frame head;
 	struct sql_frame_server server;
 	struct sql_frame_session session;
+	struct sql_frame_relation relation;
+	struct sql_frame_directory directory;
 	struct sql_frame_end end;
 };
 
@@ -141,6 +145,20 @@ static void add_session(struct text *out, const struct sql_frame_session *s)
 	text_json_string(out, "text", s->text);
 }
 
+static void add_relation(struct text *out, const struct sql_frame_relation *r)
+{
+	text_json_string(out, "type", "relation");
+	text_json_u64(out, "database", r->database);
+	text_json_u64(out, "file", r->file);
+	text_json_string(out, "name", r->name);
+}
+
+static void add_directory(struct text *out, const struct sql_frame_directory *d)
+{
+	text_json_string(out, "type", "directory");
+	text_json_string(out, "path", d->path);
+}
+
 static void add_end(struct text *out, const struct sql_frame_end *e)
 {
 	text_json_string(out, "type", "end");
@@ -164,6 +182,10 @@ static void print_frame(const union frame *f)
 		add_server(&out, &f->server);
 	else if (f->head.type == SQL_FRAME_SESSION)
 		add_session(&out, &f->session);
+	else if (f->head.type == SQL_FRAME_RELATION)
+		add_relation(&out, &f->relation);
+	else if (f->head.type == SQL_FRAME_DIRECTORY)
+		add_directory(&out, &f->directory);
 	else
 		add_end(&out, &f->end);
 	text_json_close(&out, '}');
@@ -198,7 +220,7 @@ static void print_frames(int fd, int timeout_ms)
 int main(int argc, char **argv)
 {
 	struct sql_frame_setup setup = { .text_mode = SQL_TEXT_REDACTED, .text_bytes = 1024 };
-	struct sql_frame ask = { .type = SQL_FRAME_ASK, .size = sizeof(ask) };
+	struct sql_frame ask = { .size = sizeof(ask) };
 	char line[64];
 	pid_t pid;
 	int fd, status, ms;
@@ -219,7 +241,10 @@ int main(int argc, char **argv)
 	if (send(fd, &setup, sizeof(setup), MSG_NOSIGNAL) < 0)
 		perror("sqlask: setup");
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
-		if (sscanf(line, "ask %d", &ms) == 1) {
+		bool is_glance = sscanf(line, "glance %d", &ms) == 1;
+
+		if (is_glance || sscanf(line, "ask %d", &ms) == 1) {
+			ask.type = is_glance ? SQL_FRAME_GLANCE : SQL_FRAME_ASK;
 			ask.ask++;
 			if (send(fd, &ask, sizeof(ask), MSG_NOSIGNAL) < 0)
 				perror("sqlask: ask");

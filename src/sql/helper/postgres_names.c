@@ -15,7 +15,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define ROUND_NS (60 * NSEC_PER_SEC)
+#define ROUND_NS (5 * 60 * NSEC_PER_SEC)
 /* The server spends at most a thousandth of a CPU on it. */
 #define COST_TIMES 1000
 /* A server that takes longer has other worries. */
@@ -33,20 +33,20 @@
 	"WHERE spcname NOT IN ('pg_default', 'pg_global')"
 
 /*
- * The largest files by the last VACUUM or ANALYZE, then the newest. What is stored out of line has
- * the name of its table.
+ * The largest files by the last VACUUM or ANALYZE, then the newest. What is stored out of line, in
+ * schema pg_toast (99), has the name of its table.
  */
 #define FILES_QUERY                                                                                \
-	"WITH f AS MATERIALIZED (SELECT c.oid, c.relname, c.relnamespace, c.relkind, "             \
-	"c.relisshared, coalesce(i.indrelid, c.oid) AS toast, "                                    \
-	"pg_relation_filenode(c.oid) AS file FROM pg_class AS c "                                  \
+	"WITH f AS MATERIALIZED (SELECT c.oid, c.relname, c.relnamespace, c.relisshared, "         \
+	"coalesce(i.indrelid, c.oid) AS toast, pg_relation_filenode(c.oid) AS file "               \
+	"FROM pg_class AS c "                                                                      \
 	"LEFT JOIN pg_index AS i ON i.indexrelid = c.oid AND c.relnamespace = 99 "                 \
 	"WHERE c.relkind IN ('r', 'i', 't', 'm', 'S') AND c.relpersistence <> 't' "                \
 	"ORDER BY c.relpages DESC, c.oid DESC LIMIT %u) "                                          \
-	"SELECT CASE WHEN f.relisshared THEN 0 ELSE "                                              \
-	"(SELECT oid FROM pg_database WHERE datname = current_database()) END, f.file, "           \
-	"concat(current_database(), '.', n.nspname, '.', coalesce(o.relname, f.relname), "         \
-	"CASE WHEN o.oid IS NOT NULL THEN ' (TOAST)' END) FROM f "                                 \
+	"SELECT CASE WHEN f.relisshared THEN 0 ELSE d.oid END, f.file, "                           \
+	"concat_ws('.', CASE WHEN NOT f.relisshared THEN d.datname END, n.nspname, "               \
+	"coalesce(o.relname || ' (TOAST)', f.relname)) FROM f "                                    \
+	"JOIN pg_database AS d ON d.datname = current_database() "                                 \
 	"LEFT JOIN pg_class AS o ON f.relnamespace = 99 AND o.reltoastrelid = f.toast "            \
 	"JOIN pg_namespace AS n ON n.oid = coalesce(o.relnamespace, f.relnamespace) "              \
 	"WHERE f.file IS NOT NULL"
