@@ -257,6 +257,12 @@ static bool is_waiting_for_journal(const struct verdict_facts *f, enum verdict_w
 	return is_waiting(f, *ret_wait);
 }
 
+static bool is_waiting_for_dirty(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_dirty;
+	return is_waiting(f, *ret_wait);
+}
+
 const struct verdict_database *verdict_unresponsive_database(const struct verdict_facts *f)
 {
 	const struct verdict_database *unresponsive = NULL;
@@ -354,6 +360,8 @@ const struct verdict_rule verdict_rules[] = {
 	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_lock,
 		.say = verdict_say_waiting },
 	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_journal,
+		.say = verdict_say_waiting },
+	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_dirty,
 		.say = verdict_say_waiting },
 	{ RECORD_CLASS_unknown, RECORD_BASIS_inferred, .host_holds = is_anything,
 		.is_symptom = true, .say = verdict_say_unknown },

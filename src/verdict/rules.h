@@ -22,7 +22,8 @@ struct verdict_finding {
 	const struct verdict_facts *f;
 	const struct verdict_rule *rule;
 	const struct verdict_device *device; /* the judged device; NULL: none */
-	uint32_t stack; /* bits of the devices whose waits count: those that stand on it, too */
+	uint32_t stack;	    /* bits of the devices whose waits count: those that stand on it, too */
+	uint32_t throttled; /* the same for writers that are slowed down for their dirty pages */
 	enum verdict_wait wait; /* what the victims waited for, when no device is judged */
 	/* Whoever has most of the device's time, if the rule blames; NULL: nobody is known. */
 	const struct verdict_load *culprit;

@@ -91,16 +91,45 @@ static bool is_in_stack(const struct verdict_finding *v, const struct verdict_wa
 	return w->device >= 0 && (v->stack & 1u << w->device);
 }
 
-/* Whether a thread of the process waits for the device while others wait for a lock. */
-static bool process_waits_for_device(const struct verdict_finding *v, int32_t pid)
+static bool is_throttled(const struct verdict_finding *v, const struct verdict_waiter *w)
+{
+	return w->wait == VERDICT_WAIT_dirty && w->device >= 0 && (v->throttled & 1u << w->device);
+}
+
+/*
+ * All writers share the pages that may be dirty. Whoever is slowed down although nothing is wrong
+ * with its own disk waits for the disk behind: one that is written to, or where a writer is slowed
+ * down, too.
+ */
+static uint32_t find_throttled(const struct verdict_finding *v)
+{
+	const struct verdict_facts *f = v->f;
+	uint32_t devices = v->stack;
+	bool is_dirty = v->device && v->device->since.write_bytes > v->device->since.read_bytes;
+
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX && !is_dirty; i++)
+		is_dirty = f->waiters[i].tid != 0 && f->waiters[i].wait == VERDICT_WAIT_dirty &&
+			is_in_stack(v, &f->waiters[i]);
+	for (uint32_t i = 0; i < f->devices_count && is_dirty; i++)
+		if (!rule_of(f, &f->devices[i]))
+			devices |= 1u << i;
+	return devices;
+}
+
+/* Whether a thread of the process waits for the device while this one waits for a lock. */
+static bool holder_waits_for_device(const struct verdict_finding *v, const struct verdict_waiter *w)
 {
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
-		const struct verdict_waiter *w = &v->f->waiters[i];
+		const struct verdict_waiter *holder = &v->f->waiters[i];
 
 		/* A crowd of several processes may have threads of this one. */
-		if (w->tid != 0 && (w->pid == pid || w->processes) &&
-			w->wait == VERDICT_WAIT_device && w->longest_ns >= HOLDER_NS &&
-			is_in_stack(v, w))
+		if (holder->tid == 0 || (holder->pid != w->pid && !holder->processes) ||
+			holder->longest_ns < HOLDER_NS)
+			continue;
+		if (w->device < 0 && holder->wait == VERDICT_WAIT_device && is_in_stack(v, holder))
+			return true;
+		/* The lock of an inode is held by who writes to it. */
+		if ((w->device < 0 || w->device == holder->device) && is_throttled(v, holder))
 			return true;
 	}
 	return false;
@@ -115,14 +144,13 @@ static bool waits_for_device(const struct verdict_finding *v, const struct verdi
 	case VERDICT_WAIT_memory:
 		/* The file is on the device, but the thread waited for something else. */
 		return false;
+	case VERDICT_WAIT_dirty:
+		return is_throttled(v, w);
 	case VERDICT_WAIT_lock:
-		if (w->device < 0)
-			return process_waits_for_device(v, w->pid);
-		break;
+		return is_in_stack(v, w) || holder_waits_for_device(v, w);
 	default:
-		break;
+		return is_in_stack(v, w);
 	}
-	return is_in_stack(v, w);
 }
 
 /* Whether the thread waited for what the finding is about, be it as a victim or as the culprit. */
@@ -334,6 +362,7 @@ static void add_finding(struct findings *all, const struct verdict_rule *rule,
 		if (verdict_stands_on(f, &f->devices[i], d) ||
 			(verdict_stands_on(f, d, &f->devices[i]) && rule_of(f, &f->devices[i])))
 			v->stack |= 1u << i;
+	v->throttled = find_throttled(v);
 	if (rule->class == RECORD_CLASS_full && f->full.device >= 0)
 		v->device = &f->devices[f->full.device];
 	if (rule->blames && v->device)

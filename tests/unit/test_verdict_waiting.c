@@ -16,6 +16,10 @@ static void test_waiting(void **state)
 			"threads waited for the file system journal (journal commit), mariadbd "
 			"tid 2230 the longest, while no device was at its limit; 2 threads "
 			"waited up to 4.20 s" },
+		{ "dirty throttling",
+			"threads waited for dirty pages to be written (dirty throttling), "
+			"mariadbd tid 2230 the longest, while no device was at its limit; 2 "
+			"threads waited up to 4.20 s" },
 		{ "memory",
 			"threads waited for memory, mariadbd tid 2230 the longest, while no "
 			"device was at its limit; 2 threads waited up to 4.20 s" },
@@ -42,6 +46,34 @@ static void test_waiting(void **state)
 	assert_verdict(x, "waiting", "measured",
 		"threads waited for a kernel lock (mutex), mariadbd tid 2230 the longest; 1 "
 		"thread waited 4.20 s");
+}
+
+/* The writer is on the disk that is loaded, and whoever is slowed down with it on another one. */
+static void test_waiting_for_what_others_dirtied(void **state)
+{
+	static const struct {
+		const char *writer_waits_for;
+		uint32_t victims;
+	} cases[] = { { "dirty throttling", 2 }, { "page", 1 } };
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		samples(x, &loaded_sdb, 10);
+		totals(x, 2130, 204 * MIB, 400 * MS);
+		load(x, "thread", 2300, 2300, "dump", 92, false);
+		waits(x,
+			&(struct wait){ cases[i].writer_waits_for, "sdb", 8, 16, 2300, 2300, 0,
+				4 * NSEC_PER_SEC });
+		waits(x, &(struct wait){ "page", "sdb", 8, 16, 42, 42, 0, 3 * NSEC_PER_SEC });
+		waits(x,
+			&(struct wait){ "dirty throttling", "sdc", 8, 32, 43, 43, 0,
+				NSEC_PER_SEC });
+		decide(x);
+		assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+		assert_int_equal(part(x, "culprit")->pid, 2300);
+		assert_int_equal(part(x, "victims")->threads, cases[i].victims);
+	}
 }
 
 static void wait_for_server(struct fixture *x, enum record_cause waits_for, uint32_t minor)
@@ -175,6 +207,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_waiting),
+		verdict_test(test_waiting_for_what_others_dirtied),
 		verdict_test(test_waiting_for_a_fuse_server),
 		verdict_test(test_waiting_for_another_server),
 		verdict_test(test_waiting_for_the_memory_map),
