@@ -5,6 +5,7 @@
 #include "session/internal.h"
 #include "sql/locks.h"
 #include "sql/sql.h"
+#include "verdict/programs.h"
 #include "verdict/verdict.h"
 #include "watch/thread_status.h"
 
@@ -191,6 +192,7 @@ void session_write_verdict(struct session *s)
 	struct record_verdict *v = &session_begin_line(s, RECORD_VERDICT)->verdict;
 	struct session_verdict *last = &s->last_verdict;
 
+	verdict_name_programs(&s->facts);
 	verdict_decide(&s->facts, s->o.sql ? &sql : NULL, v);
 	memcpy(last->incident, s->incident.id, sizeof(last->incident));
 	last->class = v->class;

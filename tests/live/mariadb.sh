@@ -9,6 +9,9 @@
 # socket, pid file and log of its own.
 
 MARIADB=main
+# Those that are installed.
+MARIADBD=(mariadbd)
+MARIADB_INSTALL=(mariadb-install-db)
 # A user of the system that is everywhere: the server knows it by unix_socket.
 MARIADB_ACCOUNT=nobody
 MARIADB_PENDING="SELECT TID FROM information_schema.PROCESSLIST WHERE"
@@ -31,7 +34,7 @@ mariadb_start()
 {
 	local base=$STALL_DIR/$MARIADB
 
-	stall_bg mariadbd --no-defaults --user=root --datadir="$1" --skip-networking \
+	stall_bg "${MARIADBD[0]}" --no-defaults "${MARIADBD[@]:1}" --user=root --datadir="$1" --skip-networking \
 		--socket="$base.sock" --pid-file="$base.pid" \
 		--innodb-log-file-size=8M --innodb-buffer-pool-load-at-startup=0 \
 		--innodb-buffer-pool-dump-at-shutdown=0 "${@:2}" >"$base.log" 2>&1
@@ -93,7 +96,7 @@ mariadb_make()
 	local template=$STALL_DIR/$MARIADB.template
 
 	mkdir "$template" && live_tmpfs "$template" "$2" || return 1
-	mariadb-install-db --no-defaults --user=root --datadir="$template/data" \
+	"${MARIADB_INSTALL[0]}" --no-defaults "${MARIADB_INSTALL[@]:1}" --user=root --datadir="$template/data" \
 		--auth-root-authentication-method=normal --skip-test-db --innodb-log-file-size=8M \
 		>"$STALL_DIR/$MARIADB.install.log" 2>&1 || return 1
 	mariadb_start "$template/data" --innodb-flush-log-at-trx-commit=0 || return 1

@@ -15,7 +15,7 @@ postgres_need()
 
 	for dir in /usr/lib/postgresql/*/bin; do
 		if [[ -x $dir/initdb ]]; then
-			POSTGRES_BIN=$dir
+			POSTGRES_BIN=$dir POSTGRES_SERVER_BIN=$dir
 		fi
 	done
 	if [[ -z ${POSTGRES_BIN-} || ! -e /usr/lib/$(uname -m)-linux-gnu/libpq.so.5 ]]; then
@@ -28,7 +28,7 @@ postgres_need()
 # PostgreSQL does not run as root. No other process between it and us: its pid is what we end.
 _postgres_run()
 {
-	stall_bg setpriv --reuid postgres --regid postgres --init-groups "$POSTGRES_BIN/$1" "${@:2}"
+	stall_bg setpriv --reuid postgres --regid postgres --init-groups "$POSTGRES_SERVER_BIN/$1" "${@:2}"
 }
 
 # postgres_start DIRECTORY [OPTION...]: answers when this returns. Sets POSTGRES_PID.

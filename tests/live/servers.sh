@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2034
+#
+# Database servers of a newer Debian than this machine's, beside the installed ones.
+# Sourced by fetch-servers, and by tests behind mariadb.sh and postgres.sh.
+# Never installs anything.
+
+# Their programs have this path of their libraries in them.
+SERVERS_ROOT=/run/iostall-test-servers
+
+# servers_use: mariadb.sh and postgres.sh start the newer servers. When there are none the test ends as skipped.
+servers_use()
+{
+	local cache=${VM_CACHE:-$LIVE_HERE/../../build/vm}/servers/root reason
+
+	if ! reason=$("$LIVE_HERE/fetch-servers" 2>&1); then
+		skip "all" "$reason"
+		assert_finish
+		exit
+	fi
+	mkdir -p "$SERVERS_ROOT" && mount --bind -o ro "$cache" "$SERVERS_ROOT" || exit 1
+	stall_undo umount "$SERVERS_ROOT"
+	MARIADBD=("$SERVERS_ROOT/usr/sbin/mariadbd" "--basedir=$SERVERS_ROOT/usr")
+	MARIADB_INSTALL=("$SERVERS_ROOT/usr/bin/mariadb-install-db" "--basedir=$SERVERS_ROOT/usr")
+	POSTGRES_SERVER_BIN=$(echo "$SERVERS_ROOT"/usr/lib/postgresql/*/bin)
+	printf '# %s\n' "$("${MARIADBD[0]}" --version | sed 's/.*Ver \([^ ]*\).*/MariaDB \1/')" \
+		"$("$POSTGRES_SERVER_BIN/postgres" --version)"
+}
