@@ -8,18 +8,24 @@
 # Their programs have this path of their libraries in them.
 SERVERS_ROOT=/run/iostall-test-servers
 
+# servers_mount: they are below SERVERS_ROOT until the test ends; else prints why not.
+servers_mount()
+{
+	local cache=${VM_CACHE:-$LIVE_HERE/../../build/vm}/servers/root
+
+	"$LIVE_HERE/fetch-servers" 2>&1 && mkdir -p "$SERVERS_ROOT" && mount --bind -o ro "$cache" "$SERVERS_ROOT" &&
+		stall_undo umount "$SERVERS_ROOT"
+}
+
 # servers_use: mariadb.sh and postgres.sh start the newer servers. When there are none the test ends as skipped.
 servers_use()
 {
-	local cache=${VM_CACHE:-$LIVE_HERE/../../build/vm}/servers/root reason
-
-	if ! reason=$("$LIVE_HERE/fetch-servers" 2>&1); then
-		skip "all" "$reason"
+	servers_mount >"$STALL_DIR/servers.log"
+	if [[ ! -d $SERVERS_ROOT/usr ]]; then
+		skip "all" "$(<"$STALL_DIR/servers.log")"
 		assert_finish
 		exit
 	fi
-	mkdir -p "$SERVERS_ROOT" && mount --bind -o ro "$cache" "$SERVERS_ROOT" || exit 1
-	stall_undo umount "$SERVERS_ROOT"
 	MARIADBD=("$SERVERS_ROOT/usr/sbin/mariadbd" "--basedir=$SERVERS_ROOT/usr")
 	MARIADB_INSTALL=("$SERVERS_ROOT/usr/bin/mariadb-install-db" "--basedir=$SERVERS_ROOT/usr")
 	POSTGRES_SERVER_BIN=$(echo "$SERVERS_ROOT"/usr/lib/postgresql/*/bin)

@@ -27,6 +27,7 @@ union frame {
 	struct sql_frame head;
 	struct sql_frame_server server;
 	struct sql_frame_session session;
+	struct sql_frame_lock lock;
 	struct sql_frame_relation relation;
 	struct sql_frame_directory directory;
 	struct sql_frame_end end;
@@ -145,6 +146,15 @@ static void add_session(struct text *out, const struct sql_frame_session *s)
 	text_json_string(out, "text", s->text);
 }
 
+static void add_lock(struct text *out, const struct sql_frame_lock *l)
+{
+	text_json_string(out, "type", "lock");
+	text_json_u64(out, "connection_id", l->connection_id);
+	text_json_u64(out, "blocker_id", l->blocker_id);
+	text_json_u64(out, "candidates", l->candidates);
+	text_json_string(out, "object", l->object);
+}
+
 static void add_relation(struct text *out, const struct sql_frame_relation *r)
 {
 	text_json_string(out, "type", "relation");
@@ -182,6 +192,8 @@ static void print_frame(const union frame *f)
 		add_server(&out, &f->server);
 	else if (f->head.type == SQL_FRAME_SESSION)
 		add_session(&out, &f->session);
+	else if (f->head.type == SQL_FRAME_LOCK)
+		add_lock(&out, &f->lock);
 	else if (f->head.type == SQL_FRAME_RELATION)
 		add_relation(&out, &f->relation);
 	else if (f->head.type == SQL_FRAME_DIRECTORY)

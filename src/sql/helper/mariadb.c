@@ -331,7 +331,7 @@ static bool can_ask(struct sql_link *link, const char *query)
 	return true;
 }
 
-static void say_missing(struct sql_frame_server *server, bool threads_denied)
+static void say_missing(struct sql_frame_server *server, bool schema_denied)
 {
 	struct text missing = TEXT_ON(server->missing);
 
@@ -340,8 +340,8 @@ static void say_missing(struct sql_frame_server *server, bool threads_denied)
 		text_add(&missing, "GRANT PROCESS ON *.* TO ");
 		add_account(&missing, server->account);
 	}
-	if (threads_denied) {
-		text_addf(&missing, "%sGRANT SELECT ON performance_schema.threads TO ",
+	if (schema_denied) {
+		text_addf(&missing, "%sGRANT SELECT ON performance_schema.* TO ",
 			missing.len ? "; " : "");
 		add_account(&missing, server->account);
 	}
@@ -370,7 +370,11 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	server->server_pid = sql_peer_pid((int)link->lib.mysql_get_socket(link->mysql));
 	server->identity = find_identity(link);
 	mariadb_choose_lock_queries(link, can_ask);
-	say_missing(server, schema_on && !link->by_threads && !has_tid);
+	/* Where the list of sessions has no threads, the schema has them, and the locks, too. */
+	say_missing(server,
+		schema_on && !has_tid &&
+			(!link->by_threads || !link->row_locks_query ||
+				!link->metadata_locks_query));
 	return link->pending_since_ns > 0 ? -ETIMEDOUT : 0;
 }
 

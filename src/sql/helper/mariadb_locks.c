@@ -87,7 +87,9 @@ void mariadb_choose_lock_queries(struct sql_link *link,
 		link->transactions_query = transactions_query;
 	if (can_ask(link, "SELECT 1 FROM information_schema.INNODB_LOCK_WAITS LIMIT 0"))
 		link->row_locks_query = row_locks_of_mariadb;
-	else if (can_ask(link, "SELECT 1 FROM performance_schema.data_lock_waits LIMIT 0"))
+	else if (can_ask(link,
+			 "SELECT 1 FROM performance_schema.data_lock_waits, "
+			 "performance_schema.data_locks LIMIT 0"))
 		link->row_locks_query = row_locks_of_mysql;
 	/* With performance_schema off this table is there, and empty. */
 	if (can_ask(link, "SELECT 1 FROM performance_schema.metadata_locks LIMIT 0"))
