@@ -38,18 +38,16 @@
  */
 #define FILES_QUERY                                                                                \
 	"WITH f AS MATERIALIZED (SELECT c.oid, c.relname, c.relnamespace, c.relisshared, "         \
-	"coalesce(i.indrelid, c.oid) AS toast, pg_relation_filenode(c.oid) AS file "               \
-	"FROM pg_class AS c "                                                                      \
+	"coalesce(i.indrelid, c.oid) AS toast FROM pg_class AS c "                                 \
 	"LEFT JOIN pg_index AS i ON i.indexrelid = c.oid AND c.relnamespace = 99 "                 \
 	"WHERE c.relkind IN ('r', 'i', 't', 'm', 'S') AND c.relpersistence <> 't' "                \
 	"ORDER BY c.relpages DESC, c.oid DESC LIMIT %u) "                                          \
-	"SELECT CASE WHEN f.relisshared THEN 0 ELSE d.oid END, f.file, "                           \
+	"SELECT CASE WHEN f.relisshared THEN 0 ELSE d.oid END, pg_relation_filenode(f.oid), "      \
 	"concat_ws('.', CASE WHEN NOT f.relisshared THEN d.datname END, n.nspname, "               \
 	"coalesce(o.relname || ' (TOAST)', f.relname)) FROM f "                                    \
 	"JOIN pg_database AS d ON d.datname = current_database() "                                 \
 	"LEFT JOIN pg_class AS o ON f.relnamespace = 99 AND o.reltoastrelid = f.toast "            \
-	"JOIN pg_namespace AS n ON n.oid = coalesce(o.relnamespace, f.relnamespace) "              \
-	"WHERE f.file IS NOT NULL"
+	"JOIN pg_namespace AS n ON n.oid = coalesce(o.relnamespace, f.relnamespace)"
 
 struct round {
 	struct postgres_names *names;
@@ -108,7 +106,7 @@ static void take_file(struct sql_link *link, PGresult *row, void *userdata)
 		(uint32_t)sql_cell_up_to(postgres_cell(link, row, 0, 0), UINT32_MAX, &invalid);
 	relation.file =
 		(uint32_t)sql_cell_up_to(postgres_cell(link, row, 0, 1), UINT32_MAX, &invalid);
-	if (invalid > 0 || !name)
+	if (invalid > 0 || relation.file == 0 || !name)
 		return;
 	text_copy(relation.name, sizeof(relation.name), name);
 	sql_helper_add_relation(*fd, &relation);
