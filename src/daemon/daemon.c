@@ -482,6 +482,16 @@ static void end(struct daemon *d)
 		d->exit_code = EXIT_CODE_SPOOL;
 }
 
+/*
+ * libbpf asks the kernel once what it can do and keeps the answer, also one that only a passing
+ * lack of memory gave. Where standard error goes through a thread of ours, what would be said
+ * afterwards would be lost.
+ */
+static bool is_to_start_again(const struct daemon *d)
+{
+	return d->exit_code == EXIT_CODE_ARM && !d->log_relay && start_again_is_possible();
+}
+
 static void run(struct daemon *d)
 {
 	int r;
@@ -497,7 +507,9 @@ static void run(struct daemon *d)
 		log_error("the event loop failed: %s", strerror(-r));
 		d->exit_code = EXIT_CODE_FAILURE;
 	}
-	notify_manager("STOPPING=1");
+	/* The manager ends who stops and does not, so it is not told of a stop that is none. */
+	if (!is_to_start_again(d))
+		notify_manager("STOPPING=1");
 	/* What follows may take 2 s. A second Ctrl-C ends it at once. */
 	restore_signals();
 	end(d);
@@ -544,12 +556,9 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	if (d.log_relay)
 		log_relay_flush(d.log_relay, FLUSH_TIMEOUT_NS);
 	fflush(NULL);
-	/*
-	 * libbpf asks the kernel once what it can do and keeps the answer, also one that only a
-	 * passing lack of memory gave. Where standard error goes through a thread of ours, what is
-	 * said afterwards would be lost.
-	 */
-	if (d.exit_code == EXIT_CODE_ARM && !d.log_relay)
+	if (is_to_start_again(&d)) {
 		start_again_once();
+		notify_manager("STOPPING=1");
+	}
 	_exit(d.exit_code);
 }

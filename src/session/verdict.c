@@ -99,12 +99,13 @@ static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	return true;
 }
 
-static bool find_busiest(void *userdata, int32_t pid, struct verdict_statement *ret_statement)
+static bool find_busiest(void *userdata, int32_t pid, uint64_t least_bytes,
+	struct verdict_statement *ret_statement)
 {
 	const struct session *s = userdata;
 	struct sql_session_view view;
 
-	if (!sql_find_busiest(s->o.sql, pid, &view))
+	if (!sql_find_busiest(s->o.sql, pid, least_bytes, &view))
 		return false;
 	set_statement(&view, ret_statement);
 	return true;

@@ -12,9 +12,6 @@
  */
 #define START_NOISE_NS (400 * NSEC_PER_MSEC)
 
-/* Who moved less is not the reason of what its server does. */
-#define BUSY_BYTES (1 << 20)
-
 /* This memory is locked. */
 _Static_assert(sizeof(struct sql_slow_statements) <= 26 * 1024, "a target may use 26 KB for it");
 
@@ -257,7 +254,8 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 	};
 }
 
-bool sql_slow_find_busiest(const struct sql_slow_statements *l, struct sql_session_view *ret_view)
+bool sql_slow_find_busiest(const struct sql_slow_statements *l, uint64_t least_bytes,
+	struct sql_session_view *ret_view)
 {
 	const struct sql_slow_entry *busiest = NULL;
 	uint64_t moved_bytes = 0;
@@ -271,7 +269,7 @@ bool sql_slow_find_busiest(const struct sql_slow_statements *l, struct sql_sessi
 		if (!busiest || e->moved_bytes > busiest->moved_bytes)
 			busiest = e;
 	}
-	if (!busiest || busiest->moved_bytes < BUSY_BYTES ||
+	if (!busiest || busiest->moved_bytes < least_bytes ||
 		busiest->moved_bytes < moved_bytes - busiest->moved_bytes)
 		return false;
 	view_of(busiest, ret_view);

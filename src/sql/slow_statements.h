@@ -66,8 +66,8 @@ void sql_slow_take(struct sql_slow_statements *slow, const struct sql_snapshot *
 void sql_slow_find_longest(const struct sql_slow_statements *slow, int32_t tid,
 	uint64_t *longest_ns);
 
-/* The one of a client that moved more than all others, at least 1 MiB; false: there is none. */
-bool sql_slow_find_busiest(const struct sql_slow_statements *slow,
+/* The one of a client that moved more than all others, and at least so much; false: none did. */
+bool sql_slow_find_busiest(const struct sql_slow_statements *slow, uint64_t least_bytes,
 	struct sql_session_view *ret_view);
 
 /* The view is valid until the next answer is taken. */

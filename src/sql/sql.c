@@ -279,13 +279,14 @@ uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_long
 	return count;
 }
 
-bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view)
+bool sql_find_busiest(const struct sql *sql, int32_t server_pid, uint64_t least_bytes,
+	struct sql_session_view *ret_view)
 {
 	for (unsigned int i = 0; server_pid > 0 && i < sql->count; i++) {
 		const struct sql_target *t = sql->targets[i];
 
 		if (t->server.server_pid == server_pid && of_incident(sql, t->worst))
-			return sql_slow_find_busiest(&t->slow, ret_view);
+			return sql_slow_find_busiest(&t->slow, least_bytes, ret_view);
 	}
 	return false;
 }

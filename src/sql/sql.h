@@ -156,9 +156,10 @@ int32_t sql_leader(const struct sql *sql, int32_t tid);
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
 /*
  * The statement of a client of that server that moved more than all others in this incident, and at
- * least 1 MiB; false: there is none.
+ * least so much; false: there is none.
  */
-bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view);
+bool sql_find_busiest(const struct sql *sql, int32_t server_pid, uint64_t least_bytes,
+	struct sql_session_view *ret_view);
 /* Counts those of them that have the text of the thread's own, which is one of them. */
 uint32_t sql_count_alike(const struct sql *sql, int32_t tid);
 /* Whether the statement of that thread is among those that sql_count_others() counts. */

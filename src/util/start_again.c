@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +16,19 @@
 #define ARGUMENTS_BYTES (64 * 1024)
 #define ARGUMENTS_MAX 1024
 
+bool start_again_is_possible(void)
+{
+	return !getenv(VARIABLE);
+}
+
 int start_again_once(void)
 {
 	_cleanup_free_ char *text = malloc(ARGUMENTS_BYTES);
-	char *arguments[ARGUMENTS_MAX + 1];
+	char *arguments[ARGUMENTS_MAX + 1], path[PATH_MAX];
 	size_t count = 0, length;
 	ssize_t n;
 
-	if (getenv(VARIABLE))
+	if (!start_again_is_possible())
 		return -EALREADY;
 	if (!text)
 		return -ENOMEM;
@@ -38,6 +44,12 @@ int start_again_once(void)
 	arguments[count] = NULL;
 	if (setenv(VARIABLE, "1", 1) < 0)
 		return -errno;
+	/* By its own path it keeps its name; the file may have been replaced meanwhile. */
+	n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	if (n > 0) {
+		path[n] = '\0';
+		execv(path, arguments);
+	}
 	execv("/proc/self/exe", arguments);
 	return -errno;
 }

@@ -33,11 +33,6 @@ static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
 	return sql ? sql->leader_of(sql->userdata, tid) : tid;
 }
 
-static bool is_on_device(const struct verdict_finding *v, const struct verdict_share *share)
-{
-	return share->device == v->device - v->f->devices;
-}
-
 static void add_share(struct verdict_load *sum, const struct verdict_share *share)
 {
 	sum->count++;
@@ -71,7 +66,7 @@ static void find_parallel_group(struct verdict_finding *v, const struct verdict_
 	for (uint32_t i = 0; i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (!is_on_device(v, share) || leader_of(sql, share->tid) != leader)
+		if (!verdict_is_on_device(v, share) || leader_of(sql, share->tid) != leader)
 			continue;
 		add_share(&group, share);
 		shares |= 1ULL << i;
@@ -99,7 +94,8 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 	for (uint32_t i = 0; key && i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (!is_on_device(v, share) || sql->statement_key(sql->userdata, share->tid) != key)
+		if (!verdict_is_on_device(v, share) ||
+			sql->statement_key(sql->userdata, share->tid) != key)
 			continue;
 		add_share(&group, share);
 		shares |= 1ULL << i;
@@ -120,7 +116,8 @@ static const struct verdict_share *find_resync_share(const struct verdict_findin
 	for (uint32_t i = 0; i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (is_on_device(v, share) && share->kernel && verdict_is_resync(share->comm))
+		if (verdict_is_on_device(v, share) && share->kernel &&
+			verdict_is_resync(share->comm))
 			return share;
 	}
 	return NULL;
@@ -141,7 +138,7 @@ static struct verdict_load sum_resync(const struct verdict_finding *v)
 	for (uint32_t i = 0; i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (!is_on_device(v, share) || !share->kernel ||
+		if (!verdict_is_on_device(v, share) || !share->kernel ||
 			!verdict_is_same_array(share->comm, resync->comm))
 			continue;
 		add_share(&sum, share);
@@ -191,7 +188,8 @@ static void find_copying(struct verdict_finding *v, double half_ns)
 	for (uint32_t i = 0; snapshot && i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (!is_on_device(v, share) || !share->kernel || !verdict_is_worker(share->comm))
+		if (!verdict_is_on_device(v, share) || !share->kernel ||
+			!verdict_is_worker(share->comm))
 			continue;
 		if (sum.count == 0)
 			verdict_set_who(&sum.who, share->tid, share->tid, share->comm);
@@ -223,7 +221,7 @@ static void add_before(struct verdict_finding *v)
 
 	if (!v->culprit || v->is_resync || v->snapshot || v->culprit->inferred ||
 		file->before_ns == 0 || !*v->file ||
-		verdict_is_written_by_others(v->f, v->file, v->culprit->who.pid))
+		verdict_is_written_by_others(v, v->culprit->who.pid))
 		return;
 	both_ns = v->culprit->busy_ns + file->busy_ns;
 	both_ns = both_ns > traced_ns ? both_ns - traced_ns : 0;
@@ -302,8 +300,10 @@ static void judge_what_was_seen(struct verdict_finding *v)
 	const struct verdict_device *d = v->device;
 	double seen_ns = (double)d->traced_ns + (double)v->attributed_ns;
 
+	/* The quiet time after the freeze says nothing of it. */
 	if (!v->culprit || v->culprit->inferred || seen_ns < SEEN_NS ||
-		seen_ns * SEEN_PART < v->work_ns || !has_half(v->culprit, seen_ns / 2) ||
+		2 * d->busy_since_ns < d->traced_ns || seen_ns * SEEN_PART < v->work_ns ||
+		!has_half(v->culprit, seen_ns / 2) ||
 		v->culprit->busy_ns + v->attributed_ns < d->before_ns)
 		return;
 	v->unseen_ns = (uint64_t)(v->work_ns - seen_ns);
@@ -319,8 +319,7 @@ static bool is_most(const struct verdict_finding *v)
 /* The smallest with half of what was traced says most: a thread has a statement. */
 static void find_most(struct verdict_finding *v, const struct verdict_sql *sql)
 {
-	const struct verdict_finding before = *v;
-	struct verdict_finding larger = before;
+	struct verdict_finding larger = *v, kept;
 
 	find_with_half(v, sql, (double)v->device->traced_ns / 2);
 	add_before(v);
@@ -338,10 +337,14 @@ static void find_most(struct verdict_finding *v, const struct verdict_sql *sql)
 			v->culprit = &v->group;
 		return;
 	}
+	/* Who has less than half of it this way is not even known to be the largest. */
+	kept = *v;
 	verdict_find_writers(v, sql);
 	v->culprit_is_most = is_most(v);
 	if (!v->culprit_is_most)
 		judge_what_was_seen(v);
+	if (!v->culprit_is_most)
+		*v = kept;
 }
 
 /*
@@ -383,14 +386,14 @@ bool verdict_is_culprit(const struct verdict_finding *v, const struct verdict_sq
 
 	if (!v->culprit || !v->culprit_is_most)
 		return false;
-	if (v->work_key && verdict_work_key(sql, w->pid, w->tid) == v->work_key)
-		return true;
 	culprit = &v->culprit->who;
 	if (v->culprit_by == VERDICT_BY_UNIT)
 		return w->cgroup == v->device->cgroup;
 	/* In a crowd of others the culprit is one of many. */
 	if (w->processes || (w->threads > 1 && v->culprit_by == VERDICT_BY_THREAD))
 		return false;
+	if (v->work_key && verdict_work_key(sql, w->pid, w->tid) == v->work_key)
+		return true;
 	if (v->culprit_by != VERDICT_BY_THREAD)
 		return w->pid == culprit->pid;
 	return w->tid == culprit->tid || is_in_group(v, w->tid) ||

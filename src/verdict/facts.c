@@ -295,46 +295,66 @@ uint64_t verdict_waited_ns(const struct verdict_device *d)
 	return d->finished_ns > d->hanging_ns ? d->finished_ns : d->hanging_ns;
 }
 
-/*
- * Where the entry of that writer goes; NULL: it has one, or there is no need for one. Of those that
- * only waited, two for a file are enough to say that there are several.
- */
-static struct verdict_dirtier *find_dirtier(struct verdict_facts *f,
-	const struct verdict_dirtier *like)
+/* FNV-1a of what verdict_set_path() keeps. */
+static uint64_t key_of_path(const char *path)
 {
-	struct verdict_dirtier *weak = NULL;
-	unsigned int alike = 0;
+	uint64_t hash = 0xcbf29ce484222325;
+	size_t len = strlen(path);
 
-	for (uint32_t i = 0; i < f->dirtiers_count; i++) {
-		struct verdict_dirtier *d = &f->dirtiers[i];
+	for (path += len < VERDICT_PATH_SIZE ? 0 : len - (VERDICT_PATH_SIZE - 1); *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3;
+	return hash;
+}
 
-		if (d->weak)
-			weak = d;
-		if (d->weak != like->weak || strcmp(d->path, like->path) != 0)
-			continue;
-		if (d->who.pid == like->who.pid || (like->weak && ++alike == 2))
-			return NULL;
-	}
-	if (f->dirtiers_count < VERDICT_DIRTIERS_MAX)
-		return &f->dirtiers[f->dirtiers_count++];
-	return like->weak ? NULL : weak;
+static struct verdict_file_id file_id(const struct record_dev *dev, uint64_t inode,
+	const char *path)
+{
+	return (struct verdict_file_id){ .dev = *dev,
+		.inode = inode,
+		.path_key = key_of_path(path) };
+}
+
+bool verdict_is_same_file(const struct verdict_file_id *a, const struct verdict_file_id *b)
+{
+	const bool is_known = (a->dev.major || a->dev.minor) && (b->dev.major || b->dev.minor);
+
+	if (is_known && (a->dev.major != b->dev.major || a->dev.minor != b->dev.minor))
+		return false;
+	if (is_known && a->inode && b->inode)
+		return a->inode == b->inode;
+	return a->path_key == b->path_key;
+}
+
+static void note_writer(struct verdict_writer *w, const struct record_operation *op)
+{
+	if (w->who.pid == 0)
+		verdict_set_who(&w->who, op->pid, op->tid, op->comm);
+	w->several |= w->who.pid != op->pid;
+	w->threads |= w->who.tid != op->tid;
 }
 
 static void note_dirtier(struct verdict_facts *f, const struct record_operation *op)
 {
+	const struct verdict_file_id id = file_id(&op->dev, op->inode, op->path);
 	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
-	struct verdict_dirtier *d,
-		fresh = { .weak = op->op != RECORD_OP_write ||
-				(op->waits_for != RECORD_CAUSE_dirty_throttling &&
-					op->waits_for != RECORD_CAUSE_writeback) };
+	const bool is_slowed = op->op == RECORD_OP_write &&
+		(op->waits_for == RECORD_CAUSE_dirty_throttling ||
+			op->waits_for == RECORD_CAUSE_writeback);
+	struct verdict_dirtier *d;
+	uint32_t i = 0;
 
 	if (!*op->path)
 		return;
-	verdict_set_path(fresh.path, op->path);
-	verdict_set_who(&fresh.who, op->pid, op->tid, op->comm);
-	d = find_dirtier(f, &fresh);
-	if (d)
-		*d = fresh;
+	while (i < f->dirtiers_count && !verdict_is_same_file(&f->dirtiers[i].id, &id))
+		i++;
+	if (i == VERDICT_DIRTIERS_MAX)
+		return;
+	d = &f->dirtiers[i];
+	if (i == f->dirtiers_count) {
+		f->dirtiers_count++;
+		d->id = id;
+	}
+	note_writer(is_slowed ? &d->slowed : &d->waiting, op);
 }
 
 static void note_map_holder(struct verdict_facts *f, const struct record_operation *op)
@@ -445,8 +465,8 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 	/* The kernel's own work is not an operation that a process waits for. */
 	if (kernel)
 		return;
-	if (op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_unlink ||
-		op->op == RECORD_OP_truncate || op->op == RECORD_OP_fallocate)
+	/* Whoever removes a file need not have written it. */
+	if (op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_fallocate)
 		note_dirtier(f, op);
 	f->operations += finished;
 	if (op->dur_ns > f->longest_ns)
@@ -542,6 +562,7 @@ static void note_written(struct verdict_facts *f, int device, const struct recor
 		return;
 	file = &f->files[f->files_count++];
 	*file = (struct verdict_file){
+		.id = file_id(&by->fs_dev, by->inode, by->path),
 		.busy_ns = by->busy_ns,
 		.bytes = by->bytes,
 		.before_ns = by->before_busy_ns,
@@ -550,7 +571,6 @@ static void note_written(struct verdict_facts *f, int device, const struct recor
 		.write_requests = (uint32_t)by->write_requests,
 		.device = (int8_t)device,
 	};
-	verdict_set_path(file->path, by->path);
 }
 
 /* More than a file has was read more than once. */
@@ -584,6 +604,7 @@ void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
 		note_share(f, i, by);
 	} else if (by->by == RECORD_BY_file && note_load(&load[VERDICT_BY_FILE], by)) {
 		verdict_set_path(f->devices[i].file, by->path);
+		f->devices[i].file_id = file_id(&by->fs_dev, by->inode, by->path);
 	} else if (by->by == RECORD_BY_cgroup && *by->unit &&
 		note_load(&load[VERDICT_BY_UNIT], by)) {
 		text_copy(f->devices[i].unit, sizeof(f->devices[i].unit), by->unit);

@@ -25,8 +25,8 @@
 #define VERDICT_SINGLES_MAX (VERDICT_WAITERS_MAX - VERDICT_CROWDS_MAX)
 /* Threads in crowds: a power of two, of which three quarters are used. */
 #define VERDICT_CROWD_THREADS 16384
-/* Programs that were slowed down for their dirty pages, or waited until a file was written. */
-#define VERDICT_DIRTIERS_MAX 16
+/* Files with programs that were slowed down for their dirty pages, or that waited as they wrote. */
+#define VERDICT_DIRTIERS_MAX 48
 /* Processes with such a thread. */
 #define VERDICT_MAP_HOLDERS_MAX 4
 /* Control groups that were at their memory limit. */
@@ -108,8 +108,16 @@ struct verdict_load {
 	bool uncertain; /* it is not certain that it had dirtied what was written back */
 };
 
+/* Which file it is: by device and inode where both are known, else by its path. */
+struct verdict_file_id {
+	struct record_dev dev; /* of its file system; 0:0: not known */
+	uint64_t inode;	       /* 0: not known */
+	uint64_t path_key;
+};
+
 /* What was written back to a file. */
 struct verdict_file {
+	struct verdict_file_id id;
 	uint64_t busy_ns;
 	uint64_t bytes;
 	uint64_t before_ns; /* with requests from before tracing, as in struct verdict_load */
@@ -117,7 +125,6 @@ struct verdict_file {
 	uint32_t before_requests;
 	uint32_t write_requests;
 	int8_t device; /* index */
-	char path[VERDICT_PATH_SIZE];
 };
 
 /* The share of one thread. The shares of a statement's workers are added up. */
@@ -166,8 +173,9 @@ struct verdict_device {
 	/* Of the files that were read most, and what of it was more than they have. */
 	uint64_t files_read_bytes;
 	uint64_t files_again_bytes;
-	uint64_t busy_ns;    /* time at work in all samples since */
-	uint64_t busiest_ns; /* the most of it in one sample */
+	uint64_t busy_ns;	/* time at work in all samples since */
+	uint64_t busy_since_ns; /* of it in samples as of `busy`, since the trigger */
+	uint64_t busiest_ns;	/* the most of it in one sample */
 	double util_max_pct;
 	double read_await_max_ms;
 	double write_await_max_ms;
@@ -188,6 +196,7 @@ struct verdict_device {
 	struct verdict_load load[VERDICT_BY_COUNT];
 	char file
 		[VERDICT_PATH_SIZE]; /* of load[VERDICT_BY_FILE]; a long path loses its beginning */
+	struct verdict_file_id file_id;
 	char unit[VERDICT_UNIT_SIZE]; /* of load[VERDICT_BY_UNIT] */
 	uint64_t cgroup;
 	/* Operations on its files. */
@@ -266,14 +275,17 @@ struct verdict_earlier {
 	enum record_cause waits_for;
 };
 
-/*
- * A program that was slowed down because too many pages of this file were dirty; `weak`: that
- * waited for something else as it wrote it, or until it was written.
- */
+struct verdict_writer {
+	struct verdict_who who; /* the first that was seen; pid 0: nobody was */
+	bool several;		/* processes */
+	bool threads;		/* several, of this process */
+};
+
+/* Who writes a file. */
 struct verdict_dirtier {
-	bool weak;
-	struct verdict_who who;
-	char path[VERDICT_PATH_SIZE];
+	struct verdict_file_id id;
+	struct verdict_writer slowed;  /* because too many of its pages were dirty */
+	struct verdict_writer waiting; /* in a write for something else, or until it was written */
 };
 
 /* A thread that held the lock of its process's memory map while it waited for something else. */
@@ -414,6 +426,8 @@ void verdict_begin(struct verdict_facts *f, uint64_t trigger_ns, uint64_t min_st
 bool verdict_is_earlier(const struct verdict_facts *f, uint64_t start_mono_ns);
 
 /* The end of a path is the name of the file: a long one loses its beginning. */
+bool verdict_is_same_file(const struct verdict_file_id *a, const struct verdict_file_id *b);
+
 void verdict_set_path(char to[static VERDICT_PATH_SIZE], const char *path);
 void verdict_set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm);
 

@@ -40,6 +40,14 @@ static bool is_busy(const struct record_disk *disk)
 				disk->write_await_ms >= VERDICT_LOADED_AWAIT_MS));
 }
 
+/* How much of the time of a sample was after the trigger. */
+static double part_since(const struct verdict_facts *f, uint64_t end_ns, uint64_t ns)
+{
+	if (end_ns <= f->trigger_ns || ns == 0)
+		return 0;
+	return end_ns - f->trigger_ns >= ns ? 1 : (double)(end_ns - f->trigger_ns) / (double)ns;
+}
+
 static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 	const struct record_reading *s, bool baseline)
 {
@@ -68,9 +76,11 @@ static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 		d->since.read_bytes += disk->read_bytes;
 		d->since.write_bytes += disk->write_bytes;
 	}
-	if (is_busy(disk))
-		add_work(&d->busy, disk, ns, full_pct);
 	work_ns = (uint64_t)(disk->util_pct / 100 * (double)ns);
+	if (is_busy(disk)) {
+		add_work(&d->busy, disk, ns, full_pct);
+		d->busy_since_ns += (uint64_t)((double)work_ns * part_since(f, s->mono_ns, ns));
+	}
 	d->busy_ns += work_ns;
 	if (work_ns > d->busiest_ns)
 		d->busiest_ns = work_ns;

@@ -44,8 +44,10 @@ void verdict_name_programs(struct verdict_facts *f)
 		rename_who(f, &f->devices[i].load[VERDICT_BY_THREAD].who);
 	for (uint32_t i = 0; i < f->shares_count; i++)
 		rename_thread(f, f->shares[i].pid, f->shares[i].tid, f->shares[i].comm);
-	for (uint32_t i = 0; i < f->dirtiers_count; i++)
-		rename_who(f, &f->dirtiers[i].who);
+	for (uint32_t i = 0; i < f->dirtiers_count; i++) {
+		rename_who(f, &f->dirtiers[i].slowed.who);
+		rename_who(f, &f->dirtiers[i].waiting.who);
+	}
 	for (unsigned int i = 0; i < VERDICT_WAIT_COUNT; i++)
 		rename_who(f, &f->waits[i].who);
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)

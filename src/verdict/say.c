@@ -12,6 +12,10 @@
 #include "verdict/figures.h"
 #include "verdict/words.h"
 
+/* A statement that moved less is not the reason of what its server does. */
+#define LIKELY_BYTES (1 << 20)
+#define LIKELY_PART 8
+
 /* The sentences */
 
 static void add_over_idle(const struct verdict_finding *v, struct text *t)
@@ -435,8 +439,11 @@ static bool find_statement(const struct verdict_finding *v, const struct verdict
 		    v->culprit_by == VERDICT_BY_THREAD ? c->who.tid : 0, ret_statement))
 		return true;
 	/* A thread of the server writes what statements have changed, or reads ahead for them. */
-	ret_statement->likely =
-		sql->find_busiest && sql->find_busiest(sql->userdata, c->who.pid, ret_statement);
+	ret_statement->likely = sql->find_busiest &&
+		sql->find_busiest(sql->userdata, c->who.pid,
+			c->bytes / LIKELY_PART > LIKELY_BYTES ? c->bytes / LIKELY_PART
+							      : LIKELY_BYTES,
+			ret_statement);
 	return ret_statement->likely;
 }
 

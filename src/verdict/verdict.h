@@ -29,8 +29,12 @@ struct verdict_sql {
 	/* False: no statement is known for that thread, or, when tid is 0, for that process. */
 	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid,
 		struct verdict_statement *ret);
-	/* The server's client statement that moved more than all others, if one did. Or NULL. */
-	bool (*find_busiest)(void *userdata, int32_t pid, struct verdict_statement *ret);
+	/*
+	 * The server's client statement that moved more than all others, and at least so much, if
+	 * one did. Or NULL.
+	 */
+	bool (*find_busiest)(void *userdata, int32_t pid, uint64_t least_bytes,
+		struct verdict_statement *ret);
 	/* Whether the process is a configured database server, even if it does not answer. */
 	bool (*is_server)(void *userdata, int32_t pid);
 	/*

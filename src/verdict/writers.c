@@ -3,40 +3,21 @@
 
 #include <string.h>
 
-/* An unlink has the path as the program gave it, perhaps from its working directory. */
-static bool is_path_of(const struct verdict_dirtier *d, const char *path)
+/*
+ * Who is slowed down in writes to the file writes it; else probably who waits for it. NULL: nobody
+ * is known, or several are.
+ */
+static const struct verdict_writer *writer_of(const struct verdict_facts *f,
+	const struct verdict_file_id *id)
 {
-	size_t length = strlen(path), end = strlen(d->path);
-
-	if (*d->path == '/' || length <= end)
-		return strcmp(d->path, path) == 0;
-	return path[length - end - 1] == '/' && strcmp(path + length - end, d->path) == 0;
-}
-
-/* The only program that did that with the file; NULL: nobody did, or several. */
-static const struct verdict_who *only_one_of(const struct verdict_facts *f, const char *path,
-	bool weak)
-{
-	const struct verdict_who *found = NULL;
-
-	for (uint32_t i = 0; i < f->dirtiers_count && *path; i++) {
+	for (uint32_t i = 0; i < f->dirtiers_count; i++) {
 		const struct verdict_dirtier *d = &f->dirtiers[i];
+		const struct verdict_writer *w = d->slowed.who.pid ? &d->slowed : &d->waiting;
 
-		if (d->weak != weak || !is_path_of(d, path))
-			continue;
-		if (found && found->pid != d->who.pid)
-			return NULL;
-		found = &d->who;
+		if (verdict_is_same_file(&d->id, id))
+			return w->who.pid && !w->several ? w : NULL;
 	}
-	return found;
-}
-
-/* Who is slowed down in a write to the file writes it; else probably who waits for it. */
-static const struct verdict_who *dirtier_of(const struct verdict_facts *f, const char *path)
-{
-	const struct verdict_who *writer = only_one_of(f, path, false);
-
-	return writer ? writer : only_one_of(f, path, true);
+	return NULL;
 }
 
 /*
@@ -46,16 +27,16 @@ static const struct verdict_who *dirtier_of(const struct verdict_facts *f, const
 void verdict_find_writer(struct verdict_finding *v)
 {
 	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
-	const struct verdict_who *found = dirtier_of(v->f, v->file);
+	const struct verdict_writer *found = *v->file ? writer_of(v->f, &v->device->file_id) : NULL;
 
 	if (!found || file->requests[VERDICT_READ] > file->requests[VERDICT_WRITE])
 		return;
-	if (v->culprit && !v->culprit->inferred && v->culprit->who.pid != found->pid)
+	if (v->culprit && !v->culprit->inferred && v->culprit->who.pid != found->who.pid)
 		return;
 	if (v->culprit && v->culprit->inferred)
 		v->writer_back = &v->culprit->who;
 	v->group = *file;
-	v->group.who = *found;
+	v->group.who = found->who;
 	v->group.busy_ns += file->before_ns;
 	v->group.bytes += file->before_bytes;
 	v->group.requests[VERDICT_WRITE] += file->before_requests;
@@ -67,13 +48,22 @@ void verdict_find_writer(struct verdict_finding *v)
 	v->culprit_by = VERDICT_BY_PROCESS;
 }
 
-bool verdict_is_written_by_others(const struct verdict_facts *f, const char *path, int32_t pid)
+bool verdict_is_written_by_others(const struct verdict_finding *v, int32_t pid)
 {
-	for (uint32_t i = 0; i < f->dirtiers_count; i++)
-		if (!f->dirtiers[i].weak && f->dirtiers[i].who.pid != pid &&
-			strcmp(f->dirtiers[i].path, path) == 0)
-			return true;
+	const struct verdict_facts *f = v->f;
+
+	for (uint32_t i = 0; i < f->dirtiers_count; i++) {
+		const struct verdict_writer *w = &f->dirtiers[i].slowed;
+
+		if (w->who.pid && verdict_is_same_file(&f->dirtiers[i].id, &v->device->file_id))
+			return w->several || w->who.pid != pid;
+	}
 	return false;
+}
+
+bool verdict_is_on_device(const struct verdict_finding *v, const struct verdict_share *share)
+{
+	return share->device == v->device - v->f->devices;
 }
 
 uint64_t verdict_work_key(const struct verdict_sql *sql, int32_t pid, int32_t tid)
@@ -83,35 +73,36 @@ uint64_t verdict_work_key(const struct verdict_sql *sql, int32_t pid, int32_t ti
 	return key ? key : (uint32_t)pid;
 }
 
-/* Whoever works on one thing, and what was written back for it. */
+/* Whoever works on one thing, what was written back for it, and what its own threads sent. */
 struct writer {
 	uint64_t key;
-	uint64_t before_ns;
-	struct verdict_load load;
+	struct verdict_who who;
+	struct verdict_load files;
+	struct verdict_load sent;
 };
 
 struct writers {
 	uint32_t count;
-	struct writer list[VERDICT_DIRTIERS_MAX];
+	struct writer list[VERDICT_FILES_MAX];
 };
 
-static struct writer *get_writer(struct writers *w, uint64_t key, const struct verdict_who *who)
+static struct writer *find_or_add(struct writers *w, uint64_t key, const struct verdict_who *who)
 {
 	for (uint32_t i = 0; i < w->count; i++)
 		if (w->list[i].key == key)
 			return &w->list[i];
-	if (w->count == VERDICT_DIRTIERS_MAX)
-		return NULL;
-	w->list[w->count] = (struct writer){ .key = key, .load = { .count = 1, .who = *who } };
+	w->list[w->count] = (struct writer){ .key = key, .who = *who };
 	return &w->list[w->count++];
 }
 
 static void add_file(struct writer *w, const struct verdict_file *file)
 {
-	w->before_ns += file->before_ns;
-	w->load.busy_ns += file->busy_ns;
-	w->load.bytes += file->bytes + file->before_bytes;
-	w->load.requests[VERDICT_WRITE] += file->write_requests + file->before_requests;
+	w->files.before_ns += file->before_ns;
+	w->files.before_bytes += file->before_bytes;
+	w->files.before_requests += file->before_requests;
+	w->files.busy_ns += file->busy_ns;
+	w->files.bytes += file->bytes;
+	w->files.requests[VERDICT_WRITE] += file->write_requests;
 }
 
 /* What kernel threads sent to the device: no more can have been written back. */
@@ -119,87 +110,109 @@ static uint64_t written_back_ns(const struct verdict_finding *v)
 {
 	uint64_t ns = 0;
 
-	for (uint32_t i = 0; i < v->f->shares_count; i++) {
-		const struct verdict_share *share = &v->f->shares[i];
-
-		if (share->device == v->device - v->f->devices && share->kernel)
-			ns += share->busy_ns;
-	}
+	for (uint32_t i = 0; i < v->f->shares_count; i++)
+		if (verdict_is_on_device(v, &v->f->shares[i]) && v->f->shares[i].kernel)
+			ns += v->f->shares[i].busy_ns;
 	return ns;
 }
 
-/* What its own threads sent. */
-static void add_direct(const struct verdict_finding *v, const struct verdict_sql *sql,
-	struct writer *w)
+static void add_sent(struct writers *all, uint64_t key, const struct verdict_share *share)
 {
-	for (uint32_t i = 0; i < v->f->shares_count; i++) {
-		const struct verdict_share *share = &v->f->shares[i];
+	for (uint32_t i = 0; i < all->count; i++) {
+		struct verdict_load *sent = &all->list[i].sent;
 
-		if (share->device != v->device - v->f->devices || share->kernel ||
-			verdict_work_key(sql, share->pid, share->tid) != w->key)
+		if (all->list[i].key != key)
 			continue;
-		w->load.busy_ns += share->busy_ns;
-		w->load.bytes += share->bytes;
+		sent->busy_ns += share->busy_ns;
+		sent->bytes += share->bytes;
 		for (unsigned int k = 0; k < VERDICT_KINDS; k++)
-			w->load.requests[k] += share->requests[k];
+			sent->requests[k] += share->requests[k];
 	}
 }
 
-static const struct writer *find_largest(const struct verdict_finding *v,
-	const struct verdict_sql *sql, struct writers *all)
+/* What the threads of each writer sent themselves. */
+static void add_shares(const struct verdict_finding *v, const struct verdict_sql *sql,
+	struct writers *all)
 {
-	const uint64_t most_ns = written_back_ns(v);
-	const struct writer *largest = NULL;
+	for (uint32_t i = 0; i < v->f->shares_count && all->count > 0; i++) {
+		const struct verdict_share *share = &v->f->shares[i];
 
-	for (uint32_t i = 0; i < all->count; i++) {
-		struct writer *w = &all->list[i];
-
-		if (w->load.busy_ns > most_ns)
-			w->load.busy_ns = most_ns;
-		add_direct(v, sql, w);
-		w->load.busy_ns += w->before_ns;
-		if (!largest || w->load.busy_ns > largest->load.busy_ns)
-			largest = w;
+		if (verdict_is_on_device(v, share) && !share->kernel)
+			add_sent(all, verdict_work_key(sql, share->pid, share->tid), share);
 	}
-	return largest;
+}
+
+/*
+ * Kernel threads did at least half of the work on these files, and its own threads no more than they
+ * sent.
+ */
+static uint64_t by_kernel(uint64_t of_files, uint64_t sent)
+{
+	uint64_t rest = of_files > sent ? of_files - sent : 0;
+
+	return rest > of_files / 2 ? rest : of_files / 2;
+}
+
+static struct verdict_load sum_of(const struct writer *w, uint64_t most_ns)
+{
+	struct verdict_load sum = w->sent;
+	uint64_t ns = by_kernel(w->files.busy_ns, w->sent.busy_ns);
+
+	sum.count = 1;
+	sum.who = w->who;
+	sum.uncertain = true;
+	sum.busy_ns += (ns < most_ns ? ns : most_ns) + w->files.before_ns;
+	sum.bytes += by_kernel(w->files.bytes, w->sent.bytes) + w->files.before_bytes;
+	sum.requests[VERDICT_WRITE] +=
+		by_kernel(w->files.requests[VERDICT_WRITE], w->sent.requests[VERDICT_WRITE]) +
+		w->files.before_requests;
+	return sum;
 }
 
 void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *sql)
 {
 	const struct verdict_load *process = &v->device->load[VERDICT_BY_PROCESS];
 	struct writers all = { 0 };
-	const struct writer *largest;
+	const struct writer *largest = NULL;
+	struct verdict_load most = { 0 };
+	const uint64_t most_ns = written_back_ns(v);
 
 	for (uint32_t i = 0; i < v->f->files_count; i++) {
 		const struct verdict_file *file = &v->f->files[i];
-		const struct verdict_who *who;
-		struct writer *w;
+		const struct verdict_writer *writer = writer_of(v->f, &file->id);
+		struct verdict_who who;
 
-		who = dirtier_of(v->f, file->path);
 		/* If programs sent more of it than the kernel, these are its writers. */
-		if (file->device != v->device - v->f->devices || !who ||
-			file->busy_ns > written_back_ns(v))
+		if (file->device != v->device - v->f->devices || !writer || file->busy_ns > most_ns)
 			continue;
-		w = get_writer(&all, verdict_work_key(sql, who->pid, who->tid), who);
-		if (w)
-			add_file(w, file);
+		who = writer->who;
+		/* Which of the threads' statements it was for is not known. */
+		if (writer->threads)
+			who.tid = who.pid;
+		add_file(find_or_add(&all, verdict_work_key(sql, who.pid, who.tid), &who), file);
 	}
-	largest = find_largest(v, sql, &all);
+	add_shares(v, sql, &all);
+	for (uint32_t i = 0; i < all.count; i++) {
+		struct verdict_load sum = sum_of(&all.list[i], most_ns);
+
+		if (largest && sum.busy_ns <= most.busy_ns)
+			continue;
+		largest = &all.list[i];
+		most = sum;
+	}
 	if (!largest ||
-		(v->culprit && !v->culprit->inferred &&
-			v->culprit->busy_ns >= largest->load.busy_ns))
+		(v->culprit && !v->culprit->inferred && v->culprit->busy_ns >= most.busy_ns))
 		return;
 	if (process->inferred)
 		v->writer_back = &process->who;
-	v->group = largest->load;
-	v->group.uncertain = true;
+	v->group = most;
 	v->group_shares = 0;
 	v->group_count = 0;
 	v->is_parallel = v->is_resync = false;
 	v->snapshot = NULL;
 	if (sql && sql->count_alike)
-		v->group_count = sql->count_alike(sql->userdata, largest->load.who.tid);
-	v->attributed_ns = largest->before_ns;
+		v->group_count = sql->count_alike(sql->userdata, most.who.tid);
+	v->attributed_ns = largest->files.before_ns;
 	v->work_key = largest->key;
 	v->culprit = &v->group;
 	v->culprit_by = v->group_count ? VERDICT_BY_THREAD : VERDICT_BY_PROCESS;

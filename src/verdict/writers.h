@@ -14,8 +14,9 @@ void verdict_find_writer(struct verdict_finding *v);
 /* The same for the files of one program, or of all sessions with one statement, added up. */
 void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *sql);
 
-/* Whether a program other than pid is slowed down in writes to the file. */
-bool verdict_is_written_by_others(const struct verdict_facts *f, const char *path, int32_t pid);
+/* Whether a program other than pid is slowed down in writes to the finding's file. */
+bool verdict_is_written_by_others(const struct verdict_finding *v, int32_t pid);
+bool verdict_is_on_device(const struct verdict_finding *v, const struct verdict_share *share);
 /* The same number for all threads that work on one statement, or else in one process. */
 uint64_t verdict_work_key(const struct verdict_sql *sql, int32_t pid, int32_t tid);
 

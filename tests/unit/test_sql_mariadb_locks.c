@@ -335,6 +335,34 @@ static void test_nobody_to_infer(void **state)
 	assert_int_equal(row->blocker_id, 0);
 }
 
+/* Two backups: the second waits for the first, and both are in the way of what writes. */
+static void test_who_waits_to_lock_the_server(void **state)
+{
+	static char stage[] = "BACKUP STAGE START", copy[] = "SELECT 1";
+	struct world *w = *state;
+	struct mariadb_session *first = session(w, 20, 9, "Waiting for backup lock", false);
+	struct mariadb_session *second, *row;
+
+	first->text = stage;
+	row = session(w, 11, 5, "Waiting for backup lock", false);
+	find(w, false);
+	assert_int_equal(row->blocker_id, 20);
+	row->blocker_id = row->candidates = 0;
+	first->text = copy;
+	first->state[0] = '\0';
+	second = session(w, 21, 3, "Waiting for backup lock", false);
+	second->text = stage;
+	find(w, false);
+	assert_int_equal(row->blocker_id, 20);
+	assert_int_equal(second->blocker_id, 20);
+	/* The first has ended its backup, and the second has got the lock. */
+	row->blocker_id = row->candidates = second->blocker_id = second->candidates = 0;
+	second->text = copy;
+	second->state[0] = '\0';
+	find(w, false);
+	assert_int_equal(row->blocker_id, 21);
+}
+
 /* What it ran when it got the lock is over; what it runs now says nothing of the lock. */
 static void test_who_has_locked_the_server(void **state)
 {
@@ -362,6 +390,8 @@ static void test_who_has_locked_the_server(void **state)
 	find(w, false);
 	assert_int_equal(row->blocker_id, 0);
 	assert_true(tables_keeps_global("BACKUP STAGE BLOCK_COMMIT"));
+	assert_false(tables_keeps_global("BACKUP STAGE END"));
+	assert_false(tables_keeps_global("BACKUP UNLOCK"));
 	assert_false(tables_keeps_global("FLUSH TABLES"));
 	assert_false(tables_keeps_global("FLUSH TABLES a WITH READ LOCK"));
 	backup->text = NULL;
@@ -469,6 +499,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_to_infer, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_has_locked_the_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_waits_to_lock_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_working_alter_of_another_table, setup,

@@ -531,10 +531,10 @@ static void test_write_back_of_several_files(void **state)
 		snprintf(path, sizeof(path), "/data/base/pgsql_tmp/pgsql_tmp%d.0", tid);
 		text_copy(file.path, sizeof(file.path), path);
 		verdict_note_io_by(&x->f, &file);
-		/* The last one removes its file, whose path begins at its working directory. */
+		/* The last one waits for room. */
 		op.pid = op.tid = tid;
-		op.op = tid == 2227 ? RECORD_OP_unlink : RECORD_OP_write;
-		text_copy(op.path, sizeof(op.path), tid == 2227 ? path + strlen("/data/") : path);
+		op.op = tid == 2227 ? RECORD_OP_fallocate : RECORD_OP_write;
+		text_copy(op.path, sizeof(op.path), path);
 		verdict_note_operation(&x->f, &op, true);
 	}
 	verdict_decide(&x->f, &with_count, &x->v);

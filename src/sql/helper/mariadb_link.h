@@ -72,8 +72,9 @@ struct sql_link {
 	size_t transactions_count;
 	/* The session that was last seen to lock the whole server, while it is there; 0: none. */
 	uint64_t global_id;
-	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
-	uint64_t asked_at_ns;	 /* when the last whole snapshot was made */
+	uint64_t global_waiter_id; /* one that waits to do so */
+	uint64_t locks_after_ns;   /* until then no locks are asked for, since it takes long */
+	uint64_t asked_at_ns;	   /* when the last whole snapshot was made */
 	/* Until then only the beginnings of statements are asked for, since one was too long. */
 	uint64_t short_until_ns;
 };

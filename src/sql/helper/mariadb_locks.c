@@ -453,6 +453,12 @@ static const struct mariadb_session *find_first(const struct mariadb_list *list,
 	return first;
 }
 
+/* Whoever waits to lock the server is in the way of those behind it. */
+static uint64_t global_holder(const struct sql_link *link)
+{
+	return link->global_id ? link->global_id : link->global_waiter_id;
+}
+
 static struct holders find_holders(const struct sql_link *link, const struct mariadb_list *list,
 	const struct mariadb_session *waits)
 {
@@ -464,9 +470,9 @@ static struct holders find_holders(const struct sql_link *link, const struct mar
 		return h;
 	}
 	h = find_statements(list, waits);
-	if (h.count == 0 && needs_global(waits->lock) && link->global_id &&
-		link->global_id != waits->connection_id)
-		add_holder(&h, link->global_id, 0);
+	if (h.count == 0 && needs_global(waits->lock) && global_holder(link) &&
+		global_holder(link) != waits->connection_id)
+		add_holder(&h, global_holder(link), 0);
 	/*
 	 * A transaction is in nobody's way but of those who need the table alone.
 	 */
@@ -516,11 +522,24 @@ static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *l
  */
 static void note_global(struct sql_link *link, const struct mariadb_list *list)
 {
+	const struct mariadb_session *waiter = find_session(list, link->global_waiter_id);
+
 	if (!find_session(list, link->global_id))
 		link->global_id = 0;
-	for (size_t i = 0; i < list->count; i++)
-		if (list->rows[i].text && tables_keeps_global(list->rows[i].text))
-			link->global_id = list->rows[i].connection_id;
+	if (waiter && waiter->lock == RECORD_LOCK_NONE)
+		link->global_id = waiter->connection_id;
+	if (!waiter || waiter->lock == RECORD_LOCK_NONE)
+		link->global_waiter_id = 0;
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mariadb_session *row = &list->rows[i];
+
+		if (!row->text || !tables_keeps_global(row->text))
+			continue;
+		if (row->lock == RECORD_LOCK_NONE)
+			link->global_id = row->connection_id;
+		else if (!link->global_waiter_id)
+			link->global_waiter_id = row->connection_id;
+	}
 }
 
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,

@@ -330,7 +330,8 @@ static void keep_sleeper(const struct sql_link *link, struct mariadb_list *list,
 	uint64_t id = sql_cell_u64(cells[CELL_ID]);
 
 	if (list->count == SQL_SESSIONS_MAX ||
-		(!mariadb_is_in_transaction(link, id) && id != link->global_id))
+		(!mariadb_is_in_transaction(link, id) && id != link->global_id &&
+			id != link->global_waiter_id))
 		return;
 	row = keep_session(link, list, cells, 0);
 	if (row)

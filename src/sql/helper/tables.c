@@ -179,11 +179,26 @@ static bool flushes_tables(const char *text, struct token *t)
 	return true;
 }
 
+/* BACKUP STAGE ..., but not the statement that ends it. */
+static bool begins_backup(const char *text)
+{
+	struct token t;
+	const char *p = first_token(text, &t);
+
+	if (!IS(&t, "BACKUP"))
+		return false;
+	p = next_token(p, &t);
+	if (!IS(&t, "STAGE"))
+		return !IS(&t, "UNLOCK");
+	next_token(p, &t);
+	return !IS(&t, "END");
+}
+
 bool tables_keeps_global(const char *text)
 {
 	struct token t;
 
-	return flushes_tables(text, &t) ? IS(&t, "WITH") : IS(&t, "BACKUP");
+	return flushes_tables(text, &t) ? IS(&t, "WITH") : begins_backup(text);
 }
 
 bool tables_is_global(const char *text)
