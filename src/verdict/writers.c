@@ -143,8 +143,8 @@ static void add_shares(const struct verdict_finding *v, const struct verdict_sql
 }
 
 /*
- * Kernel threads did at least half of the work on these files, and its own threads no more than they
- * sent.
+ * Kernel threads did at least half of the work on these files, and its own threads no more than
+ * they sent.
  */
 static uint64_t by_kernel(uint64_t of_files, uint64_t sent)
 {
