@@ -356,7 +356,8 @@ static void test_who_waits_to_lock_the_server(void **state)
 	assert_int_equal(row->blocker_id, 20);
 	assert_int_equal(second->blocker_id, 20);
 	/* The first has ended its backup, and the second has got the lock. */
-	row->blocker_id = row->candidates = second->blocker_id = second->candidates = 0;
+	row->blocker_id = second->blocker_id = 0;
+	row->candidates = second->candidates = 0;
 	second->text = copy;
 	second->state[0] = '\0';
 	find(w, false);

@@ -23,12 +23,12 @@ static void writes(struct fixture *x, const struct write *w)
 		.pid = w->pid,
 		.tid = w->tid,
 		.dev = { 8, w->minor ? w->minor : 16 },
-		.dev_name = w->minor ? "sdc" : "sdb",
 		.inode = w->inode,
 		.waits_for = w->waits_for,
 		.start_mono_ns = TRIGGER_NS,
 		.dur_ns = NSEC_PER_SEC };
 
+	text_copy(op.dev_name, sizeof(op.dev_name), w->minor ? "sdc" : "sdb");
 	text_copy(op.path, sizeof(op.path), w->path);
 	text_copy(op.comm, sizeof(op.comm), w->comm);
 	verdict_note_operation(&x->f, &op, true);
