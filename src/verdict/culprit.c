@@ -19,6 +19,8 @@
 /* So much of the device's time must have been traced to say who has half of it. */
 #define SEEN_NS NSEC_PER_SEC
 #define SEEN_PART 5
+/* So little is left for other statements where one stands for all threads of a process. */
+#define OTHERS_PART 8
 
 static_assert(VERDICT_SHARES_MAX <= 64, "a group is a set of bits");
 
@@ -81,12 +83,24 @@ static void find_parallel_group(struct verdict_finding *v, const struct verdict_
 }
 
 /*
+ * Only the ten busiest threads of a device are known. Where these nearly all run that statement, so
+ * do the other threads of their process.
+ */
+static bool stand_for_process(const struct verdict_load *group, const struct verdict_load *process,
+	uint64_t others_ns)
+{
+	return group->who.tid != group->who.pid && group->who.pid == process->who.pid &&
+		others_ns <= group->busy_ns / OTHERS_PART;
+}
+
+/*
  * Sessions that run the same statement, as when a page of a web site reads a table without index.
  */
 static void find_sessions(struct verdict_finding *v, const struct verdict_sql *sql, double half_ns)
 {
+	const struct verdict_load *process = &v->device->load[VERDICT_BY_PROCESS];
 	struct verdict_load group = { .who = v->device->load[VERDICT_BY_THREAD].who };
-	uint64_t key, shares = 0;
+	uint64_t key, shares = 0, others_ns = 0;
 
 	if (!sql || !sql->statement_key)
 		return;
@@ -94,14 +108,25 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 	for (uint32_t i = 0; key && i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (!verdict_is_on_device(v, share) ||
-			sql->statement_key(sql->userdata, share->tid) != key)
+		if (!verdict_is_on_device(v, share))
 			continue;
+		if (sql->statement_key(sql->userdata, share->tid) != key) {
+			others_ns += share->pid == group.who.pid ? share->busy_ns : 0;
+			continue;
+		}
 		add_share(&group, share);
 		shares |= 1ULL << i;
 	}
-	if (group.count < 2 || !has_half(&group, half_ns))
+	if (group.count < 2)
 		return;
+	if (!has_half(&group, half_ns)) {
+		if (!stand_for_process(&group, process, others_ns) || !has_half(process, half_ns))
+			return;
+		memcpy(group.requests, process->requests, sizeof(group.requests));
+		group.bytes = process->bytes;
+		group.busy_ns = process->busy_ns;
+		group.uncertain = true;
+	}
 	set_group(v, &group, shares);
 	v->group_count = group.count;
 	if (sql->count_alike) {
@@ -109,6 +134,9 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 		if (v->group_count < group.count)
 			v->group_count = group.count;
 	}
+	/* Then all of them are in it, and not only those that are known. */
+	if (group.uncertain)
+		v->group.count = v->group_count;
 }
 
 static const struct verdict_share *find_resync_share(const struct verdict_finding *v)

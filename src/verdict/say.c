@@ -14,7 +14,7 @@
 
 /* A statement that moved less is not the reason of what its server does. */
 #define LIKELY_BYTES (1 << 20)
-#define LIKELY_PART 8
+#define LIKELY_PART 64
 
 /* The sentences */
 

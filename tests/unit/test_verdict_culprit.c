@@ -571,6 +571,27 @@ static void test_sessions_with_one_statement_are_added_up(void **state)
 		"of the device time"));
 }
 
+/* The ten busiest of many threads have less than half, and all run that statement. */
+static void test_sessions_of_one_process(void **state)
+{
+	struct verdict_sql with_count = sql;
+	struct fixture *x = *state;
+
+	with_count.count_alike = count_thirty;
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 2211, 0, "mariadbd", 58, false);
+	for (int32_t tid = 2225; tid < 2228; tid++)
+		load(x, "thread", 2211, tid, "mariadbd", 10, false);
+	verdict_decide(&x->f, &with_count, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": 30 sessions with the same statement, mariadbd tid 2225 first, probably used 58 %"));
+	/* Another thread has another statement, or none. */
+	load(x, "thread", 2211, 2214, "mariadbd", 9, false);
+	verdict_decide(&x->f, &with_count, &x->v);
+	assert_non_null(strstr(x->v.sentence, ": mariadbd pid 2211 used 58 %"));
+}
+
 /* Three of the five statements run in threads that are named as victims already. */
 static void test_no_victim_is_a_thread_and_a_statement(void **state)
 {
@@ -607,6 +628,7 @@ int main(void)
 		verdict_test(test_a_file_that_has_been_removed),
 		verdict_test(test_a_file_that_nobody_used_since),
 		verdict_test(test_sessions_with_one_statement_are_added_up),
+		verdict_test(test_sessions_of_one_process),
 		verdict_test(test_no_victim_is_a_thread_and_a_statement),
 	};
 
