@@ -93,24 +93,51 @@ static bool stand_for_process(const struct verdict_load *group, const struct ver
 		others_ns <= group->busy_ns / OTHERS_PART;
 }
 
+/* The statement for which threads did most; NULL: none is known. `keys` are those of all shares. */
+static const struct verdict_share *find_main_statement(const struct verdict_finding *v,
+	const uint64_t *keys)
+{
+	const struct verdict_share *shares = v->f->shares, *main = NULL;
+	uint64_t most_ns = 0;
+
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
+		uint64_t ns = 0;
+
+		for (uint32_t k = i; keys[i] && k < v->f->shares_count; k++)
+			ns += keys[k] == keys[i] ? shares[k].busy_ns : 0;
+		if (ns <= most_ns)
+			continue;
+		most_ns = ns;
+		main = &shares[i];
+	}
+	return main;
+}
+
 /*
  * Sessions that run the same statement, as when a page of a web site reads a table without index.
  */
 static void find_sessions(struct verdict_finding *v, const struct verdict_sql *sql, double half_ns)
 {
 	const struct verdict_load *process = &v->device->load[VERDICT_BY_PROCESS];
-	struct verdict_load group = { .who = v->device->load[VERDICT_BY_THREAD].who };
-	uint64_t key, shares = 0, others_ns = 0;
+	const struct verdict_share *first;
+	struct verdict_load group = { 0 };
+	uint64_t keys[VERDICT_SHARES_MAX] = { 0 }, shares = 0, others_ns = 0;
 
 	if (!sql || !sql->statement_key)
 		return;
-	key = sql->statement_key(sql->userdata, group.who.tid);
-	for (uint32_t i = 0; key && i < v->f->shares_count; i++) {
+	for (uint32_t i = 0; i < v->f->shares_count; i++)
+		if (verdict_is_on_device(v, &v->f->shares[i]))
+			keys[i] = sql->statement_key(sql->userdata, v->f->shares[i].tid);
+	first = find_main_statement(v, keys);
+	if (!first)
+		return;
+	verdict_set_who(&group.who, first->pid, first->tid, first->comm);
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
 		if (!verdict_is_on_device(v, share))
 			continue;
-		if (sql->statement_key(sql->userdata, share->tid) != key) {
+		if (keys[i] != keys[first - v->f->shares]) {
 			others_ns += share->pid == group.who.pid ? share->busy_ns : 0;
 			continue;
 		}

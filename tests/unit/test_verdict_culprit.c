@@ -586,7 +586,11 @@ static void test_sessions_of_one_process(void **state)
 	verdict_decide(&x->f, &with_count, &x->v);
 	assert_non_null(strstr(x->v.sentence,
 		": 30 sessions with the same statement, mariadbd tid 2225 first, probably used 58 %"));
-	/* Another thread has another statement, or none. */
+	/* A thread of the server has no statement. */
+	load(x, "thread", 2211, 2213, "mariadbd", 3, false);
+	verdict_decide(&x->f, &with_count, &x->v);
+	assert_non_null(strstr(x->v.sentence, ": 30 sessions with the same statement"));
+	/* Others have other statements. */
 	load(x, "thread", 2211, 2214, "mariadbd", 9, false);
 	verdict_decide(&x->f, &with_count, &x->v);
 	assert_non_null(strstr(x->v.sentence, ": mariadbd pid 2211 used 58 %"));
