@@ -46,6 +46,7 @@ static void format_disk(const struct record_disk *d, struct text *t)
 
 /* So full that it may be why. */
 #define FULL_SHOWN_PCT 90
+#define IO_LIMIT_SHOWN_PCT 80
 
 static void format_filesystem(const struct record_file_system *fs, struct text *t)
 {
@@ -74,12 +75,25 @@ static void format_cgroup(const struct record_cgroup *c, struct text *t)
 		text_addf(t, " killed %" PRIu64, c->oom_kills);
 }
 
+static void format_io_limit(const struct record_io_limited *l, struct text *t)
+{
+	if (!(l->used_pct >= IO_LIMIT_SHOWN_PCT))
+		return;
+	format_add_known(t, "  | ", *l->path ? l->path : "?");
+	text_addf(t, " used %.0f%% of its limit of ", l->used_pct);
+	record_add_io_limit(t, l->kind, l->per_s);
+	text_add(t, " for ");
+	text_add(t, *l->dev_name ? l->dev_name : "?");
+}
+
 static void format_limits(const struct record_limits *l, struct text *t)
 {
 	for (uint32_t i = 0; i < l->file_systems_count && i < RECORD_FILE_SYSTEMS_MAX; i++)
 		format_filesystem(&l->file_systems[i], t);
 	for (uint32_t i = 0; i < l->cgroups_count && i < RECORD_CGROUPS_MAX; i++)
 		format_cgroup(&l->cgroups[i], t);
+	for (uint32_t i = 0; i < l->io_count && i < RECORD_IO_LIMITS_MAX; i++)
+		format_io_limit(&l->io[i], t);
 }
 
 static void format_sample_sql(const struct record_sql_activity *sql, struct text *t)

@@ -91,3 +91,16 @@ void format_add_time(struct text *t, const struct record *r, uint64_t opened_mon
 		(unsigned int)(ms % 1000));
 	text_addf(t, "%9ss  ", number);
 }
+
+void record_add_io_limit(struct text *t, enum record_io_limit kind, uint64_t per_s)
+{
+	bool is_read = kind == RECORD_IO_LIMIT_read_bytes || kind == RECORD_IO_LIMIT_reads;
+
+	if (kind == RECORD_IO_LIMIT_reads || kind == RECORD_IO_LIMIT_writes) {
+		text_addf(t, "%" PRIu64 " ", per_s);
+	} else {
+		record_add_size(t, per_s);
+		text_add(t, " of ");
+	}
+	text_add(t, is_read ? "reads a second" : "writes a second");
+}

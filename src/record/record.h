@@ -62,6 +62,8 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 void record_add_duration(struct text *t, uint64_t duration_ns);
 /* "19.0 MiB". */
 void record_add_size(struct text *t, uint64_t bytes);
+/* "400 reads a second", "1.0 MiB of reads a second" */
+void record_add_io_limit(struct text *t, enum record_io_limit kind, uint64_t per_s);
 /* "utilisation 97.3 %, threshold 90 %, device sdb". */
 void record_add_trigger(struct text *t, const struct record_trigger *trigger);
 /*

@@ -379,6 +379,7 @@ static void find_most(struct verdict_finding *v, const struct verdict_sql *sql)
 	find_with_half(v, sql, (double)v->device->traced_ns / 2);
 	add_before(v);
 	verdict_find_writer(v);
+	verdict_find_reader(v);
 	v->culprit_is_most = is_most(v);
 	if (!v->culprit_is_most)
 		judge_what_was_seen(v);

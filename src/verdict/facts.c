@@ -14,7 +14,7 @@ static_assert(VERDICT_DEVICES_MAX <= INT8_MAX, "a thread keeps the index of its 
 #define PILE_UP_NS (60 * NSEC_PER_SEC)
 
 /* It is locked into memory with the session. */
-static_assert(sizeof(struct verdict_facts) <= 256 * 1024, "the facts of one incident are small");
+static_assert(sizeof(struct verdict_facts) <= 264 * 1024, "the facts of one incident are small");
 
 enum verdict_wait verdict_wait_of(enum record_cause cause)
 {
@@ -357,6 +357,22 @@ static void note_dirtier(struct verdict_facts *f, const struct record_operation 
 	note_writer(is_slowed ? &d->slowed : &d->waiting, op);
 }
 
+static void note_reader(struct verdict_facts *f, const struct record_operation *op)
+{
+	const struct verdict_file_id id = file_id(&op->dev, op->inode, op->path);
+	uint32_t i = 0;
+
+	if (!*op->path)
+		return;
+	while (i < f->readers_count && !verdict_is_same_file(&f->readers[i].id, &id))
+		i++;
+	if (i == VERDICT_READERS_MAX)
+		return;
+	if (i == f->readers_count)
+		f->readers[f->readers_count++].id = id;
+	note_writer(&f->readers[i].by, op);
+}
+
 static void note_map_holder(struct verdict_facts *f, const struct record_operation *op)
 {
 	struct verdict_map_holder *h = NULL;
@@ -468,6 +484,8 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 	/* Whoever removes a file need not have written it. */
 	if (op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_fallocate)
 		note_dirtier(f, op);
+	if (op->op == RECORD_OP_read || op->op == RECORD_OP_fault)
+		note_reader(f, op);
 	f->operations += finished;
 	if (op->dur_ns > f->longest_ns)
 		f->longest_ns = op->dur_ns;

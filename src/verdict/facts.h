@@ -13,7 +13,7 @@
 #include "config/config.h"
 #include "record/record.h"
 
-/* The facts are locked into memory, 250 KB in all. What is beyond a limit is only counted. */
+/* The facts are locked into memory, 260 KB in all. What is beyond a limit is only counted. */
 #define VERDICT_DEVICES_MAX 16
 /*
  * A thread has an entry for each device and each kind of thing that it waited for. When the entries
@@ -27,10 +27,13 @@
 #define VERDICT_CROWD_THREADS 16384
 /* Files with programs that were slowed down for their dirty pages, or that waited as they wrote. */
 #define VERDICT_DIRTIERS_MAX 48
+#define VERDICT_READERS_MAX 16
 /* Processes with such a thread. */
 #define VERDICT_MAP_HOLDERS_MAX 4
 /* Control groups that were at their memory limit. */
 #define VERDICT_GROUPS_MAX 4
+/* I/O limits that a control group was at, for a device each. */
+#define VERDICT_IO_LIMITS_MAX 4
 #define VERDICT_ERRORS_MAX 4
 /* Disks that stand on others. */
 #define VERDICT_STACK_MAX 24
@@ -253,6 +256,15 @@ struct verdict_wait_facts {
 	struct record_dev dev;	      /* of its file */
 };
 
+/* A control group that used as much of a device as it may. */
+struct verdict_io_limit {
+	char path[RECORD_SUBJECT_SIZE];
+	int8_t device; /* index */
+	enum record_io_limit kind;
+	uint64_t per_s;
+	uint64_t at_limit_ns;
+};
+
 /* Who serves the file system on which threads waited longest for a server. */
 struct verdict_file_server {
 	struct record_dev dev;	/* 0:0: there is none */
@@ -286,6 +298,12 @@ struct verdict_dirtier {
 	struct verdict_file_id id;
 	struct verdict_writer slowed;  /* because too many of its pages were dirty */
 	struct verdict_writer waiting; /* in a write for something else, or until it was written */
+};
+
+/* Who waits for reads of a file. */
+struct verdict_reader {
+	struct verdict_file_id id;
+	struct verdict_writer by;
 };
 
 /* A thread that held the lock of its process's memory map while it waited for something else. */
@@ -387,6 +405,8 @@ struct verdict_facts {
 	struct verdict_file_server file_server;
 	uint32_t dirtiers_count;
 	struct verdict_dirtier dirtiers[VERDICT_DIRTIERS_MAX];
+	uint32_t readers_count;
+	struct verdict_reader readers[VERDICT_READERS_MAX];
 	uint32_t noted;	  /* lines of other operations of programs */
 	uint32_t samples; /* since VERDICT_LEAD_NS before the trigger */
 	uint64_t operations;
@@ -401,6 +421,8 @@ struct verdict_facts {
 	struct verdict_memory host;
 	uint32_t groups_count;
 	struct verdict_memory groups[VERDICT_GROUPS_MAX];
+	uint32_t io_limits_count;
+	struct verdict_io_limit io_limits[VERDICT_IO_LIMITS_MAX];
 	uint32_t shares_count;
 	struct verdict_share shares[VERDICT_SHARES_MAX];
 	uint32_t files_count;

@@ -217,6 +217,43 @@ static void note_memory(struct verdict_facts *f, const struct record_memory *mem
 		note_group(f, &limits->cgroups[i]);
 }
 
+/* A group may do a little less than its limit allows in a sample, and a burst more. */
+#define AT_LIMIT_PCT 80
+
+/* NULL: there is no room, or the device is not known. */
+static struct verdict_io_limit *get_io_limit(struct verdict_facts *f,
+	const struct record_io_limited *l)
+{
+	int device = verdict_get_device(f, l->dev.major, l->dev.minor, l->dev_name);
+	struct verdict_io_limit *limit = f->io_limits;
+
+	for (; limit < f->io_limits + f->io_limits_count; limit++)
+		if (limit->device == device && limit->kind == l->kind &&
+			strcmp(limit->path, l->path) == 0)
+			return limit;
+	if (device < 0 || f->io_limits_count == VERDICT_IO_LIMITS_MAX)
+		return NULL;
+	f->io_limits_count++;
+	*limit = (struct verdict_io_limit){ .device = (int8_t)device, .kind = l->kind };
+	text_copy(limit->path, sizeof(limit->path), l->path);
+	return limit;
+}
+
+static void note_io_limits(struct verdict_facts *f, const struct record_limits *limits,
+	uint64_t interval_ns)
+{
+	for (uint32_t i = 0; i < limits->io_count && i < RECORD_IO_LIMITS_MAX; i++) {
+		const struct record_io_limited *l = &limits->io[i];
+		struct verdict_io_limit *limit =
+			l->used_pct >= AT_LIMIT_PCT ? get_io_limit(f, l) : NULL;
+
+		if (!limit)
+			continue;
+		limit->per_s = l->per_s;
+		limit->at_limit_ns += interval_ns;
+	}
+}
+
 void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample)
 {
 	const struct record_reading *s = &sample->reading;
@@ -229,6 +266,7 @@ void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sa
 		f->samples++;
 		if (s->psi.memory.present && s->psi.memory.full_pct > f->memory_full_max_pct)
 			f->memory_full_max_pct = s->psi.memory.full_pct;
+		note_io_limits(f, &sample->limits, s->interval_ns);
 	}
 	if (s->mono_ns > f->trigger_ns && s->memory.present)
 		note_memory(f, &s->memory, &sample->limits);

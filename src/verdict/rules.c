@@ -197,6 +197,43 @@ static bool is_suspended(const struct verdict_facts *f, const struct verdict_dev
 	return d->suspended_ns >= DELAYED_NS;
 }
 
+/* The longest wait for a device, or for one that stands on it. */
+static uint64_t longest_above(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < f->devices_count; i++)
+		if (f->devices[i].longest_ns > longest_ns &&
+			verdict_stands_on(f, &f->devices[i], d))
+			longest_ns = f->devices[i].longest_ns;
+	return longest_ns;
+}
+
+/* The kernel holds requests back before the queue of the device, which has time left. */
+const struct verdict_io_limit *verdict_find_io_limit(const struct verdict_facts *f,
+	const struct verdict_device *d)
+{
+	const struct verdict_io_limit *found = NULL;
+
+	for (uint32_t i = 0; i < f->io_limits_count; i++) {
+		const struct verdict_io_limit *l = &f->io_limits[i];
+		const struct verdict_device *limited = &f->devices[l->device];
+
+		if (l->at_limit_ns < BUSY_NS || (found && l->at_limit_ns <= found->at_limit_ns) ||
+			!verdict_stands_on(f, d, limited) ||
+			verdict_util_at_most(limited) >= VERDICT_BUSY_PCT ||
+			longest_above(f, limited) < DELAYED_NS)
+			continue;
+		found = l;
+	}
+	return found;
+}
+
+static bool is_at_io_limit(const struct verdict_facts *f, const struct verdict_device *d)
+{
+	return verdict_find_io_limit(f, d) != NULL;
+}
+
 static bool is_limited(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
 	*ret_wait = VERDICT_WAIT_cgroup;
@@ -339,6 +376,9 @@ const struct verdict_rule verdict_rules[] = {
 	/* Before the disks: more of it would only be read again faster. */
 	{ RECORD_CLASS_memory, RECORD_BASIS_measured, .device_holds = verdict_is_short_of_memory,
 		.say = verdict_say_memory },
+	/* Before `slow`: a volume above the disk is busy all the time with requests that are held. */
+	{ RECORD_CLASS_throttled, RECORD_BASIS_measured, .device_holds = is_at_io_limit,
+		.blames = true, .say = verdict_say_io_limit },
 	/* Before `saturated`: a process that uses a slow device is its victim, not the cause. */
 	{ RECORD_CLASS_slow, RECORD_BASIS_measured, .device_holds = is_slow,
 		.say = verdict_say_slow },

@@ -107,6 +107,7 @@ void verdict_say_slow(const struct verdict_finding *v, struct text *t);
 void verdict_say_slow_at_times(const struct verdict_finding *v, struct text *t);
 void verdict_say_saturated(const struct verdict_finding *v, struct text *t);
 void verdict_say_delayed(const struct verdict_finding *v, struct text *t);
+void verdict_say_io_limit(const struct verdict_finding *v, struct text *t);
 void verdict_say_limited(const struct verdict_finding *v, struct text *t);
 void verdict_say_unanswered(const struct verdict_finding *v, struct text *t);
 void verdict_say_waiting(const struct verdict_finding *v, struct text *t);
@@ -131,6 +132,13 @@ bool verdict_is_slower_than_before(const struct verdict_device *d, double reques
 double verdict_times_slower(const struct verdict_device *d);
 /* Whether nothing more can be written to the file system that opened the incident. */
 bool verdict_is_quite_full(const struct verdict_facts *f);
+/*
+ * The limit of a control group that held back what was asked of the device or of one below it,
+ * which were not busy themselves; NULL: there was none.
+ */
+const struct verdict_io_limit *verdict_find_io_limit(const struct verdict_facts *f,
+	const struct verdict_device *d);
+
 /* Whether a device hangs, is slow or is at its limit. */
 bool verdict_is_a_device_at_fault(const struct verdict_facts *f);
 /* The database that was unresponsive the longest; NULL when none was for two seconds. */

@@ -190,6 +190,25 @@ void verdict_say_delayed(const struct verdict_finding *v, struct text *t)
 	text_add(t, "), probably by a cgroup I/O limit or a suspended device");
 }
 
+/* "control group /mysql was at its limit of 400 reads a second for device sda for 8.0 s" */
+void verdict_say_io_limit(const struct verdict_finding *v, struct text *t)
+{
+	const struct verdict_io_limit *l = verdict_find_io_limit(v->f, v->device);
+
+	text_add(t, "control group ");
+	text_add(t, l->path);
+	text_add(t, " was at its limit of ");
+	record_add_io_limit(t, l->kind, l->per_s);
+	text_add(t, " for device ");
+	verdict_add_device(t, &v->f->devices[l->device]);
+	text_add(t, " for ");
+	record_add_duration(t, l->at_limit_ns);
+	text_add(t,
+		", so its requests were held back although the device had time left (util at most ");
+	verdict_add_pct(t, verdict_util_at_most(&v->f->devices[l->device]));
+	text_add(t, ")");
+}
+
 void verdict_say_limited(const struct verdict_finding *v, struct text *t)
 {
 	text_add(t, "a limit of its control group throttled the I/O");

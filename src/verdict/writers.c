@@ -20,6 +20,25 @@ static const struct verdict_writer *writer_of(const struct verdict_facts *f,
 	return NULL;
 }
 
+/* All that was done on the finding's file is of this program. */
+static void stand_for_file(struct verdict_finding *v, const struct verdict_writer *found,
+	enum verdict_kind kind)
+{
+	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
+
+	v->group = *file;
+	v->group.who = found->who;
+	v->group.busy_ns += file->before_ns;
+	v->group.bytes += file->before_bytes;
+	v->group.requests[kind] += file->before_requests;
+	v->group.inferred = false;
+	v->group.uncertain = true;
+	v->group_shares = 0;
+	v->attributed_ns = file->before_ns;
+	v->culprit = &v->group;
+	v->culprit_by = VERDICT_BY_PROCESS;
+}
+
 /*
  * What a kernel thread writes back of a file, also from before tracing, was written by the program
  * that is slowed down in a write to it, or that waits in an fsync until all of it is written.
@@ -35,17 +54,33 @@ void verdict_find_writer(struct verdict_finding *v)
 		return;
 	if (v->culprit && v->culprit->inferred)
 		v->writer_back = &v->culprit->who;
-	v->group = *file;
-	v->group.who = found->who;
-	v->group.busy_ns += file->before_ns;
-	v->group.bytes += file->before_bytes;
-	v->group.requests[VERDICT_WRITE] += file->before_requests;
-	v->group.inferred = false;
-	v->group.uncertain = true;
-	v->group_shares = 0;
-	v->attributed_ns = file->before_ns;
-	v->culprit = &v->group;
-	v->culprit_by = VERDICT_BY_PROCESS;
+	stand_for_file(v, found, VERDICT_WRITE);
+}
+
+static const struct verdict_writer *reader_of(const struct verdict_facts *f,
+	const struct verdict_file_id *id)
+{
+	for (uint32_t i = 0; i < f->readers_count; i++)
+		if (verdict_is_same_file(&f->readers[i].id, id))
+			return f->readers[i].by.several ? NULL : &f->readers[i].by;
+	return NULL;
+}
+
+/*
+ * A kernel thread sends on what a limit has held back. What it reads of a file was asked for by the
+ * only program that waits for reads of it.
+ */
+void verdict_find_reader(struct verdict_finding *v)
+{
+	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
+	const struct verdict_writer *found = *v->file ? reader_of(v->f, &v->device->file_id) : NULL;
+
+	if (!found || file->requests[VERDICT_READ] <= file->requests[VERDICT_WRITE] ||
+		(v->culprit && !v->culprit->inferred))
+		return;
+	stand_for_file(v, found, VERDICT_READ);
+	if (found->threads)
+		v->group.who.tid = v->group.who.pid;
 }
 
 bool verdict_is_written_by_others(const struct verdict_finding *v, int32_t pid)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who wrote what the kernel writes back: a program that is slowed down in a write to the file, or
- * that waits until it is written.
+ * For whom a kernel thread works: a program that is slowed down in a write to the file, that waits
+ * until it is written, or that waits for reads of it.
  * Used by culprit.c only.
  */
 #ifndef IOSTALL_VERDICT_WRITERS_H
@@ -11,7 +11,9 @@
 
 /* Makes the writer of the finding's file its culprit, if that is known. */
 void verdict_find_writer(struct verdict_finding *v);
-/* The same for the files of one program, or of all sessions with one statement, added up. */
+/* Makes the program that waits for reads of the file its culprit, if a kernel thread reads it. */
+void verdict_find_reader(struct verdict_finding *v);
+/* As verdict_find_writer() for the files of one program, or of all sessions with one statement, added up. */
 void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *sql);
 
 /* Whether a program other than pid is slowed down in writes to the finding's file. */

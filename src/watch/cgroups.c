@@ -13,6 +13,7 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/text.h"
+#include "watch/cgroup_path.h"
 
 /* Processes that one call of cgroups_learn() looks up. */
 #define LEARN_MAX 4
@@ -25,47 +26,6 @@
 static bool is_word(const char *word, size_t len, const char *what)
 {
 	return len == strlen(what) && memcmp(word, what, len) == 0;
-}
-
-/* "memory" in "cpu,memory,pids" */
-static bool has_memory(const char *list, const char *end)
-{
-	while (list < end) {
-		const char *comma = memchr(list, ',', (size_t)(end - list));
-		const char *word_end = comma ? comma : end;
-
-		if (is_word(list, (size_t)(word_end - list), "memory"))
-			return true;
-		list = word_end + 1;
-	}
-	return false;
-}
-
-int cgroups_parse_path(const char *buf, size_t len, struct cursor *ret_path, bool *ret_v1)
-{
-	struct cursor c = { buf, buf + len }, line;
-	int r = -ENOENT;
-
-	/* "0::/system.slice/mariadb.service"; on v1 also "4:memory:/..." */
-	while (cursor_line(&c, &line)) {
-		const char *list = memchr(line.p, ':', (size_t)(line.end - line.p)), *path;
-		bool v1;
-
-		if (!list)
-			continue;
-		path = memchr(list + 1, ':', (size_t)(line.end - list - 1));
-		if (!path || path + 1 == line.end || path[1] != '/')
-			continue;
-		v1 = has_memory(list + 1, path);
-		if (!v1 && path != list + 1)
-			continue;
-		*ret_path = (struct cursor){ path + 1, line.end };
-		*ret_v1 = v1;
-		r = 0;
-		if (v1)
-			break;
-	}
-	return r;
 }
 
 uint64_t cgroups_parse_reclaimable(const char *buf, size_t len)
@@ -146,6 +106,7 @@ void cgroups_reset(struct cgroups *c)
 {
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
 		slot_free(&c->slots[i]);
+	io_limits_reset(&c->io);
 	c->left_out = 0;
 }
 
@@ -154,46 +115,27 @@ void cgroups_done(struct cgroups *c)
 	cgroups_reset(c);
 }
 
-/* FNV-1a. Slots keep the hash instead of the path, which may have 4 KB. */
-static uint64_t hash_path(const char *path, size_t len, bool v1)
+static int open_file(const struct cgroups *c, const struct cgroup_path *path, const char *name)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL ^ v1;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)path[i]) * 0x100000001b3ULL;
-	return hash;
+	return cgroup_path_open(path, c->sysfs_fd, "memory", name);
 }
 
-static int open_file(const struct cgroups *c, bool v1, const char *path, size_t len,
-	const char *name)
-{
-	char file[PATH_MAX];
-	int n = snprintf(file, sizeof(file), "fs/cgroup%s%.*s/%s", v1 ? "/memory" : "", (int)len,
-		path, name);
-	int fd;
-
-	if (n < 0 || (size_t)n >= sizeof(file))
-		return -ENAMETOOLONG;
-	fd = openat(c->sysfs_fd, file, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static bool open_slot(const struct cgroups *c, bool v1, const char *path, size_t len,
+static bool open_slot(const struct cgroups *c, const struct cgroup_path *path,
 	struct cgroups_slot *ret_slot)
 {
+	bool v1 = path->v1;
+
 	*ret_slot = (struct cgroups_slot){
 		.used = true,
 		.v1 = v1,
-		.limit_fd =
-			open_file(c, v1, path, len, v1 ? "memory.limit_in_bytes" : "memory.max"),
-		.high_fd = v1 ? -1 : open_file(c, v1, path, len, "memory.high"),
-		.events_fd =
-			open_file(c, v1, path, len, v1 ? "memory.failcnt" : "memory.events.local"),
-		.current_fd = open_file(c, v1, path, len,
-			v1 ? "memory.usage_in_bytes" : "memory.current"),
-		.stat_fd = open_file(c, v1, path, len, "memory.stat"),
+		.limit_fd = open_file(c, path, v1 ? "memory.limit_in_bytes" : "memory.max"),
+		.high_fd = v1 ? -1 : open_file(c, path, "memory.high"),
+		.events_fd = open_file(c, path, v1 ? "memory.failcnt" : "memory.events.local"),
+		.current_fd = open_file(c, path, v1 ? "memory.usage_in_bytes" : "memory.current"),
+		.stat_fd = open_file(c, path, "memory.stat"),
 	};
-	text_copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path, len);
+	text_copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path->path.p,
+		(size_t)(path->path.end - path->path.p));
 	if (ret_slot->limit_fd >= 0 && ret_slot->current_fd >= 0 && ret_slot->stat_fd >= 0)
 		return true;
 	/* The memory controller is not enabled for this cgroup. */
@@ -201,9 +143,9 @@ static bool open_slot(const struct cgroups *c, bool v1, const char *path, size_t
 	return false;
 }
 
-static void add_cgroup(struct cgroups *c, bool v1, const char *path, size_t len)
+static void add_cgroup(struct cgroups *c, const struct cgroup_path *path)
 {
-	uint64_t hash = hash_path(path, len, v1);
+	uint64_t hash = cgroup_path_hash(path);
 	struct cgroups_slot *place = NULL, slot;
 
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
@@ -212,7 +154,7 @@ static void add_cgroup(struct cgroups *c, bool v1, const char *path, size_t len)
 		if (!c->slots[i].used && !place)
 			place = &c->slots[i];
 	}
-	if (!open_slot(c, v1, path, len, &slot))
+	if (!open_slot(c, path, &slot))
 		return;
 	if (!place) {
 		slot_free(&slot);
@@ -225,18 +167,16 @@ static void add_cgroup(struct cgroups *c, bool v1, const char *path, size_t len)
 }
 
 /* The limit of an ancestor, like a pod or a slice, gets a process killed just as well. */
-static void add_with_ancestors(struct cgroups *c, bool v1, struct cursor path)
+static void add_with_ancestors(struct cgroups *c, const char *buf, size_t len)
 {
-	size_t len = (size_t)(path.end - path.p);
+	struct cgroup_path path;
 
-	/* The cgroup is outside the cgroup namespace of this process, so its path leads nowhere. */
-	if (memmem(path.p, len, "/../", 4) || (len >= 3 && memcmp(path.p + len - 3, "/..", 3) == 0))
+	if (cgroup_path_parse(buf, len, "memory", &path) < 0 || !cgroup_path_is_reachable(&path) ||
+		path.path.end - path.path.p < 2)
 		return;
-	while (len > 1) {
-		add_cgroup(c, v1, path.p, len);
-		while (len > 0 && path.p[--len] != '/')
-			;
-	}
+	do
+		add_cgroup(c, &path);
+	while (cgroup_path_ascend(&path));
 }
 
 void cgroups_learn(struct cgroups *c, struct processes *processes)
@@ -246,9 +186,7 @@ void cgroups_learn(struct cgroups *c, struct processes *processes)
 	for (uint32_t i = 0; i < processes->count && looked_at < LEARN_MAX; i++) {
 		struct watch_process *p = &processes->list[i];
 		char name[32], buf[CGROUP_FILE_SIZE];
-		struct cursor path;
 		ssize_t n;
-		bool v1;
 
 		if (p->cgroup_known)
 			continue;
@@ -256,8 +194,10 @@ void cgroups_learn(struct cgroups *c, struct processes *processes)
 		looked_at++;
 		snprintf(name, sizeof(name), "%d/cgroup", p->pid);
 		n = file_read_at(c->procfs_fd, name, buf, sizeof(buf));
-		if (n > 0 && cgroups_parse_path(buf, (size_t)n, &path, &v1) == 0)
-			add_with_ancestors(c, v1, path);
+		if (n <= 0)
+			continue;
+		add_with_ancestors(c, buf, (size_t)n);
+		io_limits_learn(&c->io, c->sysfs_fd, buf, (size_t)n);
 	}
 }
 
@@ -375,12 +315,14 @@ static int slot_update(struct cgroups_slot *slot, uint64_t now_ns, char *buf, si
 	return 0;
 }
 
-void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size)
+void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_ns, char *buf,
+	size_t size)
 {
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
 		/* -ENODEV: the cgroup has been removed. */
 		if (c->slots[i].used && slot_update(&c->slots[i], now_ns, buf, size) < 0)
 			slot_free(&c->slots[i]);
+	io_limits_update(&c->io, disks, now_ns, buf, size);
 }
 
 /* What a group reads again while it is not at its limit is due to one above it, or to the host. */
@@ -396,7 +338,8 @@ static bool is_shorter(const struct record_cgroup *a, const struct record_cgroup
 	return missed_a == missed_b ? a->used_pct > b->used_pct : missed_a > missed_b;
 }
 
-void cgroups_fill_limits(const struct cgroups *c, struct record_limits *limits)
+void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
+	struct record_limits *limits)
 {
 	uint32_t count = 0;
 
@@ -417,4 +360,5 @@ void cgroups_fill_limits(const struct cgroups *c, struct record_limits *limits)
 		limits->cgroups[at] = *view;
 	}
 	limits->cgroups_count = count;
+	io_limits_fill(&c->io, disks, limits);
 }

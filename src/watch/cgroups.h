@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How much memory the control groups of watched processes hold, compared with their limit, and what
- * they read again for want of memory.
+ * they read again for want of memory; io_limits.h has their I/O limits.
  * Used by the watch room; doctor reads the slots through watch.h.
  * Never opens /proc/PID/cgroup while an incident is open: it takes cgroup_mutex, which a stalled
  * host may hold for long.
@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "util/parse.h"
+#include "watch/io_limits.h"
 #include "watch/processes.h"
 #include "watch/refaults.h"
 #include "record/structs.h"
@@ -60,6 +61,7 @@ struct cgroups {
 	uint32_t serial;
 	uint32_t left_out; /* control groups that found the table full */
 	struct cgroups_slot slots[WATCH_CGROUPS_MAX];
+	struct io_limits io;
 };
 
 /* The descriptors stay the caller's. */
@@ -74,20 +76,16 @@ void cgroups_reset(struct cgroups *c);
  */
 void cgroups_learn(struct cgroups *c, struct processes *processes);
 
-/* Reads all control groups. buf holds one file at a time. */
-void cgroups_update(struct cgroups *c, uint64_t now_ns, char *buf, size_t size);
+/* Reads all control groups, behind the disks. buf holds one file at a time. */
+void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_ns, char *buf,
+	size_t size);
 
 /*
  * Those that read most again because they were at their limits, and then the ones nearest to their
- * limits.
+ * limits; and the I/O limits that most was used of.
  */
-void cgroups_fill_limits(const struct cgroups *c, struct record_limits *limits);
-
-/*
- * The path of the control group that counts memory, from the text of /proc/PID/cgroup: that of the
- * v1 controller where there is one, else that of cgroup2. 0 or -ENOENT. Pure.
- */
-int cgroups_parse_path(const char *buf, size_t len, struct cursor *ret_path, bool *ret_v1);
+void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
+	struct record_limits *limits);
 
 /*
  * The bytes that the kernel could reclaim at once, from the text of memory.stat: file pages and

@@ -363,6 +363,14 @@ const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t mino
 	return NULL;
 }
 
+const struct record_disk *disks_find(const struct disks *d, uint32_t major, uint32_t minor)
+{
+	for (uint32_t i = 0; i < d->rows_count; i++)
+		if (d->rows[i].disk >= 0 && row_is(&d->rows[i], major, minor))
+			return &d->disks[d->rows[i].disk].view;
+	return NULL;
+}
+
 static bool disk_says_more(const struct disks_disk *one, const struct disks_disk *other)
 {
 	const struct record_disk *a = &one->view, *b = &other->view;

@@ -75,6 +75,9 @@ void disks_end_reading(struct disks *d, bool armed);
 /* The name in any row of the last reading, including partitions; NULL: there is no such row. */
 const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t minor);
 
+/* What a whole disk did in the last interval; NULL: there is no such disk, or it is ignored. */
+const struct record_disk *disks_find(const struct disks *d, uint32_t major, uint32_t minor);
+
 /* Puts the disks with the most trouble into the sample and counts the others. */
 void disks_fill_sample(const struct disks *d, struct record_reading *sample);
 

@@ -467,8 +467,8 @@ int watch_take_sample(struct watch *w, bool armed)
 	filesystems_fill_limits(&w->filesystems, &w->limits);
 	if (!armed)
 		cgroups_learn(&w->cgroups, &w->processes);
-	cgroups_update(&w->cgroups, now_ns, w->buf, sizeof(w->buf));
-	cgroups_fill_limits(&w->cgroups, &w->limits);
+	cgroups_update(&w->cgroups, &w->disks, now_ns, w->buf, sizeof(w->buf));
+	cgroups_fill_limits(&w->cgroups, &w->disks, &w->limits);
 	s.sql = w->sql;
 	s.health = w->health;
 	log_left_out(w);

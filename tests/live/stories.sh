@@ -27,6 +27,32 @@ run_as()
 	STALLIO=$STALL_DIR/bin/$1
 }
 
+# run_as_service NAME: sets STALLIO to a program of that name, which runs in SERVICE_GROUP.
+run_as_service()
+{
+	run_as "$1"
+	mkdir -p "$STALL_DIR/service"
+	printf '#!/bin/sh\necho $$ >%s/cgroup.procs && exec %s "$@"\n' "$SERVICE_GROUP" "$STALLIO" >"$STALL_DIR/service/$1"
+	chmod +x "$STALL_DIR/service/$1"
+	STALLIO=$STALL_DIR/service/$1
+}
+
+# service_limit DEV WHAT VALUE: as stall_throttle, for a control group of its own, SERVICE_GROUP, as systemd makes one.
+service_limit()
+{
+	local parent
+
+	stall_can_throttle >/dev/null || return 1
+	parent=${STALL_CGROUP_DIRS[0]}
+	SERVICE_GROUP=$parent/iostall-service.$$
+	# In version 2 the group of the test is the service, since one with processes has no children with limits.
+	((STALL_CGROUP_VERSION == 1)) || SERVICE_GROUP=$parent
+	if [[ ! -d $SERVICE_GROUP ]]; then
+		mkdir "$SERVICE_GROUP" && stall_undo _stall_cgroup_leave "$SERVICE_GROUP" "$parent" || return 1
+	fi
+	_stall_throttle_set "$STALL_CGROUP_VERSION" "$SERVICE_GROUP" "$(lsblk -dnro MAJ:MIN "$1")" "$2" "$3"
+}
+
 # story NAME: it begins when the last incident is over.
 story()
 {

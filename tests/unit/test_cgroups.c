@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 
+#include "watch/cgroup_path.h"
 #include "watch/cgroups.h"
 #include "watch/rules.h"
 
@@ -13,16 +14,15 @@
 
 static void assert_path(const char *text, const char *expected, bool expected_v1)
 {
-	struct cursor path = { NULL, NULL };
-	bool v1 = !expected_v1;
-	int r = cgroups_parse_path(text, strlen(text), &path, &v1);
+	struct cgroup_path path = { .v1 = !expected_v1 };
+	int r = cgroup_path_parse(text, strlen(text), "memory", &path);
 
 	assert_int_equal(r, expected ? 0 : -ENOENT);
 	if (!expected)
 		return;
-	assert_int_equal(path.end - path.p, strlen(expected));
-	assert_memory_equal(path.p, expected, strlen(expected));
-	assert_int_equal(v1, expected_v1);
+	assert_int_equal(path.path.end - path.path.p, strlen(expected));
+	assert_memory_equal(path.path.p, expected, strlen(expected));
+	assert_int_equal(path.v1, expected_v1);
 }
 
 static void test_path(void **state)

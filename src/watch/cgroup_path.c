@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/cgroup_path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_word(const char *word, size_t len, const char *what)
+{
+	return len == strlen(what) && memcmp(word, what, len) == 0;
+}
+
+/* "memory" in "cpu,memory,pids" */
+static bool has_controller(const char *list, const char *end, const char *controller)
+{
+	while (list < end) {
+		const char *comma = memchr(list, ',', (size_t)(end - list));
+		const char *word_end = comma ? comma : end;
+
+		if (is_word(list, (size_t)(word_end - list), controller))
+			return true;
+		list = word_end + 1;
+	}
+	return false;
+}
+
+int cgroup_path_parse(const char *buf, size_t len, const char *controller,
+	struct cgroup_path *ret_path)
+{
+	struct cursor c = { buf, buf + len }, line;
+	int r = -ENOENT;
+
+	/* "0::/system.slice/mariadb.service"; on v1 also "4:memory:/..." */
+	while (cursor_line(&c, &line)) {
+		const char *list = memchr(line.p, ':', (size_t)(line.end - line.p)), *path;
+		bool v1;
+
+		if (!list)
+			continue;
+		path = memchr(list + 1, ':', (size_t)(line.end - list - 1));
+		if (!path || path + 1 == line.end || path[1] != '/')
+			continue;
+		v1 = has_controller(list + 1, path, controller);
+		if (!v1 && path != list + 1)
+			continue;
+		*ret_path = (struct cgroup_path){ { path + 1, line.end }, v1 };
+		r = 0;
+		if (v1)
+			break;
+	}
+	return r;
+}
+
+bool cgroup_path_is_reachable(const struct cgroup_path *path)
+{
+	const char *p = path->path.p;
+	size_t len = (size_t)(path->path.end - p);
+
+	return !memmem(p, len, "/../", 4) && (len < 3 || memcmp(p + len - 3, "/..", 3) != 0);
+}
+
+bool cgroup_path_ascend(struct cgroup_path *path)
+{
+	const char *p = path->path.p;
+	const char *slash = memrchr(p, '/', (size_t)(path->path.end - p));
+
+	if (!slash || slash == p)
+		return false;
+	path->path.end = slash;
+	return true;
+}
+
+/* FNV-1a */
+uint64_t cgroup_path_hash(const struct cgroup_path *path)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL ^ path->v1;
+
+	for (const char *p = path->path.p; p < path->path.end; p++)
+		hash = (hash ^ (unsigned char)*p) * 0x100000001b3ULL;
+	return hash;
+}
+
+int cgroup_path_open(const struct cgroup_path *path, int sysfs_fd, const char *controller,
+	const char *name)
+{
+	char file[PATH_MAX];
+	int n = snprintf(file, sizeof(file), "fs/cgroup%s%s%.*s/%s", path->v1 ? "/" : "",
+		path->v1 ? controller : "", (int)(path->path.end - path->path.p), path->path.p,
+		name);
+	int fd;
+
+	if (n < 0 || (size_t)n >= sizeof(file))
+		return -ENAMETOOLONG;
+	fd = openat(sysfs_fd, file, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/io_limits.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/text.h"
+#include "watch/cgroup_path.h"
+
+enum { V2_MAX, V2_STAT };
+
+const char *const io_limits_max_keys[RECORD_IO_LIMIT_COUNT] = {
+	[RECORD_IO_LIMIT_read_bytes] = "rbps",
+	[RECORD_IO_LIMIT_write_bytes] = "wbps",
+	[RECORD_IO_LIMIT_reads] = "riops",
+	[RECORD_IO_LIMIT_writes] = "wiops",
+};
+
+const char *const io_limits_stat_keys[RECORD_IO_LIMIT_COUNT] = {
+	[RECORD_IO_LIMIT_read_bytes] = "rbytes",
+	[RECORD_IO_LIMIT_write_bytes] = "wbytes",
+	[RECORD_IO_LIMIT_reads] = "rios",
+	[RECORD_IO_LIMIT_writes] = "wios",
+};
+
+static const char *const v1_files[RECORD_IO_LIMIT_COUNT] = {
+	[RECORD_IO_LIMIT_read_bytes] = "blkio.throttle.read_bps_device",
+	[RECORD_IO_LIMIT_write_bytes] = "blkio.throttle.write_bps_device",
+	[RECORD_IO_LIMIT_reads] = "blkio.throttle.read_iops_device",
+	[RECORD_IO_LIMIT_writes] = "blkio.throttle.write_iops_device",
+};
+
+/* "8:0" */
+static int take_device(struct cursor *line, uint32_t *ret_major, uint32_t *ret_minor)
+{
+	uint64_t major, minor;
+
+	if (cursor_u64(line, &major) < 0 || line->p == line->end || *line->p++ != ':' ||
+		cursor_u64(line, &minor) < 0 || major > UINT32_MAX || minor > UINT32_MAX)
+		return -EINVAL;
+	*ret_major = (uint32_t)major;
+	*ret_minor = (uint32_t)minor;
+	return 0;
+}
+
+int io_limits_parse_line(struct cursor line, const char *const keys[static RECORD_IO_LIMIT_COUNT],
+	uint32_t *ret_major, uint32_t *ret_minor, struct io_limits_values *ret_values)
+{
+	const char *word;
+	size_t len;
+
+	if (take_device(&line, ret_major, ret_minor) < 0)
+		return -EINVAL;
+	memset(ret_values, 0, sizeof(*ret_values));
+	while (cursor_word(&line, &word, &len) == 0) {
+		const char *is = memchr(word, '=', len);
+		struct cursor number;
+
+		for (unsigned int i = 1; is && i < RECORD_IO_LIMIT_COUNT; i++) {
+			if ((size_t)(is - word) != strlen(keys[i]) ||
+				memcmp(word, keys[i], (size_t)(is - word)) != 0)
+				continue;
+			number = (struct cursor){ is + 1, word + len };
+			if (cursor_u64(&number, &ret_values->of[i]) < 0)
+				ret_values->of[i] = 0;
+		}
+	}
+	return 0;
+}
+
+static void group_free(struct io_limits_group *group)
+{
+	if (!group->used)
+		return;
+	for (unsigned int i = 0; i < IO_LIMITS_FILES; i++)
+		close_fd(group->fds[i]);
+	group->used = false;
+}
+
+void io_limits_reset(struct io_limits *l)
+{
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
+		group_free(&l->groups[i]);
+}
+
+/* False: the controller is not enabled for this group. */
+static bool group_open(struct io_limits_group *group, int sysfs_fd, const struct cgroup_path *path)
+{
+	for (unsigned int i = 0; i < IO_LIMITS_FILES; i++) {
+		const char *name = path->v1 ? v1_files[i + 1]
+			: i == V2_MAX	    ? "io.max"
+			: i == V2_STAT	    ? "io.stat"
+					    : NULL;
+
+		group->fds[i] = name ? cgroup_path_open(path, sysfs_fd, "blkio", name) : -1;
+	}
+	group->used = true;
+	group->v1 = path->v1;
+	text_copy_end(group->path, sizeof(group->path), path->path.p,
+		(size_t)(path->path.end - path->path.p));
+	if (group->fds[0] >= 0)
+		return true;
+	group_free(group);
+	return false;
+}
+
+static void add_group(struct io_limits *l, int sysfs_fd, const struct cgroup_path *path)
+{
+	uint64_t hash = cgroup_path_hash(path);
+	struct io_limits_group *place = NULL;
+
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++) {
+		if (l->groups[i].used && l->groups[i].path_hash == hash)
+			return;
+		if (!l->groups[i].used && !place)
+			place = &l->groups[i];
+	}
+	if (!place)
+		return;
+	*place = (struct io_limits_group){ .path_hash = hash };
+	(void)group_open(place, sysfs_fd, path);
+}
+
+void io_limits_learn(struct io_limits *l, int sysfs_fd, const char *buf, size_t len)
+{
+	struct cgroup_path path;
+
+	if (cgroup_path_parse(buf, len, "blkio", &path) < 0 || !cgroup_path_is_reachable(&path) ||
+		path.path.end - path.path.p < 2)
+		return;
+	do
+		add_group(l, sysfs_fd, &path);
+	while (!path.v1 && cgroup_path_ascend(&path));
+}
+
+/* NULL: there is no more room. */
+static struct io_limits_device *get_device(struct io_limits_group *group, uint32_t major,
+	uint32_t minor)
+{
+	struct io_limits_device *d = group->devices;
+
+	for (; d < group->devices + group->devices_count; d++)
+		if (d->major == major && d->minor == minor)
+			return d;
+	if (group->devices_count == IO_LIMITS_DEVICES_MAX)
+		return NULL;
+	group->devices_count++;
+	*d = (struct io_limits_device){ .major = major, .minor = minor };
+	return d;
+}
+
+/* The text of a file of the group; false: it cannot be read, so the group is gone. */
+static bool read_file(int fd, char *buf, size_t size, struct cursor *ret_text)
+{
+	ssize_t n = fd < 0 ? -ENOENT : file_read_fd(fd, buf, size);
+
+	if (n < 0 && n != -ENOBUFS)
+		return false;
+	*ret_text = (struct cursor){ buf, buf + strlen(buf) };
+	return true;
+}
+
+static bool read_limits_v2(struct io_limits_group *group, char *buf, size_t size)
+{
+	struct cursor text, line;
+
+	if (!read_file(group->fds[V2_MAX], buf, size, &text))
+		return false;
+	while (cursor_line(&text, &line)) {
+		struct io_limits_values per_s;
+		struct io_limits_device *d;
+		uint32_t major, minor;
+
+		if (io_limits_parse_line(line, io_limits_max_keys, &major, &minor, &per_s) < 0)
+			continue;
+		d = get_device(group, major, minor);
+		if (d)
+			d->per_s = per_s;
+	}
+	return true;
+}
+
+static bool read_limits_v1(struct io_limits_group *group, char *buf, size_t size)
+{
+	for (unsigned int i = 0; i < IO_LIMITS_FILES; i++) {
+		struct cursor text, line;
+
+		if (!read_file(group->fds[i], buf, size, &text))
+			return false;
+		while (cursor_line(&text, &line)) {
+			struct io_limits_device *d;
+			uint32_t major, minor;
+			uint64_t value;
+
+			if (take_device(&line, &major, &minor) < 0 || cursor_u64(&line, &value) < 0)
+				continue;
+			d = get_device(group, major, minor);
+			if (d)
+				d->per_s.of[i + 1] = value;
+		}
+	}
+	return true;
+}
+
+static void drop_unlimited(struct io_limits_group *group)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < group->devices_count; i++) {
+		const struct io_limits_device *d = &group->devices[i];
+		bool limited = false;
+
+		for (unsigned int kind = 1; kind < RECORD_IO_LIMIT_COUNT; kind++)
+			limited = limited || d->per_s.of[kind] > 0;
+		if (limited)
+			group->devices[kept++] = *d;
+	}
+	group->devices_count = kept;
+}
+
+static void take_used(struct io_limits_device *d, const struct io_limits_values *done,
+	uint64_t interval_ns)
+{
+	d->nearest = RECORD_IO_LIMIT_NONE;
+	d->used_pct = 0;
+	for (unsigned int kind = 1; kind < RECORD_IO_LIMIT_COUNT; kind++) {
+		double at_most = (double)d->per_s.of[kind] * (double)interval_ns / NSEC_PER_SEC;
+		double used_pct = at_most > 0 ? 100 * (double)done->of[kind] / at_most : 0;
+
+		if (at_most > 0 && (!d->nearest || used_pct > d->used_pct)) {
+			d->used_pct = used_pct;
+			d->nearest = (enum record_io_limit)kind;
+		}
+	}
+}
+
+/* A counter that goes back belongs to another device with the same number. */
+static uint64_t counted_since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+static void take_counters(struct io_limits_device *d, const struct io_limits_values *now,
+	uint64_t interval_ns)
+{
+	struct io_limits_values done = { { 0 } };
+
+	for (unsigned int kind = 1; kind < RECORD_IO_LIMIT_COUNT; kind++)
+		done.of[kind] = counted_since(now->of[kind], d->before.of[kind]);
+	take_used(d, &done, d->has_before ? interval_ns : 0);
+	d->before = *now;
+	d->has_before = true;
+}
+
+static void read_used_v2(struct io_limits_group *group, uint64_t interval_ns, char *buf,
+	size_t size)
+{
+	struct cursor text, line;
+
+	if (!read_file(group->fds[V2_STAT], buf, size, &text))
+		return;
+	while (cursor_line(&text, &line)) {
+		struct io_limits_values now;
+		uint32_t major, minor;
+
+		if (io_limits_parse_line(line, io_limits_stat_keys, &major, &minor, &now) < 0)
+			continue;
+		for (uint32_t i = 0; i < group->devices_count; i++)
+			if (group->devices[i].major == major && group->devices[i].minor == minor)
+				take_counters(&group->devices[i], &now, interval_ns);
+	}
+}
+
+static void read_used_v1(struct io_limits_group *group, const struct disks *disks,
+	uint64_t interval_ns)
+{
+	for (uint32_t i = 0; i < group->devices_count; i++) {
+		struct io_limits_device *d = &group->devices[i];
+		const struct record_disk *disk = disks_find(disks, d->major, d->minor);
+		struct io_limits_values done = { { 0 } };
+
+		if (disk) {
+			done.of[RECORD_IO_LIMIT_read_bytes] = disk->read_bytes;
+			done.of[RECORD_IO_LIMIT_write_bytes] = disk->write_bytes;
+			done.of[RECORD_IO_LIMIT_reads] = disk->reads;
+			done.of[RECORD_IO_LIMIT_writes] = disk->writes;
+		}
+		take_used(d, &done, disk ? interval_ns : 0);
+	}
+}
+
+/* False: the group has been removed. */
+static bool group_update(struct io_limits_group *group, const struct disks *disks, uint64_t now_ns,
+	char *buf, size_t size)
+{
+	uint64_t interval_ns = group->before_ns ? now_ns - group->before_ns : 0;
+
+	group->before_ns = now_ns;
+	for (uint32_t i = 0; i < group->devices_count; i++)
+		memset(&group->devices[i].per_s, 0, sizeof(group->devices[i].per_s));
+	if (!(group->v1 ? read_limits_v1 : read_limits_v2)(group, buf, size))
+		return false;
+	drop_unlimited(group);
+	if (group->devices_count == 0)
+		return true;
+	if (group->v1)
+		read_used_v1(group, disks, interval_ns);
+	else
+		read_used_v2(group, interval_ns, buf, size);
+	return true;
+}
+
+void io_limits_update(struct io_limits *l, const struct disks *disks, uint64_t now_ns, char *buf,
+	size_t size)
+{
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
+		if (l->groups[i].used && !group_update(&l->groups[i], disks, now_ns, buf, size))
+			group_free(&l->groups[i]);
+}
+
+static void fill_device(const struct io_limits_group *group, const struct io_limits_device *d,
+	const struct disks *disks, struct record_limits *limits)
+{
+	uint32_t at = limits->io_count;
+	const char *name = disks_find_name(disks, d->major, d->minor);
+
+	while (at > 0 && d->used_pct > limits->io[at - 1].used_pct)
+		at--;
+	if (at == RECORD_IO_LIMITS_MAX)
+		return;
+	if (limits->io_count < RECORD_IO_LIMITS_MAX)
+		limits->io_count++;
+	memmove(&limits->io[at + 1], &limits->io[at],
+		(limits->io_count - at - 1) * sizeof(limits->io[0]));
+	limits->io[at] = (struct record_io_limited){
+		.dev = { d->major, d->minor },
+		.kind = d->nearest,
+		.per_s = d->per_s.of[d->nearest],
+		.used_pct = d->used_pct,
+	};
+	text_copy(limits->io[at].path, sizeof(limits->io[at].path), group->path);
+	text_copy(limits->io[at].dev_name, sizeof(limits->io[at].dev_name), name ? name : "");
+}
+
+void io_limits_fill(const struct io_limits *l, const struct disks *disks,
+	struct record_limits *limits)
+{
+	limits->io_count = 0;
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
+		for (uint32_t j = 0; l->groups[i].used && j < l->groups[i].devices_count; j++)
+			if (l->groups[i].devices[j].nearest)
+				fill_device(&l->groups[i], &l->groups[i].devices[j], disks, limits);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The I/O limits of the control groups of watched processes (io.max, blkio.throttle.*), and how
+ * much of them was used.
+ * Used by the watch room only.
+ * Never opens a file while an incident is open, and never adds groups up.
+ */
+#ifndef IOSTALL_WATCH_IO_LIMITS_H
+#define IOSTALL_WATCH_IO_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/structs.h"
+#include "util/parse.h"
+#include "watch/disks.h"
+
+/* The control groups of the processes and all above them, each counted once. */
+#define IO_LIMITS_GROUPS_MAX 16
+/* Devices that one group has limits for; more are not looked at. */
+#define IO_LIMITS_DEVICES_MAX 4
+#define IO_LIMITS_FILES 4
+
+/* In the order of enum record_io_limit; 0: there is no such limit. */
+struct io_limits_values {
+	uint64_t of[RECORD_IO_LIMIT_COUNT];
+};
+
+struct io_limits_device {
+	uint32_t major;
+	uint32_t minor;
+	struct io_limits_values per_s;
+	struct io_limits_values before; /* the counters of the last reading */
+	bool has_before;
+	double used_pct; /* of the limit that it came nearest to, `nearest` */
+	enum record_io_limit nearest;
+};
+
+struct io_limits_group {
+	bool used;
+	bool v1;
+	uint64_t path_hash;
+	uint64_t before_ns;
+	/* Version 2: io.max and io.stat. Version 1: one for each limit. */
+	int fds[IO_LIMITS_FILES];
+	uint32_t devices_count;
+	struct io_limits_device devices[IO_LIMITS_DEVICES_MAX];
+	char path[RECORD_SUBJECT_SIZE];
+};
+
+struct io_limits {
+	struct io_limits_group groups[IO_LIMITS_GROUPS_MAX];
+};
+
+/* Forgets all control groups, because other processes are watched from now on. */
+void io_limits_reset(struct io_limits *l);
+
+/*
+ * Adds the groups of a process: buf is the text of its /proc/PID/cgroup. Limits of version 1 are
+ * not handed down, so there it is one group.
+ */
+void io_limits_learn(struct io_limits *l, int sysfs_fd, const char *buf, size_t len);
+
+/*
+ * Reads all limits and what was used of them. In version 1 groups have no counters of what the
+ * limit let through, so there it is what the whole device did. buf holds one file at a time.
+ */
+void io_limits_update(struct io_limits *l, const struct disks *disks, uint64_t now_ns, char *buf,
+	size_t size);
+
+/* Those that most was used of. */
+void io_limits_fill(const struct io_limits *l, const struct disks *disks,
+	struct record_limits *limits);
+
+/*
+ * A line of io.max or io.stat, "8:0 rbps=1048576 wbps=max riops=max wiops=max": the values of the
+ * four keys in `keys`, 0 where one is absent or "max". 0 or -EINVAL. Pure.
+ */
+int io_limits_parse_line(struct cursor line, const char *const keys[static RECORD_IO_LIMIT_COUNT],
+	uint32_t *ret_major, uint32_t *ret_minor, struct io_limits_values *ret_values);
+
+extern const char *const io_limits_max_keys[RECORD_IO_LIMIT_COUNT];
+extern const char *const io_limits_stat_keys[RECORD_IO_LIMIT_COUNT];
+
+#endif
