@@ -142,14 +142,22 @@ static uint64_t grown_bytes(struct search *s, const struct statx *st)
 	return grown < WRITERS_GROWTH_MIN ? 0 : grown;
 }
 
-/* Where nothing grows, perhaps because all is full, the largest file that was changed counts. */
-static bool is_better(const struct search *s, const struct statx *st, uint64_t grown)
+static uint64_t changed_ns(const struct statx *st)
 {
-	time_t changed_after = (time_t)(s->begin_real_ns / NSEC_PER_SEC) - WRITERS_RECENT_S;
+	return (uint64_t)st->stx_mtime.tv_sec * NSEC_PER_SEC + st->stx_mtime.tv_nsec;
+}
 
+/*
+ * Where nothing grows, perhaps because all is full, the largest file counts of those that were
+ * changed since the first look, or else in the last minute.
+ */
+static bool is_better(const struct search *s, const struct statx *st, uint64_t grown, bool changed)
+{
 	if (grown != s->best.grown_bytes)
 		return grown > s->best.grown_bytes;
-	return st->stx_mtime.tv_sec >= changed_after &&
+	if (changed != s->best.changed)
+		return changed;
+	return changed_ns(st) + WRITERS_RECENT_S * NSEC_PER_SEC >= s->begin_real_ns &&
 		st->stx_blocks * BLOCK_BYTES > s->best.bytes;
 }
 
@@ -166,6 +174,7 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 	char link[64], path[PATH_MAX];
 	struct statx st;
 	uint64_t grown;
+	bool changed;
 	ssize_t n;
 
 	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
@@ -178,11 +187,13 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 		!S_ISREG(st.stx_mode) || !is_on_device(s, &st))
 		return true;
 	grown = grown_bytes(s, &st);
-	if (!is_better(s, &st, grown))
+	changed = s->first_real_ns && changed_ns(&st) >= s->first_real_ns;
+	if (!is_better(s, &st, grown, changed))
 		return true;
 	s->best.pid = pid;
 	s->best.bytes = st.stx_blocks * BLOCK_BYTES;
 	s->best.grown_bytes = grown;
+	s->best.changed = changed;
 	text_copy(s->best.path, sizeof(s->best.path),
 		(size_t)n < sizeof(s->best.path) ? path : path + n + 1 - sizeof(s->best.path));
 	return true;

@@ -83,7 +83,7 @@ static void format_io_limit(const struct record_io_limited *l, struct text *t)
 	text_addf(t, " used %.0f%% of its limit of ", l->used_pct);
 	record_add_io_limit(t, l->kind, l->per_s);
 	text_add(t, " for ");
-	text_add(t, *l->dev_name ? l->dev_name : "?");
+	format_add_or_unknown(t, l->dev_name);
 }
 
 static void format_limits(const struct record_limits *l, struct text *t)

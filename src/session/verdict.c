@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes the `verdict` line, which sums up all other lines. */
+#include <stdio.h>
 #include <string.h>
 
 #include "session/internal.h"
@@ -74,10 +75,16 @@ void session_note_queue(struct session *s, const struct sql_evidence *e)
 	verdict_note_queue(&s->facts, &queue);
 }
 
-static void set_statement(const struct sql_session_view *view,
+/* A thread without a client is known by what it does: "the replica applier". */
+static void set_statement(const struct session *s, const struct sql_session_view *view,
 	struct verdict_statement *ret_statement)
 {
-	text_copy(ret_statement->user, sizeof(ret_statement->user), view->user);
+	const char *role = view->background && view->tid ? sql_find_role(s->o.sql, view->tid) : "";
+
+	if (*role)
+		snprintf(ret_statement->user, sizeof(ret_statement->user), "the %s", role);
+	else
+		text_copy(ret_statement->user, sizeof(ret_statement->user), view->user);
 	text_copy(ret_statement->database, sizeof(ret_statement->database), view->database);
 	text_copy(ret_statement->text, sizeof(ret_statement->text), view->text);
 	ret_statement->elapsed_ns = view->elapsed_ns;
@@ -95,7 +102,7 @@ static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	/* What the server itself does has a role, and a statement only if it tells one. */
 	if (!sql_find_thread(s->o.sql, tid ? tid : pid, &view) || (view.background && !*view.text))
 		return false;
-	set_statement(&view, ret_statement);
+	set_statement(s, &view, ret_statement);
 	return true;
 }
 
@@ -107,7 +114,7 @@ static bool find_busiest(void *userdata, int32_t pid, uint64_t least_bytes,
 
 	if (!sql_find_busiest(s->o.sql, pid, least_bytes, &view))
 		return false;
-	set_statement(&view, ret_statement);
+	set_statement(s, &view, ret_statement);
 	return true;
 }
 

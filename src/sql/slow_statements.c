@@ -254,6 +254,12 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 	};
 }
 
+/* A thread without a client may run a statement, too: it applies what a primary server sends. */
+static bool may_load(const struct sql_slow_entry *e)
+{
+	return !e->idle && !e->worker && !e->asleep && (!e->background || *e->text);
+}
+
 bool sql_slow_find_busiest(const struct sql_slow_statements *l, uint64_t least_bytes,
 	struct sql_session_view *ret_view)
 {
@@ -263,7 +269,7 @@ bool sql_slow_find_busiest(const struct sql_slow_statements *l, uint64_t least_b
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct sql_slow_entry *e = &l->entries[i];
 
-		if (!rank_of_entry(l, e).loads)
+		if (!may_load(e))
 			continue;
 		moved_bytes += e->moved_bytes;
 		if (!busiest || e->moved_bytes > busiest->moved_bytes)

@@ -66,7 +66,10 @@ void sql_slow_take(struct sql_slow_statements *slow, const struct sql_snapshot *
 void sql_slow_find_longest(const struct sql_slow_statements *slow, int32_t tid,
 	uint64_t *longest_ns);
 
-/* The one of a client that moved more than all others, and at least so much; false: none did. */
+/*
+ * The one that moved more than all others, and at least so much; false: none did. It is of a client
+ * or of the thread that applies what a primary server sends.
+ */
 bool sql_slow_find_busiest(const struct sql_slow_statements *slow, uint64_t least_bytes,
 	struct sql_session_view *ret_view);
 

@@ -334,6 +334,7 @@ struct verdict_full {
 	char path[VERDICT_PATH_SIZE];
 	uint64_t written_bytes;	   /* the size of that file */
 	uint64_t grown_bytes;	   /* by how much it grew; 0: none grew, and it is the largest */
+	bool changed;		   /* in the incident */
 	enum record_search search; /* the last one */
 };
 

@@ -119,11 +119,13 @@ static void note_left_out(struct verdict_facts *f, const struct record_reading *
 	}
 }
 
-/* A file that grew comes before one that is just large. */
+/* A file that grew comes before one that was changed, and that before one that is just large. */
 static bool is_more(const struct record_writer *writer, const struct verdict_full *full)
 {
 	if (writer->grown_bytes != full->grown_bytes)
 		return writer->grown_bytes > full->grown_bytes;
+	if (writer->changed != full->changed)
+		return writer->changed;
 	return writer->bytes > full->written_bytes;
 }
 
@@ -138,9 +140,10 @@ static void note_full_writer(struct verdict_full *full, const struct record_writ
 	verdict_set_path(full->path, writer->path);
 	full->written_bytes = writer->bytes;
 	full->grown_bytes = writer->grown_bytes;
+	full->changed = writer->changed;
 }
 
-/* The last sample has how full it was at the end. */
+/* How full it was at most. */
 static void note_full(struct verdict_facts *f, const struct record_sample *sample)
 {
 	const struct record_limits *limits = &sample->limits;
@@ -153,9 +156,10 @@ static void note_full(struct verdict_facts *f, const struct record_sample *sampl
 		if (strcmp(fs->mount, f->full.mount) != 0)
 			continue;
 		/* An unknown value is not a number, and compares false. */
-		if (used_pct > f->full.used_pct)
+		if (used_pct >= f->full.used_pct) {
 			f->full.used_pct = used_pct;
-		f->full.free_bytes = fs->free_bytes;
+			f->full.free_bytes = fs->free_bytes;
+		}
 		f->full.device = (int8_t)verdict_get_fs_device(f, fs->dev.major, fs->dev.minor,
 			fs->dev_name);
 	}

@@ -15,7 +15,7 @@
 
 /* What a database thread was running. The texts come from outside and are not escaped. */
 struct verdict_statement {
-	char user[RECORD_NAME_SIZE]; /* "app@localhost" */
+	char user[RECORD_NAME_SIZE]; /* "app@localhost", "the replica applier" */
 	char database[RECORD_NAME_SIZE];
 	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: statements are not recorded */
 	uint64_t elapsed_ns;

@@ -377,7 +377,9 @@ void verdict_add_writer(const struct verdict_finding *v, struct text *t)
 	verdict_add_who(t, &full->writer);
 	text_add(t,
 		full->grown_bytes ? " had the fastest growing file open for writing there: "
-				  : " had the largest file open for writing there: ");
+			: full->changed
+			? " had the largest file open there that was written to meanwhile: "
+			: " had the largest file open for writing there: ");
 	verdict_add_path(t, full->path);
 	if (*v->relation) {
 		text_add(t, " (");

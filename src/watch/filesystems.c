@@ -97,7 +97,7 @@ void filesystems_replace_hung(struct filesystems *f, uint64_t now_ns)
 		ask(f, now_ns);
 }
 
-void filesystems_update(struct filesystems *f, uint64_t now_ns)
+void filesystems_update(struct filesystems *f, uint64_t now_ns, bool armed)
 {
 	const struct fs_usage_table *answer;
 
@@ -109,7 +109,7 @@ void filesystems_update(struct filesystems *f, uint64_t now_ns)
 		f->answered_ns = f->asked_ns;
 		f->asking = false;
 	}
-	if (!f->asking && now_ns - f->asked_ns >= FILESYSTEMS_PERIOD_NS)
+	if (!f->asking && (armed || now_ns - f->asked_ns >= FILESYSTEMS_PERIOD_NS))
 		ask(f, now_ns);
 	if (now_ns - f->answered_ns > FILESYSTEMS_UNKNOWN_AFTER_NS)
 		for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++)

@@ -14,7 +14,7 @@
 #include "record/structs.h"
 #include "watch/fs_usage.h"
 
-/* A disk fills up within minutes, not seconds, and each question costs 10 us. */
+/* A disk fills up within minutes, not seconds, and each question costs 10 us. In an incident it is asked each time. */
 #define FILESYSTEMS_PERIOD_NS (10 * NSEC_PER_SEC)
 #define FILESYSTEMS_UNKNOWN_AFTER_NS (60 * NSEC_PER_SEC)
 
@@ -47,7 +47,7 @@ int filesystems_start(struct filesystems *f, int procfs_fd, const struct config_
 void filesystems_stop(struct filesystems *f);
 
 /* Takes the answer if it has come, and asks again when it is time. */
-void filesystems_update(struct filesystems *f, uint64_t now_ns);
+void filesystems_update(struct filesystems *f, uint64_t now_ns, bool armed);
 
 /*
  * Leaves behind a thread that hangs in a file system; the others are asked by another one. Call it

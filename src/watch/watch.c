@@ -461,7 +461,7 @@ int watch_take_sample(struct watch *w, bool armed)
 	take_threads(w, armed, &s);
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
-	filesystems_update(&w->filesystems, now_ns);
+	filesystems_update(&w->filesystems, now_ns, armed);
 	if (!armed)
 		filesystems_replace_hung(&w->filesystems, now_ns);
 	filesystems_fill_limits(&w->filesystems, &w->limits);

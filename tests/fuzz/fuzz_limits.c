@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of mountinfo, /proc/PID/cgroup, memory.stat and memory.events: each input as all. */
+/* Lines of mountinfo, /proc/PID/cgroup, memory.stat, memory.events and io.max: each input as all. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "watch/cgroup_path.h"
 #include "watch/cgroups.h"
 #include "watch/fs_usage.h"
 
@@ -23,16 +24,30 @@ static void check_mounts(struct cursor text)
 	}
 }
 
-static void check_path(const char *buf, size_t size)
+static void check_path(const char *buf, size_t size, const char *controller)
 {
-	struct cursor path;
-	bool v1;
+	struct cgroup_path path;
 
-	if (cgroups_parse_path(buf, size, &path, &v1) < 0)
+	if (cgroup_path_parse(buf, size, controller, &path) < 0)
 		return;
-	if (path.p < buf || path.end > buf + size || path.p >= path.end || *path.p != '/' ||
-		memchr(path.p, '\n', (size_t)(path.end - path.p)))
-		abort();
+	do {
+		const struct cursor p = path.path;
+
+		if (p.p < buf || p.end > buf + size || p.p >= p.end || *p.p != '/' ||
+			memchr(p.p, '\n', (size_t)(p.end - p.p)))
+			abort();
+		(void)cgroup_path_is_reachable(&path);
+	} while (cgroup_path_ascend(&path));
+}
+
+static void check_io(struct cursor text)
+{
+	struct io_limits_values values;
+	uint32_t major, minor;
+	struct cursor line;
+
+	while (cursor_line(&text, &line))
+		(void)io_limits_parse_line(line, io_limits_max_keys, &major, &minor, &values);
 }
 
 static void check_counts(const char *buf, size_t size)
@@ -50,7 +65,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *buf = (const char *)data;
 
 	check_mounts((struct cursor){ buf, buf + size });
-	check_path(buf, size);
+	check_path(buf, size, "memory");
+	check_path(buf, size, "blkio");
+	check_io((struct cursor){ buf, buf + size });
 	(void)cgroups_parse_reclaimable(buf, size);
 	check_counts(buf, size);
 	return 0;

@@ -14,6 +14,11 @@ MARIADBD=(mariadbd)
 MARIADB_INSTALL=(mariadb-install-db)
 # A user of the system that is everywhere: the server knows it by unix_socket.
 MARIADB_ACCOUNT=nobody
+# What a server has of its own: its log, how it makes an account, and a limit of time for SELECT.
+MARIADB_LOG=(--innodb-log-file-size=8M)
+MARIADB_NETWORK=(--skip-networking)
+MARIADB_SOCKET_LOGIN="VIA unix_socket"
+MARIADB_TIME_LIMIT="max_statement_time ="
 MARIADB_PENDING="SELECT TID FROM information_schema.PROCESSLIST WHERE"
 declare -A MARIADB_PIDS=()
 
@@ -34,9 +39,9 @@ mariadb_start()
 {
 	local base=$STALL_DIR/$MARIADB
 
-	stall_bg "${MARIADBD[0]}" --no-defaults "${MARIADBD[@]:1}" --user=root --datadir="$1" --skip-networking \
+	stall_bg "${MARIADBD[0]}" --no-defaults "${MARIADBD[@]:1}" --user=root --datadir="$1" "${MARIADB_NETWORK[@]}" \
 		--socket="$base.sock" --pid-file="$base.pid" \
-		--innodb-log-file-size=8M --innodb-buffer-pool-load-at-startup=0 \
+		"${MARIADB_LOG[@]}" --innodb-buffer-pool-load-at-startup=0 \
 		--innodb-buffer-pool-dump-at-shutdown=0 "${@:2}" >"$base.log" 2>&1
 	MARIADB_PID=$STALL_PID
 	MARIADB_PIDS[$MARIADB]=$MARIADB_PID
@@ -88,6 +93,13 @@ mariadb_tid()
 	[[ $MARIADB_TID =~ ^[0-9]+$ ]] || MARIADB_TID=0
 }
 
+# mariadb_install DIRECTORY: the tables that the server itself needs.
+mariadb_install()
+{
+	"${MARIADB_INSTALL[0]}" --no-defaults "${MARIADB_INSTALL[@]:1}" --user=root --datadir="$1" \
+		--auth-root-authentication-method=normal --skip-test-db "${MARIADB_LOG[@]}"
+}
+
 # mariadb_make DIRECTORY SIZE STATEMENTS: a data directory with what STATEMENTS make, and the account
 # that iostall asks with. Made on a tmpfs of SIZE, since on a disk each table takes its time. The log
 # of a failure is printed by mariadb_logs.
@@ -96,13 +108,11 @@ mariadb_make()
 	local template=$STALL_DIR/$MARIADB.template
 
 	mkdir "$template" && live_tmpfs "$template" "$2" || return 1
-	"${MARIADB_INSTALL[0]}" --no-defaults "${MARIADB_INSTALL[@]:1}" --user=root --datadir="$template/data" \
-		--auth-root-authentication-method=normal --skip-test-db --innodb-log-file-size=8M \
-		>"$STALL_DIR/$MARIADB.install.log" 2>&1 || return 1
+	mariadb_install "$template/data" >"$STALL_DIR/$MARIADB.install.log" 2>&1 || return 1
 	mariadb_start "$template/data" --innodb-flush-log-at-trx-commit=0 || return 1
 	# Not as an argument, which may be 128 KiB.
 	mariadb --no-defaults -u root -S "$STALL_DIR/$MARIADB.sock" <<<"
-		CREATE USER $MARIADB_ACCOUNT@localhost IDENTIFIED VIA unix_socket;
+		CREATE USER $MARIADB_ACCOUNT@localhost IDENTIFIED $MARIADB_SOCKET_LOGIN;
 		GRANT PROCESS ON *.* TO $MARIADB_ACCOUNT@localhost;
 		$3" || return 1
 	mariadb_stop
@@ -114,12 +124,18 @@ mariadb_logs()
 	tail -n 5 "$STALL_DIR/$MARIADB".*log
 }
 
+# mariadb_numbers COUNT: the statement that has them as rows, in `seq`.
+mariadb_numbers()
+{
+	echo "SELECT seq FROM seq_1_to_$1"
+}
+
 # mariadb_big_table ROWS: the statements that make big.t, of 1 KiB a row, without an index on pad.
 mariadb_big_table()
 {
 	echo "CREATE DATABASE big; USE big;
 		CREATE TABLE t (id INT PRIMARY KEY, pad VARCHAR(1000) NOT NULL);
-		INSERT INTO t SELECT seq, REPEAT(CHAR(97 + seq % 26), 1000) FROM seq_1_to_$1;"
+		INSERT INTO t SELECT seq, REPEAT(CHAR(97 + seq % 26), 1000) FROM ($(mariadb_numbers "$1")) numbers;"
 }
 
 # mariadb_target: the options that make it a target of iostall. Adds to MARIADB_TARGETS.

@@ -297,6 +297,14 @@ static void test_the_one_that_moved_bytes(void **state)
 	table.entries[2] = table.entries[1];
 	table.count = 3;
 	assert_false(sql_slow_find_busiest(&table, 1 << 20, &view));
+	/* The thread that applies what a primary server sends has a statement, but no client. */
+	table.entries[2].moved_bytes = 1000ULL << 20;
+	table.entries[2].background = true;
+	assert_true(sql_slow_find_busiest(&table, 1 << 20, &view));
+	assert_true(view.background);
+	table.entries[2].text[0] = '\0';
+	assert_true(sql_slow_find_busiest(&table, 1 << 20, &view));
+	assert_false(view.background);
 	table.count = 1;
 	table.entries[0].moved_bytes = 1000;
 	assert_false(sql_slow_find_busiest(&table, 1 << 20, &view));
