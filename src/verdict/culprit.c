@@ -257,6 +257,12 @@ static void find_copying(struct verdict_finding *v, double half_ns)
 	v->snapshot = snapshot;
 }
 
+/* Or one that was at least written to. */
+static bool has_growing_file(const struct verdict_facts *f)
+{
+	return f->full.writer.pid && (f->full.grown_bytes > 0 || f->full.changed);
+}
+
 /* Only who writes much fills a file system. */
 static bool fills_its_disk(const struct verdict_load *load)
 {
@@ -412,7 +418,9 @@ void verdict_find_culprit(struct verdict_finding *v, const struct verdict_sql *s
 	const struct verdict_device *d = v->device;
 
 	v->work_ns = verdict_work_ns(d);
-	if (v->rule->class == RECORD_CLASS_full && !fills_its_disk(&d->load[VERDICT_BY_PROCESS]))
+	/* What is written need not need more space: a log that is there already does not. */
+	if (v->rule->class == RECORD_CLASS_full &&
+		(has_growing_file(v->f) || !fills_its_disk(&d->load[VERDICT_BY_PROCESS])))
 		return;
 	if ((double)(d->load[VERDICT_BY_FILE].busy_ns + d->load[VERDICT_BY_FILE].before_ns) >=
 		(double)(d->traced_ns + d->before_ns) / 2)

@@ -135,6 +135,22 @@ static bool holder_waits_for_device(const struct verdict_finding *v, const struc
 	return false;
 }
 
+/*
+ * Of an open() it is not known which file system's journal it waits for: that of the others in the
+ * same process.
+ */
+static bool waits_for_same_journal(const struct verdict_finding *v, const struct verdict_waiter *w)
+{
+	for (unsigned int i = 0; w->device < 0 && i < VERDICT_WAITERS_MAX; i++) {
+		const struct verdict_waiter *other = &v->f->waiters[i];
+
+		if (other->tid != 0 && (other->pid == w->pid || other->processes) &&
+			other->wait == VERDICT_WAIT_journal && is_in_stack(v, other))
+			return true;
+	}
+	return false;
+}
+
 static bool waits_for_device(const struct verdict_finding *v, const struct verdict_waiter *w)
 {
 	switch ((enum verdict_wait)w->wait) {
@@ -148,6 +164,8 @@ static bool waits_for_device(const struct verdict_finding *v, const struct verdi
 		return is_throttled(v, w);
 	case VERDICT_WAIT_lock:
 		return is_in_stack(v, w) || holder_waits_for_device(v, w);
+	case VERDICT_WAIT_journal:
+		return is_in_stack(v, w) || waits_for_same_journal(v, w);
 	default:
 		return is_in_stack(v, w);
 	}

@@ -336,6 +336,32 @@ static void test_saturated_by_commits_names_a_program_not_the_journal(void **sta
 		"64): nobody used half of the device time; postgres pid 4711 used most, 31 % (1000 reads, 100.0 MiB)");
 }
 
+/* Of an open() that waits for the journal the file is not known, but threads beside it have one. */
+static void test_journal_of_an_unknown_file(void **state)
+{
+	struct record_operation op = { .op = RECORD_OP_open,
+		.probe = RECORD_PROBE_wait,
+		.pid = 2211,
+		.tid = 2240,
+		.comm = "mariadbd",
+		.waits_for = RECORD_CAUSE_journal_commit,
+		.start_mono_ns = TRIGGER_NS,
+		.dur_ns = 2 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	scan(x);
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	assert_int_equal(part(x, "victims")->threads, 3);
+	assert_null(part(x, "second"));
+	/* One of another process says nothing of this disk. */
+	op.pid = op.tid = 300;
+	verdict_note_operation(&x->f, &op, true);
+	decide(x);
+	assert_int_equal(part(x, "victims")->threads, 3);
+}
+
 /* The kernel writes back dirty pages of an unknown process. */
 static void test_saturated_by_write_back(void **state)
 {
@@ -499,6 +525,7 @@ int main(void)
 		verdict_test(test_saturated_by_several_processes),
 		verdict_test(test_saturated_by_more_processes_than_the_record_has_lines),
 		verdict_test(test_saturated_by_commits_names_a_program_not_the_journal),
+		verdict_test(test_journal_of_an_unknown_file),
 		verdict_test(test_saturated_by_write_back),
 		verdict_test(test_delayed_before_the_device_queue),
 		verdict_test(test_delayed_io_uring_requests),
