@@ -430,6 +430,9 @@ void verdict_find_culprit(struct verdict_finding *v, const struct verdict_sql *s
 	/* What is flushed now says little about who filled it: that needs at least half. */
 	if (v->rule->class == RECORD_CLASS_full && !v->culprit_is_most)
 		v->culprit = NULL;
+	/* It is known which group it was; the kernel thread only sends on what was held back. */
+	if (v->rule->class == RECORD_CLASS_throttled && v->culprit && v->culprit->inferred)
+		v->culprit = NULL;
 	/* Looked up once, because each lookup searches all sessions of all databases. */
 	if (v->culprit)
 		v->culprit_leader = leader_of(sql, v->culprit->who.tid);

@@ -517,6 +517,7 @@ void verdict_note_device(struct verdict_facts *f, const struct record_device *de
 	d->before_ns = device->before_busy_ns;
 	d->traced_ns = device->read_busy_ns + device->write_busy_ns + device->discard_busy_ns +
 		device->flush_busy_ns - device->before_busy_ns;
+	d->flush_ns = device->flush_busy_ns;
 	d->queue_time = device->queue;
 	d->device_time = device->device;
 }

@@ -193,6 +193,7 @@ struct verdict_device {
 	uint64_t read_bytes;
 	uint64_t write_bytes;
 	uint64_t traced_ns; /* how long it was busy with requests that began when it was traced */
+	uint64_t flush_ns;  /* of it with flushes */
 	uint64_t before_ns; /* and with those that had begun before */
 	struct record_latency queue_time;
 	struct record_latency device_time;

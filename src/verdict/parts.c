@@ -386,7 +386,7 @@ static void add_missing_part(const struct verdict_finding *v, struct record_verd
 			return;
 		add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
 		add_why_no_writer(v->f->full.search, &t);
-	} else if (v->rule->blames && !v->culprit) {
+	} else if (v->rule->blames && !v->culprit && v->rule->class != RECORD_CLASS_throttled) {
 		add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
 		text_add(&t,
 			v->device->has_totals

@@ -118,10 +118,16 @@ bool verdict_is_slower_than_before(const struct verdict_device *d, double reques
 		bytes <= SLOWER_LOAD * (double)d->baseline.bytes / baseline_s;
 }
 
-/* A disk that takes long to write its cache to the medium, although nothing else loads it. */
-static bool is_slow_to_flush(const struct verdict_device *d, double requests)
+/*
+ * A disk that takes long to write its cache to the medium, although nothing else loads it. What
+ * waits behind a flush takes as long as it, so the disk's own time tells it, too.
+ */
+static bool is_slow_to_flush(const struct verdict_device *d, double requests, double bytes)
 {
-	return requests < SLOW_FLUSHES && verdict_main_kind(d) == VERDICT_FLUSH &&
+	bool flushes = verdict_main_kind(d) == VERDICT_FLUSH ||
+		(bytes < SLOW_BYTES && d->flush_ns > d->traced_ns / 2);
+
+	return flushes && requests < SLOW_FLUSHES &&
 		verdict_busy_await_ms(d, VERDICT_FLUSH) >= SLOW_FLUSH_MS;
 }
 
@@ -135,7 +141,8 @@ static bool is_slow_by_itself(const struct verdict_device *d)
 	if (verdict_main_kind(d) == VERDICT_DISCARD)
 		return false;
 	verdict_device_rates(d, &requests, &bytes);
-	return (requests < SLOW_REQUESTS && bytes < SLOW_BYTES) || is_slow_to_flush(d, requests) ||
+	return (requests < SLOW_REQUESTS && bytes < SLOW_BYTES) ||
+		is_slow_to_flush(d, requests, bytes) ||
 		verdict_is_slower_than_before(d, requests, bytes);
 }
 
@@ -376,7 +383,7 @@ const struct verdict_rule verdict_rules[] = {
 	/* Before the disks: more of it would only be read again faster. */
 	{ RECORD_CLASS_memory, RECORD_BASIS_measured, .device_holds = verdict_is_short_of_memory,
 		.say = verdict_say_memory },
-	/* Before `slow`: a volume above the disk is busy all the time with requests that are held. */
+	/* Before `slow`: a volume above the disk is busy all the time with what is held back. */
 	{ RECORD_CLASS_throttled, RECORD_BASIS_measured, .device_holds = is_at_io_limit,
 		.blames = true, .say = verdict_say_io_limit },
 	/* Before `saturated`: a process that uses a slow device is its victim, not the cause. */

@@ -15,6 +15,8 @@
 /* What follows the name of a file that has been removed, as temporary files of databases are. */
 #define DELETED "//deleted"
 /* A kind of request with less than this part of all is not worth a word. */
+/* Flushes that took a quarter of the time of the main kind of requests are worth a figure. */
+#define LONG_FLUSHES 4
 #define LITTLE 20
 /* So much that began before tracing is worth a clause. */
 #define UNTRACED_PCT 5
@@ -44,6 +46,15 @@ void verdict_add_device(struct text *t, const struct verdict_device *d)
  * as by iostat(1); of the awaits that of the requests that took most of the time. Without such a
  * time, the highest in a sample.
  */
+/* Requests that wait behind a flush take long, too: then it is what the others wait for. */
+static bool has_long_flushes(const struct verdict_device *d, enum verdict_kind kind)
+{
+	double await_ms = verdict_busy_await_ms(d, VERDICT_FLUSH);
+
+	return kind != VERDICT_FLUSH && await_ms > verdict_busy_await_ms(d, kind) &&
+		d->busy.ticks_ns[VERDICT_FLUSH] * LONG_FLUSHES >= d->busy.ticks_ns[kind];
+}
+
 void verdict_add_figures(struct text *t, const struct verdict_device *d)
 {
 	static const char *const awaits[] = { "r_await ", "w_await ", "d_await ", "f_await " };
@@ -63,6 +74,10 @@ void verdict_add_figures(struct text *t, const struct verdict_device *d)
 		text_add(t, ", ");
 		text_add(t, awaits[kind]);
 		add_ms(t, await_ms);
+		if (has_long_flushes(d, kind)) {
+			text_add(t, ", f_await ");
+			add_ms(t, verdict_busy_await_ms(d, VERDICT_FLUSH));
+		}
 	}
 	if (!isnan(queue))
 		text_addf(t, queue >= 9.95 ? ", queue depth %.0f" : ", queue depth %.1f", queue);

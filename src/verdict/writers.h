@@ -13,7 +13,10 @@
 void verdict_find_writer(struct verdict_finding *v);
 /* Makes the program that waits for reads of the file its culprit, if a kernel thread reads it. */
 void verdict_find_reader(struct verdict_finding *v);
-/* As verdict_find_writer() for the files of one program, or of all sessions with one statement, added up. */
+/*
+ * As verdict_find_writer() for the files of one program, or of all sessions with one statement,
+ * added up.
+ */
 void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *sql);
 
 /* Whether a program other than pid is slowed down in writes to the finding's file. */

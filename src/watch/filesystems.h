@@ -14,7 +14,10 @@
 #include "record/structs.h"
 #include "watch/fs_usage.h"
 
-/* A disk fills up within minutes, not seconds, and each question costs 10 us. In an incident it is asked each time. */
+/*
+ * A disk fills up within minutes, not seconds, and each question costs 10 us. In an incident it is
+ * asked at each sample.
+ */
 #define FILESYSTEMS_PERIOD_NS (10 * NSEC_PER_SEC)
 #define FILESYSTEMS_UNKNOWN_AFTER_NS (60 * NSEC_PER_SEC)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of mountinfo, /proc/PID/cgroup, memory.stat, memory.events and io.max: each input as all. */
+/* Lines of mountinfo and of the files of control groups: each input as all of them. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -14,7 +14,8 @@ MARIADBD=(mariadbd)
 MARIADB_INSTALL=(mariadb-install-db)
 # A user of the system that is everywhere: the server knows it by unix_socket.
 MARIADB_ACCOUNT=nobody
-# What a server has of its own: its log, how it makes an account, and a limit of time for SELECT.
+# What a server has of its own: functions of that name, its log, how it makes an account, a limit of time for SELECT.
+MARIADB_KIND=mariadb
 MARIADB_LOG=(--innodb-log-file-size=8M)
 MARIADB_NETWORK=(--skip-networking)
 MARIADB_SOCKET_LOGIN="VIA unix_socket"
@@ -108,7 +109,7 @@ mariadb_make()
 	local template=$STALL_DIR/$MARIADB.template
 
 	mkdir "$template" && live_tmpfs "$template" "$2" || return 1
-	mariadb_install "$template/data" >"$STALL_DIR/$MARIADB.install.log" 2>&1 || return 1
+	"${MARIADB_KIND}_install" "$template/data" >"$STALL_DIR/$MARIADB.install.log" 2>&1 || return 1
 	mariadb_start "$template/data" --innodb-flush-log-at-trx-commit=0 || return 1
 	# Not as an argument, which may be 128 KiB.
 	mariadb --no-defaults -u root -S "$STALL_DIR/$MARIADB.sock" <<<"
@@ -135,7 +136,7 @@ mariadb_big_table()
 {
 	echo "CREATE DATABASE big; USE big;
 		CREATE TABLE t (id INT PRIMARY KEY, pad VARCHAR(1000) NOT NULL);
-		INSERT INTO t SELECT seq, REPEAT(CHAR(97 + seq % 26), 1000) FROM ($(mariadb_numbers "$1")) numbers;"
+		INSERT INTO t SELECT seq, REPEAT(CHAR(97 + seq % 26), 1000) FROM ($("${MARIADB_KIND}_numbers" "$1")) numbers;"
 }
 
 # mariadb_target: the options that make it a target of iostall. Adds to MARIADB_TARGETS.

@@ -291,7 +291,8 @@ static void test_nobody_is_named_for_nothing(void **state)
 		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth 64)");
 	assert_null(part(x, "culprit"));
 	assert_null(part(x, "largest"));
-	assert_non_null(part(x, "missing"));
+	assert_string_equal(part(x, "missing")->text,
+		"it is not known who loaded the device: no process that trace.* selects did");
 }
 
 /* A backup on a disk of its own is not why the database does not answer. */
@@ -403,6 +404,42 @@ static void test_slow_flushes(void **state)
 		"1.0, 61 requests/s, 2.0 MiB/s); 1 thread waited 300 ms");
 }
 
+/* Writes that wait behind a flush take as long as it, and there are more of them. */
+static void test_writes_behind_slow_flushes(void **state)
+{
+	const struct record_disk flushing = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 99,
+		.inflight = 2,
+		.write_await_ms = 40,
+		.queue = 2,
+		.writes = 34,
+		.write_ticks_ms = 1360,
+		.flushes = 6,
+		.flush_ticks_ms = 880,
+		.write_bytes = MIB / 4 };
+	struct record_device d = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.requests = 200,
+		.write_busy_ns = NSEC_PER_SEC,
+		.flush_busy_ns = 4 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	samples(x, &flushing, 5);
+	operation(x, 2230, "device flush", 300 * MS, true);
+	verdict_note_device(&x->f, &d);
+	decide(x);
+	assert_verdict(x, "slow", "measured",
+		"device sdb was slow although lightly loaded (util 99 %, w_await 40 ms, f_await 147 "
+		"ms, queue depth 2.0, 40 requests/s, 256.0 KiB/s); 1 thread waited 300 ms");
+	/* It wrote most of the time. */
+	d.flush_busy_ns = NSEC_PER_SEC / 2;
+	verdict_note_device(&x->f, &d);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +460,7 @@ int main(void)
 		verdict_test(test_nobody_is_named_for_nothing),
 		verdict_test(test_a_disk_at_its_limit_without_a_long_operation),
 		verdict_test(test_slow_flushes),
+		verdict_test(test_writes_behind_slow_flushes),
 		verdict_test(test_a_database_that_does_not_answer_beside_a_disk_nobody_waits_for),
 		verdict_test(test_the_first_of_a_slow_pile_up_are_victims),
 	};

@@ -182,6 +182,48 @@ static void test_a_full_file_system_and_whose_file_grows(void **state)
 		strstr(x->v.sentence, "grew by 4.0 MiB (not all open files were looked at)"));
 }
 
+/*
+ * What writes most may write a log that is there already, and a statement that failed leaves a file
+ * that was changed.
+ */
+static void test_a_full_file_system_and_a_file_that_was_changed(void **state)
+{
+	struct record_writer writer = { .present = true,
+		.search = RECORD_SEARCH_complete,
+		.pid = 2300,
+		.comm = "keeper",
+		.path = "/var/lib/mysql/large",
+		.bytes = 44 * MIB };
+	const struct record_io_by by = { .by = RECORD_BY_process,
+		.dev = { 8, 16 },
+		.pid = 2400,
+		.comm = "checkpointer",
+		.write_requests = 100,
+		.bytes = 100 * MIB,
+		.busy_ns = 9 * NSEC_PER_SEC,
+		.busy_share_pct = 96 };
+	struct fixture *x = *state;
+
+	fill_up(x, "space");
+	x->f.full.used_pct = 100;
+	samples(x, &loaded_sdb, 2);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	verdict_note_io_by(&x->f, &by);
+	note_writer(x, &writer);
+	decide(x);
+	assert_string_equal(part(x, "culprit")->comm, "checkpointer");
+	writer.pid = 2500;
+	text_copy(writer.comm, sizeof(writer.comm), "postgres");
+	writer.bytes = 3 * MIB;
+	writer.changed = true;
+	note_writer(x, &writer);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_non_null(strstr(x->v.sentence,
+		"; postgres pid 2500 had the largest file open there that was written to meanwhile: "
+		"/var/lib/mysql/large, 3.0 MiB"));
+}
+
 static void assert_no_writer(struct fixture *x, enum record_search search, const char *text)
 {
 	note_writer(x, &(struct record_writer){ .present = true, .search = search });
@@ -233,6 +275,7 @@ int main(void)
 		verdict_test(test_a_full_file_system_and_who_has_the_largest_file_open),
 		verdict_test(test_a_file_system_that_is_nearly_full_beside_a_saturated_disk),
 		verdict_test(test_a_full_file_system_and_whose_file_grows),
+		verdict_test(test_a_full_file_system_and_a_file_that_was_changed),
 		verdict_test(test_a_full_file_system_and_nobody_found),
 		verdict_test(test_a_full_file_system_beside_a_saturated_disk),
 	};

@@ -46,6 +46,7 @@ static void test_waiting(void **state)
 	assert_verdict(x, "waiting", "measured",
 		"threads waited for a kernel lock (mutex), mariadbd tid 2230 the longest; 1 "
 		"thread waited 4.20 s");
+	assert_string_equal(part(x, "missing")->text, "it is not known who holds the lock");
 }
 
 /* The writer is on the disk that is loaded, and whoever is slowed down with it on another one. */
