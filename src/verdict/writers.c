@@ -57,6 +57,22 @@ void verdict_find_writer(struct verdict_finding *v)
 	stand_for_file(v, found, VERDICT_WRITE);
 }
 
+bool verdict_is_on_device(const struct verdict_finding *v, const struct verdict_share *share)
+{
+	return share->device == v->device - v->f->devices;
+}
+
+/* What kernel threads sent to the device: no more can have been on behalf of programs. */
+static uint64_t kernel_ns(const struct verdict_finding *v)
+{
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < v->f->shares_count; i++)
+		if (verdict_is_on_device(v, &v->f->shares[i]) && v->f->shares[i].kernel)
+			ns += v->f->shares[i].busy_ns;
+	return ns;
+}
+
 static const struct verdict_writer *reader_of(const struct verdict_facts *f,
 	const struct verdict_file_id *id)
 {
@@ -76,7 +92,7 @@ void verdict_find_reader(struct verdict_finding *v)
 	const struct verdict_writer *found = *v->file ? reader_of(v->f, &v->device->file_id) : NULL;
 
 	if (!found || file->requests[VERDICT_READ] <= file->requests[VERDICT_WRITE] ||
-		(v->culprit && !v->culprit->inferred))
+		!v->culprit || !v->culprit->inferred || file->busy_ns > kernel_ns(v))
 		return;
 	stand_for_file(v, found, VERDICT_READ);
 	if (found->threads)
@@ -94,11 +110,6 @@ bool verdict_is_written_by_others(const struct verdict_finding *v, int32_t pid)
 			return w->several || w->who.pid != pid;
 	}
 	return false;
-}
-
-bool verdict_is_on_device(const struct verdict_finding *v, const struct verdict_share *share)
-{
-	return share->device == v->device - v->f->devices;
 }
 
 uint64_t verdict_work_key(const struct verdict_sql *sql, int32_t pid, int32_t tid)
@@ -138,17 +149,6 @@ static void add_file(struct writer *w, const struct verdict_file *file)
 	w->files.busy_ns += file->busy_ns;
 	w->files.bytes += file->bytes;
 	w->files.requests[VERDICT_WRITE] += file->write_requests;
-}
-
-/* What kernel threads sent to the device: no more can have been written back. */
-static uint64_t written_back_ns(const struct verdict_finding *v)
-{
-	uint64_t ns = 0;
-
-	for (uint32_t i = 0; i < v->f->shares_count; i++)
-		if (verdict_is_on_device(v, &v->f->shares[i]) && v->f->shares[i].kernel)
-			ns += v->f->shares[i].busy_ns;
-	return ns;
 }
 
 static void add_sent(struct writers *all, uint64_t key, const struct verdict_share *share)
@@ -210,7 +210,7 @@ void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *s
 	struct writers all = { 0 };
 	const struct writer *largest = NULL;
 	struct verdict_load most = { 0 };
-	const uint64_t most_ns = written_back_ns(v);
+	const uint64_t most_ns = kernel_ns(v);
 
 	for (uint32_t i = 0; i < v->f->files_count; i++) {
 		const struct verdict_file *file = &v->f->files[i];

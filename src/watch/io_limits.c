@@ -256,23 +256,39 @@ static void take_counters(struct io_limits_device *d, const struct io_limits_val
 	d->has_before = true;
 }
 
+/* A device that has no counters, or none that were read, has used nothing that is known. */
+static void forget_used(struct io_limits_device *d)
+{
+	d->has_before = false;
+	d->nearest = RECORD_IO_LIMIT_NONE;
+	d->used_pct = 0;
+}
+
 static void read_used_v2(struct io_limits_group *group, uint64_t interval_ns, char *buf,
 	size_t size)
 {
-	struct cursor text, line;
+	bool found[IO_LIMITS_DEVICES_MAX] = { false };
+	struct cursor text = { NULL, NULL }, line;
 
-	if (!read_file(group->fds[V2_STAT], buf, size, &text))
-		return;
+	read_file(group->fds[V2_STAT], buf, size, &text);
 	while (cursor_line(&text, &line)) {
 		struct io_limits_values now;
 		uint32_t major, minor;
 
 		if (io_limits_parse_line(line, io_limits_stat_keys, &major, &minor, &now) < 0)
 			continue;
-		for (uint32_t i = 0; i < group->devices_count; i++)
-			if (group->devices[i].major == major && group->devices[i].minor == minor)
-				take_counters(&group->devices[i], &now, interval_ns);
+		for (uint32_t i = 0; i < group->devices_count; i++) {
+			struct io_limits_device *d = &group->devices[i];
+
+			if (found[i] || d->major != major || d->minor != minor)
+				continue;
+			take_counters(d, &now, interval_ns);
+			found[i] = true;
+		}
 	}
+	for (uint32_t i = 0; i < group->devices_count; i++)
+		if (!found[i])
+			forget_used(&group->devices[i]);
 }
 
 static void read_used_v1(struct io_limits_group *group, const struct disks *disks,

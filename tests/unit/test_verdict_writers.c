@@ -199,6 +199,50 @@ static void test_the_quiet_time_after_a_freeze(void **state)
 	assert_string_equal(culprit_of(x), "");
 }
 
+static void read_for_others(struct fixture *x)
+{
+	struct record_io_by by = { .by = RECORD_BY_file,
+		.dev = { 8, 16 },
+		.fs_dev = { 8, 16 },
+		.inode = 11,
+		.path = LOG,
+		.read_requests = 700,
+		.bytes = 600 * MIB,
+		.busy_ns = 8 * NSEC_PER_SEC,
+		.inferred = true };
+
+	verdict_note_io_by(&x->f, &by);
+}
+
+static const struct write waits_for_read = { RECORD_OP_read, LOG, 500, 500, "a", RECORD_CAUSE_page,
+	0, 11 };
+
+/* A kernel thread sends on what a limit has held back. */
+static void test_reads_by_a_kernel_thread(void **state)
+{
+	struct write other = waits_for_read;
+	struct fixture *x = *state;
+
+	begin(x, 90);
+	read_for_others(x);
+	writes(x, &waits_for_read);
+	assert_string_equal(culprit_of(x), "a");
+	other.pid = other.tid = 600;
+	writes(x, &other);
+	assert_string_equal(culprit_of(x), "");
+}
+
+/* Programs read it themselves, and one of them was seen to wait. */
+static void test_reads_by_programs(void **state)
+{
+	struct fixture *x = *state;
+
+	begin(x, 20);
+	read_for_others(x);
+	writes(x, &waits_for_read);
+	assert_string_equal(culprit_of(x), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +253,8 @@ int main(void)
 		verdict_test(test_a_small_writer_is_not_the_largest),
 		verdict_test(test_nothing_is_counted_twice),
 		verdict_test(test_the_quiet_time_after_a_freeze),
+		verdict_test(test_reads_by_a_kernel_thread),
+		verdict_test(test_reads_by_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
