@@ -13,6 +13,8 @@
 /* The journal and the superblock of a file system are written when nobody writes files, too. */
 #define FILLS_BYTES (1 << 20)
 #define NEARLY_ALL 0.9
+/* Sessions with the statement of a thread that has half did so much more together. */
+#define OTHERS_MORE 1.25
 /* Work for nobody is named as the largest from a fifth on. */
 #define NOTABLE_PART 5
 #define SNAPSHOT_SUFFIX "-cow"
@@ -300,6 +302,19 @@ static void add_before(struct verdict_finding *v)
 	v->culprit = &v->group;
 }
 
+/* A thread that has half alone is the culprit, unless others with its statement did much of it. */
+static void find_sessions_or_thread(struct verdict_finding *v, const struct verdict_sql *sql,
+	double half_ns)
+{
+	const struct verdict_load *thread = &v->device->load[VERDICT_BY_THREAD];
+	const struct verdict_finding kept = *v;
+
+	find_sessions(v, sql, half_ns);
+	if (v->culprit && has_half(thread, half_ns) &&
+		(double)v->group.busy_ns < OTHERS_MORE * (double)thread->busy_ns)
+		*v = kept;
+}
+
 /*
  * A resync, the copying for a snapshot, a thread, threads with the same statement, a process or a
  * unit: the smallest that has half.
@@ -315,8 +330,8 @@ static void find_with_half(struct verdict_finding *v, const struct verdict_sql *
 		find_copying(v, half_ns);
 	if (!v->culprit)
 		find_parallel_group(v, sql, half_ns);
-	if (!v->culprit && !has_half(&load[VERDICT_BY_THREAD], half_ns))
-		find_sessions(v, sql, half_ns);
+	if (!v->culprit)
+		find_sessions_or_thread(v, sql, half_ns);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
 		if (!has_half(&load[order[i]], half_ns))
 			continue;

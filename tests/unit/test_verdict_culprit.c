@@ -596,6 +596,24 @@ static void test_sessions_of_one_process(void **state)
 	assert_non_null(strstr(x->v.sentence, ": mariadbd pid 2211 used 58 %"));
 }
 
+/* One of them may have half of what was traced, and the others only less. */
+static void test_a_thread_with_half_and_others_with_its_statement(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 2211, 0, "mariadbd", 90, false);
+	load(x, "thread", 2211, 2225, "mariadbd", 57, false);
+	load(x, "thread", 2211, 2226, "mariadbd", 8, false);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence, ": mariadbd tid 2225 used 57 %"));
+	load(x, "thread", 2211, 2227, "mariadbd", 8, false);
+	verdict_decide(&x->f, &sql, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": 3 sessions with the same statement, mariadbd tid 2225 first, used 73 %"));
+}
+
 /* Three of the five statements run in threads that are named as victims already. */
 static void test_no_victim_is_a_thread_and_a_statement(void **state)
 {
@@ -633,6 +651,7 @@ int main(void)
 		verdict_test(test_a_file_that_nobody_used_since),
 		verdict_test(test_sessions_with_one_statement_are_added_up),
 		verdict_test(test_sessions_of_one_process),
+		verdict_test(test_a_thread_with_half_and_others_with_its_statement),
 		verdict_test(test_no_victim_is_a_thread_and_a_statement),
 	};
 
