@@ -308,7 +308,8 @@ static bool has_victims(const struct verdict_finding *v)
 {
 	switch (v->rule->class) {
 	case RECORD_CLASS_full:
-		return verdict_is_quite_full(v->f);
+		/* One that became full in the incident may be another matter. */
+		return verdict_is_quite_full(v->f) && !v->f->full.later;
 	case RECORD_CLASS_locked:
 	case RECORD_CLASS_unanswered:
 		return true;

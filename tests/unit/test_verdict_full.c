@@ -70,6 +70,17 @@ static void test_a_file_system_that_becomes_full_later(void **state)
 	assert_string_equal(record_class_text(x->v.class), "saturated");
 	assert_non_null(strstr(x->v.sentence,
 		". Besides, file system /var/lib/mysql on sdb was full, with 3.0 MiB free"));
+	/* Only who loads the disk waits for it. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2211, 2225, "mariadbd", 92, false);
+	operation(x, 2225, "page", 3 * NSEC_PER_SEC, true);
+	verdict_note_full(&x->f, &trigger, true);
+	fill_up(x, "utilisation");
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
 	/* Nobody waits for the disk. */
 	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
 	x->now_ns = TRIGGER_NS;
