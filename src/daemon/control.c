@@ -16,10 +16,12 @@
 
 #include "util/loop.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/file.h"
 
 #define CLIENTS_MAX 8
 #define ASK_TIMEOUT_S 5
+#define ACCEPT_RETRY_NS (100 * NSEC_PER_MSEC)
 
 struct client {
 	struct control *control;
@@ -33,6 +35,7 @@ struct control {
 	control_handler handler;
 	void *userdata;
 	struct loop_source *source;
+	struct loop_source *retry; /* runs while connections are not accepted */
 	int lock_fd;
 	int listen_fd;
 	struct sockaddr_un address;
@@ -95,6 +98,14 @@ static struct client *take_place(struct control *control)
 	return oldest;
 }
 
+static void on_retry(void *userdata, uint64_t expirations)
+{
+	struct control *control = userdata;
+
+	(void)expirations;
+	loop_set_events(control->source, EPOLLIN);
+}
+
 static void on_connection(void *userdata, uint64_t events)
 {
 	struct control *control = userdata;
@@ -102,8 +113,15 @@ static void on_connection(void *userdata, uint64_t events)
 	struct client *client;
 
 	(void)events;
-	if (fd < 0)
+	if (fd < 0) {
+		/*
+		 * Without a descriptor or memory the connection stays where it is, and the socket
+		 * readable: the loop would do nothing else.
+		 */
+		if (loop_set_timer(control->retry, ACCEPT_RETRY_NS, 0) == 0)
+			loop_set_events(control->source, 0);
 		return;
+	}
 	client = take_place(control);
 	if (loop_add_fd(control->loop, fd, EPOLLIN, on_client, client, &client->source) < 0) {
 		close(fd);
@@ -186,6 +204,8 @@ int control_new(struct loop *loop, const char *socket_path, control_handler hand
 	if (r >= 0)
 		r = listen_on(control);
 	if (r >= 0)
+		r = loop_add_timer(loop, on_retry, control, &control->retry);
+	if (r >= 0)
 		r = loop_add_fd(loop, control->listen_fd, EPOLLIN, on_connection, control,
 			&control->source);
 	if (r < 0) {
@@ -203,6 +223,7 @@ struct control *control_free(struct control *control)
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
 		drop_client(&control->clients[i]);
 	loop_remove(control->source);
+	loop_remove(control->retry);
 	if (control->listen_fd >= 0)
 		unlink(control->address.sun_path);
 	close_fd(control->listen_fd);

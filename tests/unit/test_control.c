@@ -19,9 +19,11 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/control.h"
@@ -132,14 +134,20 @@ static int teardown(void **state)
 	return 0;
 }
 
-static int connect_client(const struct fixture *f)
+static void connect_socket(const struct fixture *f, int fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->socket);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static int connect_client(const struct fixture *f)
+{
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", f->socket);
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	connect_socket(f, fd);
 	return fd;
 }
 
@@ -317,6 +325,36 @@ static void test_client_that_never_reads(void **state)
 		close(fds[i]);
 }
 
+/* The client waits until there is a descriptor for it, and the loop uses no CPU meanwhile. */
+static void test_no_descriptor(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit was, limit;
+	struct timespec used;
+	clockid_t clock;
+	char got[CONTROL_MESSAGE_MAX];
+	int client, next;
+
+	start(f);
+	client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	next = dup(client);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	limit = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = was.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	connect_socket(f, client);
+	assert_int_equal(send(client, "status", 6, MSG_NOSIGNAL), 6);
+	assert_int_equal(pthread_getcpuclockid(f->thread, &clock), 0);
+	usleep(500 * 1000);
+	assert_int_equal(clock_gettime(clock, &used), 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_true(recv(client, got, sizeof(got), 0) > 0);
+	assert_int_equal(used.tv_sec, 0);
+	assert_true(used.tv_nsec < 100 * (long)NSEC_PER_MSEC);
+	close(client);
+}
+
 /* A daemon that hangs: the client gives up, and says so. */
 static void test_no_answer(void **state)
 {
@@ -342,6 +380,7 @@ int main(void)
 		control_test(test_silent_clients),
 		control_test(test_which_silent_client_goes),
 		control_test(test_client_that_never_reads),
+		control_test(test_no_descriptor),
 		control_test(test_no_answer),
 	};
 

@@ -112,7 +112,7 @@ static void test_version_2(void **state)
 	assert_int_equal(l->io_count, 1);
 	assert_int_equal(l->io[0].per_s, 800);
 	assert_float_equal((float)l->io[0].used_pct, 50, 1e-2f);
-	/* What was used while there were no counters is not known, nor how much of the next ones is new. */
+	/* What was used while there were no counters is not known, nor what the first ones tell. */
 	put(t, UNIT, "io.stat", "");
 	assert_int_equal(next(t, w)->io_count, 0);
 	put(t, UNIT, "io.stat", "8:16 rbytes=900000 wbytes=0 rios=71596 wios=2 dbytes=0 dios=0\n");
