@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The test programs, and the targets that run them: `make check`, or one layer as `make check-unit`.
+# The test programs, and the targets that run them: `make check`, `make check-world`, or one layer as `make check-unit`.
 
-LAYERS := lint unit replay fuzz docs live chaos vm bench
+GATE_LAYERS := lint unit replay seeds docs live
+WORLD_LAYERS := timing databases stories chaos vm bench fuzz
 
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 REPLAY_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/replay/*.c))
 BENCHES := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 FUZZERS := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-.PHONY: setup demo check $(LAYERS:%=check-%) unit-tests replay-tools benches fuzzers replay-golden
+.PHONY: setup setup-world demo check check-world unit-tests replay-tools benches fuzzers replay-golden
+.PHONY: $(GATE_LAYERS:%=check-%) $(WORLD_LAYERS:%=check-%)
 
-## setup: install what is needed to build and to test (Build-Depends of debian/control; as root)
+## setup: install what is needed to build, for demo and for check (Build-Depends of debian/control; as root)
 setup:
 	@tests/setup
+
+## setup-world: install what check-world needs, too: virtual machines, databases (as root)
+setup-world:
+	@tests/setup --world
 
 # A second make, since the first asked compilers and pkg-config before the packages were installed.
 ## demo: install what is missing, build, and record a real stall on a private loop device (as root)
@@ -20,9 +26,13 @@ demo: setup
 	@$(MAKE) --no-print-directory all
 	@tests/demo
 
-## check: install what is missing and run all tests (as root)
+## check: install what is missing and run the tests that every change must pass, within ten minutes (as root)
 check: setup
-	@tests/check
+	@tests/check gate
+
+## check-world: install what is missing and run all tests: databases, faults, virtual machines; over an hour (as root)
+check-world: setup-world
+	@tests/check world
 
 # T and KERNEL choose tests within a layer. They reach tests/layer/* by the environment.
 export T KERNEL
@@ -30,25 +40,35 @@ export T KERNEL
 ## check-lint: check the sources without running them: format, layers, scripts, manual pages
 ## check-unit [T=rules]: run the unit tests, or only tests/unit/test_rules
 ## check-replay: run recorded kernel events through the user side and compare the records
-## check-fuzz [T=record]: run each fuzz target for 5 seconds (FUZZ_SECONDS), or only fuzz_record
+## check-seeds [T=record]: run each fuzz target over its seeds, or only fuzz_record
 ## check-docs: run each command of the documents in a copy of this machine, build and install the package (as root)
 ## check-live [T=stall]: record real stalls on this host (as root), or run only tests/live/stall
+## check-timing: run those live tests whose results depend on how fast this host is (as root)
+## check-databases: run those that need servers of databases (as root)
+## check-stories: let freezes happen as they happened elsewhere, and judge the verdicts (as root)
 ## check-chaos [T=disk]: do real faults to the daemon for three minutes (as root), or only those of tests/chaos/disk
 ## check-vm [KERNEL=6.12] [T=stall]: run live tests and the service under Debian's kernels in virtual machines
 ## check-bench: print what things cost on this host
-$(LAYERS:%=check-%): check-%: packages
+## check-fuzz [T=record]: run each fuzz target for 5 seconds (FUZZ_SECONDS), or only fuzz_record
+$(GATE_LAYERS:%=check-%): check-%: packages
+	@tests/check $*
+
+$(WORLD_LAYERS:%=check-%): check-%: packages-world
 	@tests/check $*
 
 ## chaos [CHAOS_SECONDS=600]: install what is missing and do check-chaos; build/chaos/table has what held (as root)
 .PHONY: chaos
-chaos: setup
+chaos: setup-world
 	@tests/check chaos
 
 # A layer of tests installs nothing. It says which packages are missing.
-.PHONY: packages
-## packages: say which packages are missing to build and to test
+.PHONY: packages packages-world
+## packages: say which packages are missing to build and for check
 packages:
 	@tests/setup --check
+## packages-world: say which packages are missing for check-world
+packages-world:
+	@tests/setup --world --check
 
 ## unit-tests: build the unit tests
 unit-tests: $(UNIT_TESTS)
@@ -56,7 +76,7 @@ unit-tests: $(UNIT_TESTS)
 replay-tools: $(REPLAY_TOOLS)
 ## benches: build the measurements
 benches: $(BENCHES)
-## fuzzers: build the fuzz targets (with FUZZ=1)
+## fuzzers: build the fuzz targets; with FUZZ=1 for libFuzzer, otherwise to run them over files
 fuzzers: $(FUZZERS)
 
 ## replay-golden: write the records anew that check-replay expects
@@ -65,7 +85,14 @@ replay-golden: packages
 
 $(UNIT_TESTS): TEST_LDLIBS := -lcmocka
 $(B)/tests/replay/replay: TEST_LDLIBS := -Wl,--wrap=clock_mono_ns
-$(FUZZERS): TEST_LDLIBS := -fsanitize=fuzzer
+$(FUZZERS): TEST_LDLIBS := $(if $(FUZZ),-fsanitize=fuzzer,$(B)/tests/fuzz/seeds.o)
+ifndef FUZZ
+$(FUZZERS): $(B)/tests/fuzz/seeds.o
+endif
+
+$(B)/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(UNIT_TESTS) $(REPLAY_TOOLS) $(BENCHES) $(FUZZERS): $(B)/tests/%: tests/%.c $(B)/libiostall.a
 	@mkdir -p $(@D)

@@ -87,6 +87,17 @@ assert_rc()
 	fi
 }
 
+# _assert_looked_at FILE FILTER: the first lines of FILE of the types that FILTER names.
+_assert_looked_at()
+{
+	local type
+
+	grep -oE '\.type == "[a-z_]+"' <<<"$2" | cut -d '"' -f 2 | sort -u | while read -r type; do
+		printf '\n%s lines: ' "$type"
+		grep -sa "\"type\":\"$type\"" "$1" | head -n 2 | cut -c 1-1200
+	done
+}
+
 _assert_jq()
 {
 	local file=$1 filter=$2 name=$3 output status=0
@@ -96,8 +107,8 @@ _assert_jq()
 	if ((status == 0)); then
 		ok "$name"
 	else
-		output=$(tail -n 5 <<<"$output")
-		not_ok "$name" "jq -e $* '$filter' $file ended with $status"$'\n'"$output"
+		output=$(tail -n 5 <<<"$output" | cut -c 1-2000)
+		not_ok "$name" "jq -e $* '$filter' $file ended with $status"$'\n'"$output$(_assert_looked_at "$file" "$filter")"
 	fi
 }
 

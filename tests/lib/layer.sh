@@ -44,11 +44,13 @@ layer_make()
 	exit 1
 }
 
-# layer_take_summary PROGRAM STATUS LAST-LINE: adds the counts of a script that ended with assert_finish.
+# layer_take_summary PROGRAM STATUS LOG: adds the counts of a script that ended with assert_finish. Its clean-up may print
+# something afterwards.
 layer_take_summary()
 {
-	local program=$1 status=$2 last=$3
+	local program=$1 status=$2 last
 
+	last=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$3" | tail -n 1)
 	if [[ ! $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
 		not_ok "$program" "ended with status $status and without its closing line"
 		return
@@ -74,7 +76,7 @@ layer_run()
 	# The summary of one script must not be mistaken for the summary of the layer.
 	"$@" </dev/null 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' ||
 		status=$?
-	layer_take_summary "$1" "$status" "$(tail -n 1 "$log")"
+	layer_take_summary "$1" "$status" "$log"
 	rm -f "$log"
 }
 
@@ -95,7 +97,7 @@ layer_run_all()
 		status=0
 		wait "${pids[i]}" || status=$?
 		sed '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' "$logs/$i"
-		layer_take_summary "$1" "$status" "$(tail -n 1 "$logs/$i")"
+		layer_take_summary "$1" "$status" "$logs/$i"
 		shift
 	done
 	rm -rf "$logs"

@@ -33,16 +33,29 @@ STALL_U_MIB=${STALL_U_MIB:-128}
 
 # --- undo -----------------------------------------------------------------------------------------
 
+# _stall_note_undo first|later COMMAND...: the guard has no function of the script but those that are kept here.
+_stall_note_undo()
+{
+	local when=$1
+	shift
+
+	if declare -F "$1" >/dev/null; then
+		declare -f "$1" >>"$STALL_DIR/functions"
+	fi
+	printf '%s %s\n' "$when" "${*@Q}" >>"$STALL_DIR/undo"
+}
+
 # Commands that end a stall. They run before every command that the stall could block.
 _stall_undo_first()
 {
-	printf 'first %s\n' "${*@Q}" >>"$STALL_DIR/undo"
+	_stall_note_undo first "$@"
 }
 
-# stall_undo COMMAND...: runs at the end, the last command first. It must do no harm when it runs twice.
+# stall_undo COMMAND...: runs at the end, the last command first. It must do no harm when it runs twice, and a function
+# may use its arguments and the functions of this library only.
 stall_undo()
 {
-	printf 'later %s\n' "${*@Q}" >>"$STALL_DIR/undo"
+	_stall_note_undo later "$@"
 }
 
 _stall_run_undo()
@@ -57,9 +70,39 @@ _stall_run_undo()
 	done
 }
 
+# Files of up to 1 MiB, and the lines of records without the blanks that follow in the spool.
+_stall_keep_files()
+{
+	local file
+
+	while IFS= read -r -d '' file; do
+		sed '/^$/Q' "$file" >"$STALL_EVIDENCE/${file##*/}"
+	done < <(find "$STALL_DIR" -maxdepth 2 -name '*.jsonl' -size -64M -print0)
+	find "$STALL_DIR" -xdev -maxdepth 1 -type f -size -1024k ! -name undo ! -name functions ! -perm /111 \
+		-exec cp -t "$STALL_EVIDENCE" {} +
+}
+
+# _stall_keep_evidence STATUS: what a script that failed leaves to whoever looks for the cause, in the directory
+# $STALL_EVIDENCE if that is set. No stall lasts any more.
+_stall_keep_evidence()
+{
+	[[ -n ${STALL_EVIDENCE-} ]] && (($1 != 0 || ${ASSERT_FAILED:-0} > 0)) || return 0
+	mkdir -p "$STALL_EVIDENCE" || return 0
+	_stall_keep_files
+	{
+		uname -a
+		cat /proc/uptime /proc/loadavg
+		grep -H . /proc/pressure/*
+		cat /proc/self/mountinfo /proc/diskstats
+		dmesg | tail -n 50
+	} >"$STALL_EVIDENCE/host" 2>&1
+}
+
+# _stall_undo_all STATUS
 _stall_undo_all()
 {
 	_stall_run_undo first
+	_stall_keep_evidence "$1"
 	_stall_run_undo later
 	rm -f "$STALL_DIR/undo"
 	if grep -q " $STALL_DIR/" /proc/self/mounts; then
@@ -114,7 +157,7 @@ stall_cleanup()
 	trap '' HUP INT PIPE TERM
 	set +e
 	if [[ -n $STALL_DIR && -e $STALL_DIR/undo ]]; then
-		_stall_undo_all
+		_stall_undo_all "$status"
 	fi
 	STALL_DIR=
 	STALL_THROTTLED=()
@@ -362,7 +405,9 @@ _stall_guard()
 	trap '' HUP INT PIPE TERM
 	while [[ -e $STALL_DIR/undo ]]; do
 		if ! _stall_alive "$script_pid" "$script_start"; then
-			_stall_undo_all
+			# shellcheck disable=SC1091 # those of the script
+			[[ ! -e $STALL_DIR/functions ]] || . "$STALL_DIR/functions"
+			_stall_undo_all 1
 			return
 		fi
 		_stall_guard_thaw_late

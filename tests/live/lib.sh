@@ -180,6 +180,41 @@ live_wait_until_ms()
 	wait_until 60 _live_is_past "$1"
 }
 
+# live_clock_ns: sets LIVE_CLOCK_NS to the clock of all records and of what the workloads measure.
+live_clock_ns()
+{
+	LIVE_CLOCK_NS=$("$STALLIO" --clock)
+}
+
+# LIVE_HELD is "[FROM, UNTIL]" on that clock: all operations of the loads hung meanwhile, so that the length of none may
+# be less, however busy the host was. Without a hold both are 0.
+LIVE_HELD='[0, 0]'
+LIVE_HELD_FROM_NS=0
+
+# live_hold_seen: all are seen to hang.
+live_hold_seen()
+{
+	live_clock_ns
+	LIVE_HELD_FROM_NS=$LIVE_CLOCK_NS
+	live_now_ms
+	LIVE_HELD_FROM_MS=$LIVE_NOW_MS
+}
+
+# live_hold_for MS: they have hung for so long when this returns.
+live_hold_for()
+{
+	live_wait_until_ms $((LIVE_HELD_FROM_MS + $1))
+}
+
+# live_hold_ends: called right before what they wait for is let go.
+live_hold_ends()
+{
+	((LIVE_HELD_FROM_NS > 0)) || return 0
+	live_clock_ns
+	LIVE_HELD="[$LIVE_HELD_FROM_NS, $LIVE_CLOCK_NS]"
+	LIVE_HELD_FROM_NS=0
+}
+
 # live_part NAME: this part of the test begins; with the seconds that the script has run.
 live_part()
 {
@@ -336,8 +371,7 @@ live_compare()
 	fi
 }
 
-# live_agrees PROGRAM [JQ-OPTION...]: the program sees the lines of RECORD in $record, and in $gone_ns how long a CPU
-# was taken away, so that a program may have measured more than the kernel did. It yields one "#" line with figures,
+# live_agrees PROGRAM [JQ-OPTION...]: the program sees the lines of RECORD in $record, and LIVE_HELD in $held. It yields one "#" line with figures,
 # and a line for each thing that is wrong, into LIVE_DIFFERS.
 live_agrees()
 {
@@ -345,7 +379,7 @@ live_agrees()
 
 	LIVE_DIFFERS=
 	output=$(jq -n -r -f "$LIVE_HERE/$1" --slurpfile record "$RECORD" \
-		--argjson gone_ns $(($(<"$STALL_DIR/cpu-gap") * 1000000)) "${@:2}" 2>&1)
+		--argjson held "$LIVE_HELD" "${@:2}" 2>&1)
 	if [[ $output == '#'* && $output != *$'\n'* ]]; then
 		printf '%s\n' "$output"
 		return 0
@@ -411,6 +445,12 @@ live_build_fusehang()
 	"${CC:-cc}" -std=gnu11 -O2 -pthread -o "$FUSEHANG" "$LIVE_HERE/../tools/fusehang.c" || exit 1
 }
 
+# live_has_32: the kernel has the calls of 32-bit x86. Needs FUSEHANG.
+live_has_32()
+{
+	[[ $(uname -m) == x86_64 ]] && "$FUSEHANG" --has32
+}
+
 # live_fuse: a FUSE file system (tests/tools/fusehang.c). Sets LIVE_FUSE, its directory, LIVE_FUSE_PID, which
 # serves it, and FUSEHANG; creating $STALL_DIR/release lets go what hangs. 1: the kernel has no FUSE.
 live_fuse()
@@ -441,6 +481,7 @@ live_hold()
 
 live_release()
 {
+	live_hold_ends
 	if [[ $LIVE_DISK == dm ]]; then
 		stall_dm_resume
 	else
@@ -496,6 +537,7 @@ live_freeze()
 
 live_thaw()
 {
+	live_hold_ends
 	if [[ $LIVE_DISK == dm ]]; then
 		live_release
 	else
@@ -551,6 +593,7 @@ live_assert_blocked()
 		assert_cmd "${LIVE_NAMES[i]}: $1 threads block" \
 			wait_blocked "${LIVE_LOADS[i]}" "$1" "$LIVE_WAIT_S"
 	done
+	live_hold_seen
 }
 
 # live_wait_loads NAME: until the operations of all of them have returned.

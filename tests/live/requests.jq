@@ -10,7 +10,7 @@
 # compared.
 
 def key: "\(.tid) \(.path) \(.offset)";
-def slack: ([. * 0.05, 2000000] | max) + $gone_ns;
+def end_ns: .start_mono_ns + .dur_ns;
 
 def compare($what; $r; $got):
 	({pid: $r.pid, tid: $r.tid, comm: $r.comm, fd: $r.fd, path: $r.path, dev: $r.dev,
@@ -25,12 +25,18 @@ def compare($what; $r; $got):
 
 def compare_stall($what; $r; $got):
 	compare($what; $r; $got),
-	(($got.dur_ns - $r.dur_ns) | fabs | select(. > ($r.dur_ns | slack))
-		| "\($what): dur_ns is \($got.dur_ns), not \($r.dur_ns)");
+	(if $got.dur_ns < $held[1] - $held[0]
+	 then "\($what): dur_ns is \($got.dur_ns), although it was held for \($held[1] - $held[0])" else empty end);
+
+# What the kernel measures of the requests of one key lies within what requestio measures of them.
+def compare_times($what; $requests; $got):
+	($requests | map(.start_mono_ns) | min) as $start_ns | ($requests | map(end_ns) | max) as $end_ns
+	| $got[] | select(.start_mono_ns < $start_ns or end_ns > $end_ns)
+	| "\($what): it is from \(.start_mono_ns) to \(end_ns), not within \($start_ns) and \($end_ns)";
 
 def compare_stuck($what; $r; $got):
 	compare($what; $r; $got),
-	(if $got.age_ns > $r.dur_ns + 2000000 then "\($what): older than it ever got" else empty end);
+	(if $got.age_ns > $r.dur_ns then "\($what): older than it ever got" else empty end);
 
 ($record | map(select(.type == $type and .probe == $probe)) | group_by(key)
 	| map({key: (.[0] | key), value: .}) | from_entries) as $lines
@@ -42,8 +48,8 @@ def compare_stuck($what; $r; $got):
 	  elif $type == "stall" then
 		if ($got | length) != ($requests | length)
 		then "\($what): \($got | length) lines, not \($requests | length)"
-		else [$requests, ($got | sort_by(.dur_ns))] | transpose[]
-			| compare_stall($what; .[0]; .[1]) end
+		else ([$requests, ($got | sort_by(.dur_ns))] | transpose[] | compare_stall($what; .[0]; .[1])),
+			compare_times($what; $requests; $got) end
 	  else ($got | group_by(.start_mono_ns)) as $each
 		| (if ($each | length) != ($requests | length)
 		     and $skipped == 0

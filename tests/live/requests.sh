@@ -94,9 +94,13 @@ requests_test()
 	live_part "$total requests on a disk that answers nobody"
 	live_hold
 	live_go
+	if live_wait requests_are_stuck "$total" 1; then
+		live_hold_seen
+	fi
 	live_wait requests_are_stuck "$total" "$REQUESTS_LINES" || reported=no
 	live_read_spool
 	cp "$RECORD" "$STALL_DIR/hung.jsonl"
+	live_hold_ends
 	assert_cmd "the disk answers again" live_release
 	live_wait_loads "$total requests"
 	live_stop

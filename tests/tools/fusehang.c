@@ -10,6 +10,7 @@
  *	fusehang --exec32 FILE PROGRAM  the same through the system call of 32-bit programs (x86)
  *	fusehang --pread32 FILE LENGTH OFFSET
  *	                                reads FILE through such a call, and stays
+ *	fusehang --has32                ends well if the kernel has such calls
  *	fusehang --exec-thread FILE COMMAND...
  *	                                a second thread reads 511 bytes, then executes COMMAND
  *
@@ -246,6 +247,22 @@ static int execute_32(char **argv)
 #endif
 
 #if defined(__x86_64__)
+/* The kernel refuses one with this signal where it has none. */
+static void on_refused(int signal)
+{
+	(void)signal;
+	_exit(1);
+}
+
+static int has_32(void)
+{
+	long ret = 20; /* getpid, arch/x86/entry/syscalls/syscall_32.tbl */
+
+	signal(SIGSEGV, on_refused);
+	asm volatile("int $0x80" : "+a"(ret) : : "memory", "r8", "r9", "r10", "r11");
+	return ret == getpid() ? 0 : 1;
+}
+
 static int read_32(char **argv)
 {
 	char *low = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -299,6 +316,8 @@ int main(int argc, char **argv)
 #if defined(__x86_64__)
 	if (argc == 4 && strcmp(argv[1], "--exec32") == 0)
 		return execute_32(argv + 2);
+	if (argc == 2 && strcmp(argv[1], "--has32") == 0)
+		return has_32();
 	if (argc == 5 && strcmp(argv[1], "--pread32") == 0)
 		return read_32(argv + 2);
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "stallio_options.h"
 
@@ -53,6 +54,7 @@ static const char usage_text[] =
 	"  --stay FILE    all threads stay until this file exists, at most 600 s\n"
 	"  --done FILE    created when all operations have returned; needs --stay\n"
 	"  --json         one JSON line per operation; the only format\n"
+	"  --clock        print the time of that clock now, in nanoseconds, and end\n"
 	"\n"
 	"Exit status: 0 every operation moved all its bytes, 1 one did not or could not begin,\n"
 	"2 usage error.\n";
@@ -75,6 +77,7 @@ enum option_id {
 	OPT_STAY,
 	OPT_DONE,
 	OPT_JSON,
+	OPT_CLOCK,
 	OPT_HELP,
 };
 
@@ -97,6 +100,7 @@ static const struct option long_options[] = {
 	{ "stay", required_argument, NULL, OPT_STAY },
 	{ "done", required_argument, NULL, OPT_DONE },
 	{ "json", no_argument, NULL, OPT_JSON },
+	{ "clock", no_argument, NULL, OPT_CLOCK },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{},
 };
@@ -196,6 +200,14 @@ static int parse_option(int id, const char *arg, struct options *ret_opt)
 	}
 }
 
+static void print_clock(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	printf("%lld%09ld\n", (long long)now.tv_sec, now.tv_nsec);
+}
+
 static int check_options(struct options *opt)
 {
 	bool timed;
@@ -235,6 +247,10 @@ int stallio_options_parse(int argc, char **argv, struct options *ret_opt)
 	while ((id = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
 		if (id == OPT_HELP) {
 			fputs(usage_text, stdout);
+			exit(0);
+		}
+		if (id == OPT_CLOCK) {
+			print_clock();
 			exit(0);
 		}
 		err = parse_option(id, optarg, &opt);

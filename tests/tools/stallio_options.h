@@ -42,7 +42,7 @@ struct options {
 	bool again;
 };
 
-/* 0, or -EINVAL once standard error says what is wrong; --help prints and exits with 0. */
+/* 0, or -EINVAL once standard error says what is wrong; --help and --clock exit with 0. */
 int stallio_options_parse(int argc, char **argv, struct options *ret_opt);
 
 #endif
