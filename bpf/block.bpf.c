@@ -16,6 +16,7 @@ enum scratch_slot {
 };
 
 #include "charge.bpf.h"
+#include "journal.bpf.h"
 
 /* Values from include/uapi/linux/magic.h. */
 #define BDEVFS_MAGIC 0x62646576
@@ -284,6 +285,14 @@ int block_dirty_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* What is swapped out belongs to the group whose memory it is, not to the one that takes it. */
+static __always_inline struct bio *bio_of_owner(struct request *rq)
+{
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+
+	return bio && !bio_is_swap(rq, bio) ? bio : NULL;
+}
+
 /*
  * Called at the first insert or issue of a request, which runs in the submitter's context. A later
  * one may run in a kworker or in whichever thread was interrupted.
@@ -311,7 +320,7 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 		r.tid = (__u32)id;
 		r.is_inferred = !!(flags & PF_KTHREAD);
 		request_note_file(rq, task, flags, &r, slot);
-		thread_note(task, id >> 32, &r, slot);
+		thread_note(task, id >> 32, bio_of_owner(rq), &r, slot);
 	}
 	if (bpf_map_update_elem(&block_requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
@@ -451,16 +460,23 @@ static __always_inline void device_add(struct event_block_device *device,
 		device->device_max_ns = c->device_ns;
 }
 
-static __always_inline void submitter_add(const struct event_block_request *r,
+static __always_inline void submitter_add(struct request *rq, const struct event_block_request *r,
 	const struct completion *c)
 {
-	struct event_block_thread_key key = { r->dev, r->tid };
+	struct kernfs_node *owner = r->is_inferred ? owner_of(bio_of_owner(rq)) : NULL;
+	struct event_block_thread_key key = { r->dev, r->tid, 0 };
 	struct event_block_file_key file_key = r->file;
 	struct event_block_thread *thread;
 	struct event_block_file *file;
 
 	if (r->tid) {
+		if (owner)
+			key.owner = BPF_CORE_READ(owner, id);
 		thread = bpf_map_lookup_elem(&threads, &key);
+		if (!thread && owner) {
+			key.owner = 0;
+			thread = bpf_map_lookup_elem(&threads, &key);
+		}
 		if (thread)
 			load_add(&thread->load, c);
 	}
@@ -550,7 +566,7 @@ int block_rq_complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	c.busy_ns =
 		device_busy_ns(device, known->issue_ns ? known->issue_ns : known->start_ns, now);
 	device_add(device, &c, now);
-	submitter_add(known, &c);
+	submitter_add(rq, known, &c);
 	if (c.is_last)
 		bpf_map_delete_elem(&block_requests, &key);
 	return 0;

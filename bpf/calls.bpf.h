@@ -126,9 +126,10 @@ static __always_inline __s16 call_own_nr(const struct wait_call *w)
 	return w->nr < COMPAT_SYSCALL_32BIT ? (__s16)w->nr : w->is.own_nr;
 }
 
-static __always_inline __u64 call_number_arg(const struct wait_call *w, __s8 i)
+static __always_inline __u64 call_number_arg(const struct wait_call *w, __s8 i,
+	enum event_wide wide)
 {
-	if (!w->is.is_wide)
+	if (!(w->is.wide & wide))
 		return call_arg(&w->call, i);
 	return (call_arg(&w->call, i) & 0xffffffff) | call_arg(&w->call, (__s8)(i + 1)) << 32;
 }
@@ -159,9 +160,9 @@ static __always_inline void call_read_syscall(struct task_struct *task, bool is_
 	if (w->is.fd >= 0)
 		w->fd = call_fd(task, w);
 	if (w->is.offset >= 0)
-		w->offset = call_number_arg(w, w->is.offset);
+		w->offset = call_number_arg(w, w->is.offset, EVENT_WIDE_OFFSET);
 	if (w->is.bytes >= 0)
-		w->bytes = call_number_arg(w, w->is.bytes);
+		w->bytes = call_number_arg(w, w->is.bytes, EVENT_WIDE_BYTES);
 	/*
 	 * Requests and mappings write without a call that is counted. Some file systems dirty
 	 * metadata in an fsync itself, so the bytes count only where no probe reports it.

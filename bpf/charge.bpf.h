@@ -42,9 +42,8 @@ struct {
 	__type(value, struct event_block_thread);
 } fresh_threads SEC(".maps");
 
-static __always_inline void cgroup_note(struct task_struct *task, __u64 *ret_id)
+static __always_inline void cgroup_note(struct kernfs_node *node, __u64 *ret_id)
 {
-	struct kernfs_node *node = cgroup_of(task);
 	struct event_block_cgroup fresh = {};
 	/* What ret_id points to may be shared, and change meanwhile. */
 	__u64 id = BPF_CORE_READ(node, id);
@@ -70,13 +69,64 @@ static __always_inline struct event_block_dirtier *dirtier_of(const struct event
 	return bpf_map_lookup_elem(&dirtiers, &key);
 }
 
-/* Makes an entry for the thread that the request is charged to, if it has none. */
-static __always_inline void thread_note(struct task_struct *task, __u32 pid,
+/*
+ * The control group that a kernel thread's request belongs to: that which owns the file that is
+ * written back, by whoever dirtied most of it, or that of the program whose request a limit has
+ * held back. NULL: the root, or not known. In version 1 groups of other controllers have other ids.
+ */
+static __always_inline struct kernfs_node *owner_of(struct bio *bio)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct kernfs_node *node;
+	struct cgroup *owner;
+
+	if (!bio || !bpf_core_field_exists(bio->bi_blkg))
+		return NULL;
+	owner = BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup);
+	if (!owner || BPF_CORE_READ(owner, root) != BPF_CORE_READ(task, cgroups, dfl_cgrp, root))
+		return NULL;
+	node = BPF_CORE_READ(owner, kn);
+	return compat_cgroup_parent(node) ? node : NULL;
+}
+
+/* False: there is no room. */
+static __always_inline bool thread_add(const struct event_block_thread_key *key,
+	const struct event_block_thread *fresh)
+{
+	if (bpf_map_lookup_elem(&threads, key) ||
+		bpf_map_update_elem(&threads, key, fresh, BPF_ANY) == 0)
+		return true;
+	loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	return false;
+}
+
+/*
+ * A thread that executes another program has already read that from a disk, under the old name. The
+ * names are those of its last request.
+ */
+static __always_inline void thread_rename(struct event_block_thread *known,
+	struct task_struct *task, __u32 pid)
+{
+	__u64 comm[2] = {}, *known_comm = (__u64 *)known->comm;
+
+	static_assert(sizeof(comm) == EVENT_COMM_SIZE, "compared as two numbers");
+	BPF_CORE_READ_INTO(&comm, task, comm);
+	if (comm[0] == known_comm[0] && comm[1] == known_comm[1])
+		return;
+	known_comm[0] = comm[0];
+	known_comm[1] = comm[1];
+	known->pid = pid;
+	BPF_CORE_READ_INTO(&known->process_comm, task, group_leader, comm);
+}
+
+/* Makes entries for the thread that the request is charged to, if it has none. */
+static __always_inline void thread_note(struct task_struct *task, __u32 pid, struct bio *bio,
 	struct event_block_request *r, __u32 slot)
 {
 	struct event_block_dirtier *dirtier = dirtier_of(r);
-	struct event_block_thread_key key = { r->dev, r->tid };
-	struct event_block_thread *fresh;
+	struct event_block_thread_key key = { r->dev, r->tid, 0 }, own;
+	struct event_block_thread *fresh, *known;
+	struct kernfs_node *owner = NULL;
 
 	if (dirtier) {
 		key.tid = r->tid = dirtier->tid;
@@ -85,9 +135,18 @@ static __always_inline void thread_note(struct task_struct *task, __u32 pid,
 		/* Some of it may have been dirtied before anybody looked. */
 		r->is_uncertain =
 			dirtier->is_shared || dirtier->written_bytes > dirtier->dirty_bytes;
+	} else if (r->is_inferred) {
+		owner = owner_of(bio);
 	}
-	if (bpf_map_lookup_elem(&threads, &key))
+	own = key;
+	if (owner)
+		key.owner = BPF_CORE_READ(owner, id);
+	known = bpf_map_lookup_elem(&threads, &key);
+	if (known) {
+		if (!dirtier)
+			thread_rename(known, task, pid);
 		return;
+	}
 	fresh = bpf_map_lookup_elem(&fresh_threads, &slot);
 	if (!fresh)
 		return;
@@ -98,22 +157,26 @@ static __always_inline void thread_note(struct task_struct *task, __u32 pid,
 		__builtin_memcpy(fresh->process_comm, dirtier->process_comm,
 			sizeof(fresh->process_comm));
 	} else {
-		cgroup_note(task, &fresh->cgroup_id);
+		cgroup_note(cgroup_of(task), &fresh->cgroup_id);
 		fresh->pid = pid;
 		BPF_CORE_READ_INTO(&fresh->comm, task, comm);
 		BPF_CORE_READ_INTO(&fresh->process_comm, task, group_leader, comm);
 	}
-	if (bpf_map_update_elem(&threads, &key, fresh, BPF_ANY) < 0) {
-		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	if (!thread_add(&own, fresh)) {
 		r->tid = 0;
+		return;
 	}
+	if (!owner)
+		return;
+	cgroup_note(owner, &fresh->cgroup_id);
+	thread_add(&key, fresh);
 }
 
 /* Two threads may do so at once: the names may then be those of either, of one program mostly. */
 static __always_inline void dirtier_set(struct event_block_dirtier *d, struct task_struct *task,
 	__u64 pid_tgid)
 {
-	cgroup_note(task, &d->cgroup_id);
+	cgroup_note(cgroup_of(task), &d->cgroup_id);
 	d->pid = pid_tgid >> 32;
 	d->tid = (__u32)pid_tgid;
 	BPF_CORE_READ_INTO(&d->comm, task, comm);

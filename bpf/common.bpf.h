@@ -33,14 +33,14 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, EVENT_FILTER_ENTRIES_MAX);
+	__uint(max_entries, EVENT_FILTER_PIDS_MAX);
 	__type(key, __u32);
 	__type(value, __u8);
 } filter_pids SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, EVENT_FILTER_ENTRIES_MAX);
+	__uint(max_entries, EVENT_FILTER_DEVS_MAX);
 	__type(key, __u32);
 	__type(value, __u8);
 } filter_devs SEC(".maps");

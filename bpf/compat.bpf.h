@@ -174,19 +174,58 @@ static __always_inline __u64 compat_task_written_bytes(struct task_struct *task)
 	return BPF_CORE_READ(task, ioac.write_bytes);
 }
 
+/* Lower values of task->prio are those of real-time and deadline threads. */
+#define MAX_RT_PRIO 100
+
 /*
  * When the thread last left the CPU, by the scheduler's clock: when it arrived there, and how long
  * it has run since. se.exec_start alone would be simpler, but its clock leaves out interrupts and
  * stolen time, which differ from CPU to CPU: by 0.1 s on a virtual machine. It is used where
- * CONFIG_SCHED_INFO is missing. For a running thread the result is late by a tick at most.
+ * CONFIG_SCHED_INFO is missing. For a running thread the result is late by a tick at most. Of a
+ * real-time thread the kernel does not keep how long it had run before it arrived (all of it would
+ * count), so the result is its arrival: early by its last time on the CPU.
  */
 static __always_inline __u64 compat_task_left_cpu(struct task_struct *task)
 {
 	if (!bpf_core_field_exists(task->sched_info.last_arrival))
 		return BPF_CORE_READ(task, se.exec_start);
+	if (BPF_CORE_READ(task, prio) < MAX_RT_PRIO)
+		return BPF_CORE_READ(task, sched_info.last_arrival);
 	return BPF_CORE_READ(task, sched_info.last_arrival) +
 		BPF_CORE_READ(task, se.sum_exec_runtime) -
 		BPF_CORE_READ(task, se.prev_sum_exec_runtime);
+}
+
+/* The CPU that the thread runs on; -1: on none now, or it is not known. */
+static __always_inline __s32 compat_task_on_cpu(struct task_struct *task)
+{
+	struct task_struct___cpu *old = (void *)task;
+
+	/* Kernels for a single CPU have none of this. */
+	if (!bpf_core_field_exists(task->on_cpu) || !BPF_CORE_READ(task, on_cpu))
+		return -1;
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return (__s32)BPF_CORE_READ(task, thread_info.cpu);
+	if (bpf_core_field_exists(old->cpu))
+		return (__s32)BPF_CORE_READ(old, cpu);
+	return -1;
+}
+
+/* Whether a read-write semaphore says who holds it; that of a real-time kernel does not. */
+static __always_inline bool compat_rwsem_tells_owner(void)
+{
+	return bpf_core_field_exists(struct rw_semaphore, owner.counter) &&
+		bpf_core_field_exists(struct rw_semaphore, count.counter);
+}
+
+/* The lock of a process's memory map, NULL: it has none, as kernel threads, or another name. */
+static __always_inline struct rw_semaphore *compat_task_map_lock(struct task_struct *task)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	if (!mm || !bpf_core_field_exists(mm->mmap_lock))
+		return NULL;
+	return (void *)mm + bpf_core_field_offset(struct mm_struct, mmap_lock);
 }
 
 /*

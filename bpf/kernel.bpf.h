@@ -77,7 +77,25 @@ struct super_block {
 	unsigned long s_magic;
 };
 
+/*
+ * Up to 5.7 the lock of a memory map has another name, and the lock of a real-time kernel neither
+ * of the two members; see compat_rwsem_tells_owner().
+ */
+struct rw_semaphore {
+	struct {
+		long counter;
+	} count;
+	struct {
+		long counter;
+	} owner;
+};
+
+struct mm_struct {
+	struct rw_semaphore mmap_lock;
+};
+
 struct inode {
+	struct rw_semaphore i_rwsem;
 	unsigned short i_mode;
 	dev_t i_rdev;
 	struct super_block *i_sb;
@@ -146,8 +164,23 @@ struct kernfs_node___rcu {
 	struct kernfs_node *__parent;
 };
 
+struct cgroup_root;
+
 struct cgroup {
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+};
+
+struct blkcg {
+	struct cgroup_subsys_state css;
+};
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
 };
 
 struct css_set {
@@ -207,6 +240,7 @@ struct task_io_accounting {
 
 struct thread_info {
 	unsigned int status;
+	unsigned int cpu;
 };
 
 struct task_struct {
@@ -218,7 +252,10 @@ struct task_struct {
 	int tgid;
 	struct pid *thread_pid;
 	struct hlist_node pid_links[4];
+	int prio;
 	unsigned int in_iowait : 1;
+	int on_cpu;
+	struct mm_struct *mm;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_io_accounting ioac;
@@ -236,6 +273,11 @@ struct task_struct {
 /* task_struct before 2f064a59a11f ("sched: Change task_struct::state", 5.14). */
 struct task_struct___state {
 	long state;
+};
+
+/* task_struct before bcf9033e5449 ("sched: move CPU field back into thread_info", 5.16). */
+struct task_struct___cpu {
+	unsigned int cpu;
 };
 
 /* Both are members of unions, which are looked through by name. */
@@ -262,6 +304,7 @@ struct bio {
 	void *bi_end_io;
 	void *bi_private;
 	struct bio_vec *bi_io_vec;
+	struct blkcg_gq *bi_blkg;
 };
 
 struct kiocb;

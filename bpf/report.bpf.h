@@ -63,7 +63,9 @@ static __always_inline bool sleep_describe_file(const struct event_sleep *sleep,
  * Emits the operation; the caller has set the time, the duration, the result and its own flags in
  * `e`. The entry of another thread than the current one may change while it is read, and is not
  * emitted then. Not inlined, so that the code is in the object once. Returns whether the operation
- * was emitted.
+ * was emitted. One that has ended is then out of the entry, which must not be written any more:
+ * where the kernel preempts, the thread may have been switched out meanwhile, and the entry be
+ * another thread's.
  */
 static __noinline int sleep_emit(struct task_struct *task, struct event_sleep *sleep,
 	struct event_operation *e, __u32 slot)
@@ -103,6 +105,7 @@ static __always_inline void sleep_finish(struct task_struct *task, struct event_
 {
 	__u64 dur_ns = sleep->woken_ns - sleep->op.start_ns;
 	struct event_operation *e;
+	int reported = 0;
 
 	/*
 	 * Without a waking the length is not known: wait_task_scan() noted the thread as it woke.
@@ -114,10 +117,11 @@ static __always_inline void sleep_finish(struct task_struct *task, struct event_
 			e->dur_ns = dur_ns;
 			e->ret = 0;
 			e->flags = EVENT_FINISHED | EVENT_NO_RET;
-			sleep_emit(task, sleep, e, slot);
+			reported = sleep_emit(task, sleep, e, slot);
 		}
 	}
-	sleep_end(sleep);
+	if (!reported)
+		sleep_end(sleep);
 }
 
 #endif

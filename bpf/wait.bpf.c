@@ -19,6 +19,7 @@ enum scratch_slot {
 
 #include "calls.bpf.h"
 #include "report.bpf.h"
+#include "locks.bpf.h"
 #include "tasks.bpf.h"
 
 /* Whether sched_switch passes the state, which kernel_types_count_args() of user space tells. */
@@ -244,10 +245,11 @@ static __always_inline struct event_sleep *sleep_new(struct task_struct *task, _
 
 	if (bpf_jiffies64() - sleeps_full_jiffies >= FULL_PAUSE_JIFFIES && blank) {
 		error = bpf_map_update_elem(&sleeps, &tid, blank, BPF_NOEXIST);
-		if (error == 0) {
+		if (error == 0)
 			sleep_mark_add((__u64)task, 1);
+		/* The task scan has just made the entry, and added its mark. */
+		if (error == 0 || error == -EEXIST)
 			return bpf_map_lookup_elem(&sleeps, &tid);
-		}
 		/* Other errors pass by themselves. */
 		if (error == -E2BIG)
 			sleeps_full_jiffies = bpf_jiffies64();
@@ -430,8 +432,8 @@ int wait_exec_raw_tp(struct bpf_raw_tracepoint_args *ctx)
  * Never attached: user space runs it through BPF_PROG_TEST_RUN for each thread at arming. It notes
  * the thread args[0] if that sleeps in an operation and is not noted yet. The thread has slept
  * since it left the CPU, which is a time of the scheduler's clock. The current thread's own stamp
- * of that clock is late by a tick at most, and so stands for the present. Returns 1 when the thread
- * is asleep.
+ * of that clock, see compat_task_left_cpu(), stands for the present. Returns 1 when the thread is
+ * asleep.
  */
 SEC("raw_tp")
 int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)

@@ -46,7 +46,8 @@ enum event_type {
 
 /* Entries of the filter maps. */
 #define EVENT_FILTER_CGROUPS_MAX 8
-#define EVENT_FILTER_ENTRIES_MAX 1024
+#define EVENT_FILTER_PIDS_MAX 2048
+#define EVENT_FILTER_DEVS_MAX 1024
 /* A cgroup's own name and its parent's; these tell the unit or the container. */
 #define EVENT_CGROUP_NAMES 2
 #define EVENT_CGROUP_NAME_SIZE 96
@@ -94,7 +95,8 @@ enum event_flags {
 	EVENT_NO_RET = 1 << 7,	   /* the result is unknown */
 	EVENT_IOWAIT = 1 << 8,	   /* the scheduler counts the sleep as waiting for I/O */
 	EVENT_STACK_ASLEEP =
-		1 << 9, /* the stack was taken when it fell asleep, not at the return */
+		1 << 9,		/* the stack was taken when it fell asleep, not at the return */
+	EVENT_FAILED = 1 << 10, /* it failed, however short it was; dur_ns is not known */
 };
 
 /* What every BPF object is told when it is loaded: its constant cfg_common. */
@@ -142,8 +144,12 @@ struct event_operation {
 	char comm[EVENT_COMM_SIZE];
 	__event_u32 probe;    /* enum config_probe_name of the user side */
 	__event_u64 slept_ns; /* the part of dur_ns in all sleeps together; 0: not measured */
-	__event_u32 sleeps;   /* how many sleeps; 0: not counted */
-	__event_s32 syscall;  /* its number in the machine's own table; -1: none, or unknown */
+	union {
+		__event_u32 sleeps; /* how many sleeps; 0: not counted */
+		/* EVENT_FAILED: how many of the process had this error since the last event. */
+		__event_u32 failures;
+	};
+	__event_s32 syscall; /* its number in the machine's own table; -1: none, or unknown */
 	__event_u64 stack_base;
 	char path[EVENT_TAIL_SIZE];
 	/* Not sent: what is put behind the path. */
@@ -178,6 +184,12 @@ struct event_request {
 	__event_u64 inode;     /* inode number; 0: the file was unknown at submission */
 };
 
+/* Which numbers take two arguments each, the low half first: 64-bit ones in the 32-bit table. */
+enum event_wide {
+	EVENT_WIDE_OFFSET = 1 << 0,
+	EVENT_WIDE_BYTES = 1 << 1,
+};
+
 /*
  * Which argument of a system call has which meaning; -1: none has. User space fills one entry for
  * each system call number of the architecture.
@@ -190,9 +202,8 @@ struct event_syscall {
 	__event_s8 bytes;
 	__event_s8 other_fd;	/* for a copy: the other side */
 	__event_u8 is_reported; /* another probe reports every operation of this call */
-	/* Offset and length take two arguments each, the low half first: the 32-bit table. */
-	__event_u8 is_wide;
-	__event_s16 own_nr; /* of the same call in the machine's own table; -1: unknown */
+	__event_u8 wide;	/* enum event_wide */
+	__event_s16 own_nr;	/* of the same call in the machine's own table; -1: unknown */
 };
 #define EVENT_SYSCALLS_MAX 512
 #define EVENT_SYSCALL_OTHER ((struct event_syscall){ EVENT_OP_OTHER, -1, -1, -1, -1, -1, 0, 0, -1 })
@@ -234,6 +245,34 @@ struct event_sleep {
 	char path[EVENT_SLEEP_PATH_SIZE]; /* as the program passed it; "": none */
 };
 
+/* Which lock of the kernel a thread waits for. */
+enum event_lock_kind {
+	EVENT_LOCK_MEMORY_MAP, /* mmap_lock of its process */
+	EVENT_LOCK_INODE,      /* i_rwsem of the file that it works on */
+};
+
+/*
+ * A lock that threads wait for, and who holds it, as wait_lock() found it; the only value of the
+ * map `locks`. wait_lock_stack() adds the stack.
+ */
+struct event_lock {
+	__event_u64 address; /* of the struct rw_semaphore: never for anything but to compare */
+	/*
+	 * The struct task_struct * of the writer. When readers hold the lock it is the thread that
+	 * became one last, which may have gone since; 0: not known.
+	 */
+	__event_u64 task;
+	__event_u32 readers; /* 0: a writer holds it */
+	__event_u32 pid;
+	__event_u32 tid;
+	__event_s32 syscall; /* as in struct event_operation */
+	__event_s32 cpu;     /* that it runs on; -1: on none */
+	__event_u8 state;    /* as in struct event_operation */
+	__event_u8 reserved[3];
+	char comm[EVENT_COMM_SIZE];
+	__event_u64 stack[EVENT_STACK_DEPTH]; /* functions, from the innermost one on; 0: the end */
+};
+
 /* How many threads whose address has this hash have an entry in the map of sleeps. */
 #define EVENT_SLEEP_MARKS_BITS 13
 struct event_sleep_marks {
@@ -252,10 +291,12 @@ struct event_thread_file {
 /* Sizes of the tables of probe `block`. A request that finds a table full is counted as lost. */
 #define EVENT_BLOCK_DEVICES_MAX 256
 #define EVENT_BLOCK_THREADS_MAX 3072
-#define EVENT_BLOCK_FILES_MAX 2048
+#define EVENT_BLOCK_FILES_MAX 1536
 #define EVENT_BLOCK_CGROUPS_MAX 256
 #define EVENT_BLOCK_DIRTIERS_MAX 1024
 #define EVENT_THREAD_FILES_MAX 4096
+#define EVENT_JOURNALS_MAX 32
+#define EVENT_JOURNAL_USERS_MAX 128
 /*
  * Bucket 0 counts requests that took less than 1 us, bucket i those from 2^(i-1) us to below 2^i
  * us, and the last bucket all longer ones.
@@ -302,9 +343,14 @@ struct event_block_device {
 	__event_u64 device[EVENT_BLOCK_BUCKETS];
 };
 
+/*
+ * What a kernel thread sends for a control group other than the root counts in an entry of its own.
+ * The one without `owner` is there for each thread.
+ */
 struct event_block_thread_key {
 	__event_u32 dev;
 	__event_u32 tid;
+	__event_u64 owner; /* id of that control group; 0: it is the thread's own */
 };
 
 struct event_block_thread {
@@ -352,6 +398,32 @@ struct event_block_cgroup {
 	char names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE];
 };
 
+/* The journal (jbd2) of the file system on a device; the key is its number. */
+struct event_journal {
+	__event_u64 start_ns; /* of the commit that is under way; 0: none is */
+	__event_u64 commits;  /* that have ended, and were seen from their begin */
+	__event_u64 commit_ns;
+	__event_u64 longest_ns;
+	__event_u64 early_end_ns; /* of the commit that was under way at the attach; 0: none was */
+	__event_u32 blocks;	  /* of the commit that is under way, known near its end */
+	__event_u32 data_pct;	  /* of its time, to write the data of files first */
+	__event_u32 longest_blocks;
+	__event_u32 longest_data_pct;
+};
+
+struct event_journal_user_key {
+	__event_u32 dev;
+	__event_u32 pid;
+};
+
+/* What a process changed of the metadata. */
+struct event_journal_user {
+	__event_u64 blocks;
+	char comm[EVENT_COMM_SIZE];
+	__event_u32 kernel; /* it is a kernel thread */
+	__event_u32 reserved;
+};
+
 /* A request in flight; the key is the address of its struct request. */
 struct event_block_request {
 	__event_u64 stamp; /* start_time_ns of the request; if it differs, it is another request */
@@ -384,9 +456,12 @@ static_assert(sizeof(struct event_header) == 16, "wire format");
 static_assert(__builtin_offsetof(struct event_operation, path) == 160, "wire format");
 static_assert(sizeof(struct event_inflight) == 56, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
+static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire format");
 static_assert(sizeof(struct event_block_device) == 688, "wire format");
 static_assert(sizeof(struct event_block_thread) == 168, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
 static_assert(sizeof(struct event_block_request) == 64, "wire format");
+static_assert(sizeof(struct event_journal) == 56, "wire format");
+static_assert(sizeof(struct event_journal_user) == 32, "wire format");
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -16,6 +17,7 @@
 #include "enrich/symbols.h"
 #include "health/health.h"
 #include "util/loop.h"
+#include "util/passwd.h"
 #include "probes/set.h"
 #include "snapshot/thread.h"
 #include "util/cleanup.h"
@@ -27,6 +29,9 @@
 #include "watch/pressure_trigger.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
+
+/* One second at most: the kernel may let who asks for a control group wait for long. */
+#define LEARN_TRIES 200
 
 static void check_host(struct doctor *d)
 {
@@ -64,16 +69,25 @@ static void check_host(struct doctor *d)
 		doctor_report(d, "host", "memlock", WORKS, "memory can be locked");
 }
 
+/* With errno. The kernel may refuse to open what the mode of the file allows. */
+static bool can_read(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd >= 0;
+}
+
 static void check_rule(struct doctor *d, enum config_rule_name i)
 {
 	const struct config_rule *rule = &d->config->rules[i];
-	const char *name = rules_name(i);
+	const char *name = rules_name(i), *source = rules_source(i);
 	char path[PATH_MAX];
 
-	snprintf(path, sizeof(path), "%s/%s", d->o->procfs, rules_source(i));
+	snprintf(path, sizeof(path), "%s%s%s", *source == '/' ? "" : d->o->procfs,
+		*source == '/' ? "" : "/", source);
 	if (!rule->enabled)
 		doctor_report(d, "trigger", name, WORKS, "disabled by rule.%s.enabled", name);
-	else if (rules_source(i)[0] && access(path, R_OK) < 0)
+	else if (*source && !can_read(path))
 		doctor_report(d, "trigger", name, DEGRADED, "%s: %s", path, strerror(errno));
 	else
 		doctor_report(d, "trigger", name, WORKS, "fires above %g %s in %llu %s", rule->set,
@@ -174,7 +188,9 @@ static void check_cgroups(struct doctor *d, const struct watch *watch)
 static void check_processes(struct doctor *d)
 {
 	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
+	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
 	const struct watch_process *processes;
+	struct watch_left_out left_out;
 	struct watch *watch;
 	unsigned int count;
 	int r;
@@ -187,12 +203,18 @@ static void check_processes(struct doctor *d)
 			strerror(-r));
 		return;
 	}
+	/* First which processes belong to a unit, then their control groups. */
+	for (unsigned int i = 0; i < LEARN_TRIES && watch_is_learning(watch); i++) {
+		nanosleep(&pause, NULL);
+		watch_take_sample(watch, false);
+	}
 	watch_take_sample(watch, false);
 	processes = watch_processes(watch, &count);
 	if (count == 0)
 		doctor_report(d, "trigger", "processes", DEGRADED,
 			"no process of watch.process is running now; iostall looks for them every 10 s");
-	doctor_report_processes(d, processes, count);
+	watch_get_left_out(watch, &left_out);
+	doctor_report_processes(d, processes, count, left_out.processes);
 	check_cgroups(d, watch);
 	watch_free(watch);
 }
@@ -249,11 +271,13 @@ static void on_health(void *userdata, int result)
 static void check_health(struct doctor *d)
 {
 	struct health_check check = { .result = -ENOMEM };
+	struct health_accounts accounts;
 	struct health *health = NULL;
 	int r = loop_new(&check.loop);
 
+	health_find_accounts(PASSWD_FILE, d->config, &accounts);
 	if (r == 0)
-		r = health_new(check.loop, d->config, &health);
+		r = health_new(check.loop, d->config, &accounts, &health);
 	if (r == 0 && health) {
 		health_set_callback(health, on_health, &check);
 		loop_run(check.loop);
@@ -272,7 +296,7 @@ static void check_health(struct doctor *d)
 	loop_free(check.loop);
 }
 
-static void check_probe(struct doctor *d, const struct probe *probe, bool enabled)
+void doctor_report_probe(struct doctor *d, const struct probe *probe, bool enabled)
 {
 	enum config_backend wanted = probe_wanted_backend(probe->ops, d->config->trace.backend);
 
@@ -325,7 +349,7 @@ static bool check_probes(struct doctor *d)
 	if (r < 0)
 		doctor_report(d, "probe", "maps", FAILS, "%s", strerror(-r));
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		check_probe(d, &set->probes[i], set->enabled[i]);
+		doctor_report_probe(d, &set->probes[i], set->enabled[i]);
 		usable = usable ||
 			(set->enabled[i] &&
 				backend_works(&set->probes[i], d->config->trace.backend));

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "config/config.h"
 
+struct probe;
 struct sql;
 struct watch_process;
 
@@ -40,6 +41,12 @@ __attribute__((format(printf, 5, 6))) void doctor_report(struct doctor *d, const
 void doctor_report_pressure(struct doctor *d, int trigger);
 
 /*
+ * Each backend of a probe whose backends have all been tried, and why it cannot be used. `enabled`:
+ * by the configuration.
+ */
+void doctor_report_probe(struct doctor *d, const struct probe *probe, bool enabled);
+
+/*
  * Starts a helper process for each target, as the daemon does, and asks once. Returns whether there
  * is a target.
  */
@@ -48,9 +55,12 @@ bool doctor_check_sql(struct doctor *d);
 /* The destinations of records. Returns whether an incident could be recorded. */
 bool doctor_check_sinks(struct doctor *d);
 
-/* Reports the main process of each server and how many other processes it has. */
+/*
+ * Reports the main process of each server and how many other processes it has. `left_out`:
+ * processes that match and are not in the list.
+ */
 void doctor_report_processes(struct doctor *d, const struct watch_process *processes,
-	unsigned int count);
+	unsigned int count, unsigned int left_out);
 
 /* Reports a run_as that is not a user of this host. */
 void doctor_report_user(struct doctor *d, const char *target, const char *run_as);

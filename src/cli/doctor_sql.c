@@ -52,7 +52,7 @@ static const struct watch_process *find_main(int procfs_fd, const struct watch_p
 }
 
 void doctor_report_processes(struct doctor *d, const struct watch_process *processes,
-	unsigned int count)
+	unsigned int count, unsigned int left_out)
 {
 	_cleanup_close_ int procfs_fd = open(d->o->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	unsigned int members[WATCH_PROCESSES_MAX] = { 0 };
@@ -70,6 +70,10 @@ void doctor_report_processes(struct doctor *d, const struct watch_process *proce
 				"%s, pid %d, and %u more processes", p->comm, p->pid,
 				members[i] - 1);
 	}
+	if (left_out > 0)
+		doctor_report(d, "trigger", "processes", DEGRADED,
+			"%u more processes of watch.process are left out: at most %d are watched",
+			left_out, WATCH_PROCESSES_MAX);
 }
 
 /* --- targets --------------------------------------------------------------------- */
@@ -99,7 +103,8 @@ static void on_sql_tick(void *userdata, uint64_t expirations)
 
 	(void)expirations;
 	sql_tick(check->sql, false);
-	if (is_known(check->sql) || clock_mono_ns() > check->until_ns)
+	if ((!sql_is_looking(check->sql) && is_known(check->sql)) ||
+		clock_mono_ns() > check->until_ns)
 		loop_stop(check->loop);
 }
 

@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 
-#define OPTIONS_SETS_MAX 64
+#define OPTIONS_SETS_MAX 128
 #define OPTIONS_ITEMS_MAX 16
 #define OPTIONS_ERROR_SIZE 512
 

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/folded.h"
+#include "cli/pprof.h"
 #include "util/exit.h"
 #include "page/statements.h"
 #include "record/reader.h"
@@ -25,6 +28,7 @@ struct show {
 	struct record_summary summary;
 	struct statements *statements; /* of SHOW_EVENTS */
 	struct page *page;	       /* of SHOW_PAGE */
+	struct folded *folded;	       /* of SHOW_FOLDED and SHOW_PPROF */
 	struct record record;
 	char text_buf[PAGE_TEXT_SIZE];
 };
@@ -47,6 +51,7 @@ static void cleanup_show(struct show **show)
 	if (*show) {
 		statements_free((*show)->statements);
 		page_free((*show)->page);
+		folded_free((*show)->folded);
 	}
 	free(*show);
 }
@@ -162,15 +167,24 @@ static void show_json(struct show *show, const struct record_line *line)
 	fputc('\n', show->out);
 }
 
-static void show_line(struct show *show, const struct record_line *line)
+static bool adds_stacks(const struct show *show)
 {
-	if (show->as == SHOW_JSON) {
+	return show->as == SHOW_FOLDED || show->as == SHOW_PPROF;
+}
+
+static int show_line(struct show *show, const struct record_line *line)
+{
+	if (show->as == SHOW_JSON)
 		show_json(show, line);
-	} else if (line->decoded && show->as == SHOW_EVENTS) {
+	else if (!line->decoded)
+		return 0;
+	else if (show->as == SHOW_EVENTS)
 		show_event(show);
-	} else if (line->decoded) {
+	else if (adds_stacks(show))
+		return folded_add(show->folded, &show->record);
+	else
 		page_add(show->page, &show->record);
-	}
+	return 0;
 }
 
 static int show_lines(struct show *show, int fd)
@@ -183,12 +197,17 @@ static int show_lines(struct show *show, int fd)
 		r = statements_read(fd, &show->statements);
 	else if (show->as == SHOW_PAGE)
 		r = page_new(&show->page);
+	else if (adds_stacks(show))
+		r = (show->folded = folded_new()) ? 0 : -ENOMEM;
 	if (r == 0)
 		r = record_reader_new(fd, &reader);
 	if (r < 0)
 		return r;
-	while ((r = record_reader_next(reader, &show->record, &line)) > 0)
-		show_line(show, &line);
+	while ((r = record_reader_next(reader, &show->record, &line)) > 0) {
+		r = show_line(show, &line);
+		if (r < 0)
+			return r;
+	}
 	return r;
 }
 
@@ -201,11 +220,29 @@ static void show_page(struct show *show)
 	fwrite(t.buf, 1, t.len, show->out);
 }
 
+/* What is known when all lines have been read. 0 or a negative errno. */
+static int show_whole(struct show *show)
+{
+	const struct pprof_times times = { show->summary.opened_real_ns,
+		show->summary.duration_ns };
+
+	if (show->as == SHOW_PPROF)
+		return pprof_print(show->folded, &times, show->out);
+	if (show->as == SHOW_FOLDED)
+		folded_print(show->folded, show->out);
+	else if (show->as == SHOW_PAGE)
+		show_page(show);
+	return 0;
+}
+
 /* What the lines themselves do not say; 0 or an enum exit_code. */
 static int show_remarks(const struct show *show)
 {
 	const struct record_summary *s = &show->summary;
 
+	if (!s->closed && adds_stacks(show))
+		log_warning("%s is incomplete: %s", show->path,
+			s->being_written ? "it is still being written" : "the recorder was killed");
 	if (!s->closed && show->as == SHOW_EVENTS)
 		fprintf(show->out,
 			s->being_written ? "incomplete: still being written\n"
@@ -236,8 +273,11 @@ static int show_fd(struct show *show, int fd)
 		log_error("cannot read %s: %s", show->path, strerror(-r));
 		return EXIT_CODE_RECORD;
 	}
-	if (show->as == SHOW_PAGE)
-		show_page(show);
+	r = show_whole(show);
+	if (r < 0) {
+		log_error("cannot write the record: %s", strerror(-r));
+		return EXIT_CODE_FAILURE;
+	}
 	r = show_remarks(show);
 	if (fflush(show->out) != 0 || ferror(show->out)) {
 		log_error("cannot write the record: %s", strerror(errno));
@@ -263,12 +303,41 @@ int show_record(FILE *out, const struct config *c, const char *name, enum show_a
 	return fd < 0 ? EXIT_CODE_RECORD : show_fd(show, fd);
 }
 
+/* False, with the reason logged: the options contradict each other. */
+static bool choose(const struct options *o, enum show_as *ret_as)
+{
+	const char *format = options_get(o, "format");
+	bool is_pprof = format && strcmp(format, "pprof") == 0;
+
+	*ret_as = o->json ? SHOW_JSON : options_has(o, "events") ? SHOW_EVENTS : SHOW_PAGE;
+	if (!format)
+		return true;
+	if (*ret_as != SHOW_PAGE) {
+		log_error("show: --format and --%s exclude each other",
+			o->json ? "json" : "events");
+		return false;
+	}
+	if (!is_pprof && strcmp(format, "folded") != 0) {
+		log_error("show: --format %s: not known; expected folded or pprof", format);
+		return false;
+	}
+	if (is_pprof && isatty(STDOUT_FILENO)) {
+		log_error("show: --format pprof is not made for a terminal; expected a file or a "
+			  "program behind it, as in \"iostall show --format pprof last >FILE\"");
+		return false;
+	}
+	*ret_as = is_pprof ? SHOW_PPROF : SHOW_FOLDED;
+	return true;
+}
+
 static int run(const struct options *o)
 {
 	_cleanup_free_ struct config *config = NULL;
 	struct page_style style = page_style_of(STDOUT_FILENO);
-	enum show_as as = o->json ? SHOW_JSON : options_has(o, "events") ? SHOW_EVENTS : SHOW_PAGE;
+	enum show_as as;
 
+	if (!choose(o, &as))
+		return EXIT_CODE_USAGE;
 	style.verbose = o->verbose;
 	if (!*o->args[0]) {
 		log_error("show: an empty name; expected an ID, a FILE or last");
@@ -283,6 +352,8 @@ static int run(const struct options *o)
 
 static const struct options_item items[] = {
 	{ "events", NULL, "print every line of the record in the order of time, not the page" },
+	{ "format", "FORMAT",
+		"how long threads waited for each stack: folded, for flame graph tools, or pprof" },
 };
 
 const struct options_command command_show = {

@@ -39,18 +39,24 @@ static void add_time(struct text *t, uint64_t ns)
 		text_addf(t, " %" PRIu64 " %s", rest / units[i + 1].seconds, units[i + 1].name);
 }
 
+static bool is_incident_open(const char *state)
+{
+	return strcmp(state, "idle") != 0 && strcmp(state, "loading") != 0 &&
+		strcmp(state, "cooldown") != 0;
+}
+
 static void add_state(struct text *t, const json_t *s)
 {
 	const char *state = string_of(s, "state");
 
-	if (strcmp(state, "idle") == 0)
+	if (is_incident_open(state))
+		text_addf(t, "%s, incident %s is open", state, string_of(s, "incident"));
+	else if (strcmp(state, "idle") == 0)
 		text_add(t, "idle, no incident is open");
 	else if (strcmp(state, "loading") == 0)
 		text_add(t, "loading, a trigger will be kept until the probes are ready");
-	else if (strcmp(state, "cooldown") == 0)
-		text_add(t, "cooldown, rules open no incident for ");
 	else
-		text_addf(t, "%s, incident %s is open", state, string_of(s, "incident"));
+		text_add(t, "cooldown, rules open no incident for ");
 	if (strcmp(state, "cooldown") == 0)
 		add_time(t, number_of(s, "cooldown_ns"));
 }
@@ -122,7 +128,10 @@ static void add_configuration(struct text *t, const json_t *s)
 
 	text_add_printable(t, origin, strlen(origin));
 	if (json_is_true(json_object_get(s, "reload_waits")))
-		text_add(t, "; a reload waits for the open incident to be closed");
+		text_add(t,
+			is_incident_open(string_of(s, "state"))
+				? "; a reload waits for the open incident to be closed"
+				: "; a reload is under way");
 }
 
 static void add_daemon(struct text *t, const json_t *s)
@@ -143,7 +152,12 @@ static void add_probes(struct text *t, const json_t *s)
 
 static void add_processes(struct text *t, const json_t *s)
 {
+	uint64_t left_out = number_of(s, "processes_left_out");
+
 	text_add_count(t, number_of(s, "watched_processes"), "process", "processes");
+	if (left_out > 0)
+		text_addf(t, "; %" PRIu64 " more are left out, since there is no room for them",
+			left_out);
 }
 
 static void print_rules(const json_t *s)

@@ -162,7 +162,8 @@ const struct config_setting config_settings[] = {
 	  .help = "Processes whose threads are watched: command names as the kernel has them "
 		  "(at most 15 characters), process ids, or unit:NAME.service. The default lists "
 		  "the database servers that have a command name of their own. For a server that "
-		  "runs in a shared interpreter, give its unit, such as unit:cassandra.service." },
+		  "runs in a shared interpreter, give its unit, such as unit:cassandra.service. "
+		  "At most 2048 processes are watched." },
 	{ "watch", "device", CONFIG_TYPE_LIST, FIELD(watch.device),
 	  .check_item = check_device_pattern, .standard = "*", .example = "sd* nvme*",
 	  .help = "Block devices that the rules look at: shell patterns of names in /proc/diskstats. "
@@ -239,7 +240,7 @@ const struct config_setting config_settings[] = {
 		  "limit, so shorter operations cost no event." },
 	{ "trace", "process", CONFIG_TYPE_LIST, FIELD(trace.process), .check_item = check_process,
 	  .standard = "", .example = "mariadbd",
-	  .help = "Processes that are traced, given as in watch.process. Empty means all." },
+	  .help = "Processes that are traced, given as in watch.process, at most 2048. Empty means all." },
 	{ "trace", "cgroup", CONFIG_TYPE_LIST, FIELD(trace.cgroup), .check_item = check_cgroup,
 	  .max = EVENT_FILTER_CGROUPS_MAX, .standard = "", .example = "/system.slice/mariadb.service",
 	  .help = "Control groups that are traced, as paths below the root of cgroup2. Empty means all." },
@@ -253,8 +254,8 @@ const struct config_setting config_settings[] = {
 		  "iostall takes 384 bytes for each thread." },
 	{ "trace", "inflight_max", CONFIG_TYPE_COUNT, FIELD(trace.inflight_max),
 	  .min = 1024, .max = 1 << 20, .standard = "8192",
-	  .help = "How many operations of threads can be followed at the same time, and half as many "
-		  "requests of io_uring, of libaio and of disks; more are counted as lost. Where the host "
+	  .help = "How many operations of threads can be followed at the same time, half as many requests "
+		  "of disks, and a quarter as many of io_uring and of libaio; more are counted as lost. Where the host "
 		  "has so many threads that this may be too few, iostall takes two for each thread. Both sizes "
 		  "follow when the number of threads grows, between two incidents." },
 
@@ -270,11 +271,12 @@ const struct config_setting config_settings[] = {
 	{ "incident", "clear_time", CONFIG_TYPE_DURATION, FIELD(incident.clear_time_ns),
 	  .min = MSEC(100), .max = SEC(600), .standard = "5s",
 	  .help = "The incident ends when all rules that keep it open have been clear and nothing has been "
-		  "stuck for this long. Rules about file systems and control groups open an incident and do "
-		  "not keep it open." },
+		  "stuck for this long. Rules about file systems and the memory of control groups open an "
+		  "incident and do not keep it open." },
 	{ "incident", "cooldown", CONFIG_TYPE_DURATION, FIELD(incident.cooldown_ns),
 	  .min = 0, .max = HOUR(24), .standard = "60s", .example = "60s",
-	  .help = "After an incident, rules open no new one for this long." },
+	  .help = "After an incident, rules open no new one about the same disk, database or other subject, "
+		  "or about the host as a whole, for this long." },
 
 	{ "record", "spool_dir", CONFIG_TYPE_PATH, TEXT_FIELD(record.spool_dir),
 	  .standard = "/run/iostall",

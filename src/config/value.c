@@ -28,7 +28,8 @@ static const struct {
 	{ "%", { 0, 100 }, 0 },
 	{ "cpus", { 0, 8192 }, 0 }, /* NR_CPUS of the largest configurations */
 	{ "ms", { 0, 3600000 }, 1e6 }, { "s", { 0, 3600 }, 1e9 },
-	{ "threads", { 0, 4194304 }, 0 },   /* PID_MAX_LIMIT */
+	{ "threads", { 0, 4194304 }, 0 }, /* PID_MAX_LIMIT */
+	{ "processes", { 0, 4194304 }, 0 }, { "lines", { 0, 1000000 }, 0 },
 	{ "statements", { 0, 100000 }, 0 }, /* max_connections of MariaDB and MySQL */
 };
 

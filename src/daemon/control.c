@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,20 +15,36 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "util/loop.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/detached_worker.h"
 #include "util/file.h"
+#include "util/log.h"
+#include "util/loop.h"
 
 #define CLIENTS_MAX 8
 #define ASK_TIMEOUT_S 5
 #define ACCEPT_RETRY_NS (100 * NSEC_PER_MSEC)
+/*
+ * So long the start waits for the directory of the socket, in which any reader may keep others from
+ * making files. After that the daemon starts, and listens when it can.
+ */
+#define LISTEN_PATIENCE_NS (500 * NSEC_PER_MSEC)
+#define LISTEN_STEP_US 1000
+#define THREAD_STACK_BYTES (16 * 1024)
 
 struct client {
 	struct control *control;
 	struct loop_source *source;
 	uint64_t number; /* of the connection */
 	int fd;		 /* -1: free */
+};
+
+/* Of the thread that makes the socket, while it is busy. */
+struct listening {
+	struct sockaddr_un address;
+	gid_t group;
+	int error; /* 0, or a negative errno */
 };
 
 struct control {
@@ -38,7 +55,10 @@ struct control {
 	struct loop_source *retry; /* runs while connections are not accepted */
 	int lock_fd;
 	int listen_fd;
-	struct sockaddr_un address;
+	int done_fd; /* the thread has made the socket */
+	struct loop_source *done;
+	struct detached_worker *thread;
+	const struct listening *listening;
 	uint64_t connections;
 	struct client clients[CLIENTS_MAX];
 };
@@ -142,6 +162,8 @@ static int make_directory(const char *socket_path)
 	if (!slash || slash == dir)
 		return 0;
 	*slash = '\0';
+	if (access(dir, F_OK) == 0)
+		return 0;
 	return mkdir(dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
 }
 
@@ -151,7 +173,10 @@ static int take_lock(const char *socket_path)
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path) + 8];
 
 	snprintf(path, sizeof(path), "%s.lock", socket_path);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* With O_CREAT the kernel waits for readers of the directory, even if the file exists. */
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -159,24 +184,102 @@ static int take_lock(const char *socket_path)
 	return TAKE_FD(fd);
 }
 
-static int listen_on(struct control *control)
+static int listen_at(int fd, const struct sockaddr_un *address, gid_t group)
 {
-	const gid_t group = file_find_group();
+	const char *path = address->sun_path;
 
-	control->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (control->listen_fd < 0)
+	/* With the lock held, a socket that exists is left from a daemon that has ended. */
+	unlink(path);
+	if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
 		return -errno;
-	/* With the lock held, a socket that exists is left from a daemon that died. */
-	unlink(control->address.sun_path);
-	if (bind(control->listen_fd, (struct sockaddr *)&control->address,
-		    sizeof(control->address)) < 0)
-		return -errno;
-	if (chmod(control->address.sun_path, 0660) < 0)
+	if (chmod(path, 0660) < 0)
 		return -errno;
 	/* Without that group only root can ask. */
-	if (group != FILE_NO_GROUP && chown(control->address.sun_path, (uid_t)-1, group) < 0)
-		chmod(control->address.sun_path, 0600);
-	return listen(control->listen_fd, CLIENTS_MAX) < 0 ? -errno : 0;
+	if (group != FILE_NO_GROUP && chown(path, (uid_t)-1, group) < 0)
+		chmod(path, 0600);
+	return listen(fd, CLIENTS_MAX) < 0 ? -errno : 0;
+}
+
+/* On the thread. */
+static void run(void *state, const int *fds)
+{
+	struct listening *l = state;
+
+	l->error = listen_at(fds[0], &l->address, l->group);
+}
+
+/* The thread is done: accepts connections, if it could make the socket. */
+static int take_socket(struct control *control)
+{
+	const int error = control->listening->error;
+
+	control->done = loop_remove(control->done);
+	/* It has the socket open, too. */
+	control->listening = NULL;
+	control->thread = detached_worker_free(control->thread);
+	if (error < 0)
+		return error;
+	return loop_add_fd(control->loop, control->listen_fd, EPOLLIN, on_connection, control,
+		&control->source);
+}
+
+static void on_done(void *userdata, uint64_t events)
+{
+	struct control *control = userdata;
+	int r = take_socket(control);
+
+	(void)events;
+	if (r < 0)
+		log_error("control.socket cannot be created: %s", strerror(-r));
+	else
+		log_info("control.socket could be created only now");
+}
+
+static int start_thread(struct control *control, const char *socket_path)
+{
+	struct listening *l = calloc(1, sizeof(*l));
+	struct detached_worker_options options = { .run = run, .stack_bytes = THREAD_STACK_BYTES };
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->group = file_find_group();
+	r = fill_address(socket_path, &l->address);
+	control->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	control->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (r == 0 && (control->listen_fd < 0 || control->done_fd < 0))
+		r = -errno;
+	if (r < 0) {
+		free(l);
+		return r;
+	}
+	options.fds[options.fds_count++] = control->listen_fd;
+	options.done_fd = control->done_fd;
+	r = detached_worker_new(&options, l, &control->thread);
+	if (r < 0)
+		return r;
+	control->listening = l;
+	detached_worker_start(control->thread);
+	return 0;
+}
+
+static int listen_on(struct control *control, const char *socket_path)
+{
+	const uint64_t begin_ns = clock_mono_ns();
+	int r = start_thread(control, socket_path);
+
+	if (r < 0)
+		return r;
+	while (detached_worker_is_busy(control->thread)) {
+		if (clock_mono_ns() - begin_ns >= LISTEN_PATIENCE_NS) {
+			log_warning("control.socket: its directory does not answer; iostall starts "
+				    "without, and listens when it can");
+			return loop_add_fd(control->loop, control->done_fd, EPOLLIN, on_done,
+				control, &control->done);
+		}
+		usleep(LISTEN_STEP_US);
+	}
+	return take_socket(control);
 }
 
 int control_new(struct loop *loop, const char *socket_path, control_handler handler, void *userdata,
@@ -193,21 +296,19 @@ int control_new(struct loop *loop, const char *socket_path, control_handler hand
 		.userdata = userdata,
 		.lock_fd = -1,
 		.listen_fd = -1,
+		.done_fd = -1,
 	};
 	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
 		control->clients[i] = (struct client){ .control = control, .fd = -1 };
-	r = fill_address(socket_path, &control->address);
-	if (r == 0)
-		r = make_directory(socket_path);
+	r = strlen(socket_path) < sizeof(((struct sockaddr_un *)0)->sun_path)
+		? make_directory(socket_path)
+		: -ENAMETOOLONG;
 	if (r == 0)
 		r = control->lock_fd = take_lock(socket_path);
 	if (r >= 0)
-		r = listen_on(control);
-	if (r >= 0)
 		r = loop_add_timer(loop, on_retry, control, &control->retry);
 	if (r >= 0)
-		r = loop_add_fd(loop, control->listen_fd, EPOLLIN, on_connection, control,
-			&control->source);
+		r = listen_on(control, socket_path);
 	if (r < 0) {
 		control_free(control);
 		return r;
@@ -224,9 +325,14 @@ struct control *control_free(struct control *control)
 		drop_client(&control->clients[i]);
 	loop_remove(control->source);
 	loop_remove(control->retry);
-	if (control->listen_fd >= 0)
-		unlink(control->address.sun_path);
+	loop_remove(control->done);
+	detached_worker_free(control->thread);
+	/*
+	 * The next daemon removes the socket: here a reader of the directory could keep this one
+	 * from ending, and with it the lock.
+	 */
 	close_fd(control->listen_fd);
+	close_fd(control->done_fd);
 	close_fd(control->lock_fd);
 	free(control);
 	return NULL;

@@ -27,10 +27,11 @@ typedef void (
 /*
  * Takes the lock beside the socket and listens. -EADDRINUSE: another daemon holds the lock; other
  * errors are those of the directory. The socket has mode 0660 and the group adm where that exists.
+ * Where the directory does not answer in 0.5 s, it goes on and listens later.
  */
 int control_new(struct loop *loop, const char *socket_path, control_handler handler, void *userdata,
 	struct control **ret_control);
-/* Removes the socket. NULL is accepted. */
+/* The socket stays, and is removed by the next control_new(). NULL is accepted. */
 struct control *control_free(struct control *control);
 
 /* 0, -ENOENT or -ECONNREFUSED: nobody listens; -EACCES; -ETIMEDOUT: no answer within 5 s. */

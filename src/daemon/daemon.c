@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/config_reader.h"
 #include "daemon/control.h"
 #include "daemon/internal.h"
 #include "daemon/reclaim.h"
@@ -33,7 +34,9 @@
 #include "util/memory.h"
 #include "util/loop.h"
 #include "util/notify.h"
+#include "util/passwd.h"
 #include "util/start_again.h"
+#include "util/thread.h"
 #include "watch/pressure_trigger.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
@@ -56,6 +59,9 @@ static void continue_stop(struct daemon *d)
 
 static void stop(struct daemon *d, int exit_code)
 {
+	/* Another request would put off the limit. */
+	if (d->stopping)
+		return;
 	d->stopping = true;
 	d->exit_code = exit_code;
 	d->stop_limit_ns = clock_mono_ns() + DETACH_TIMEOUT_NS;
@@ -68,29 +74,40 @@ const char *daemon_trigger(struct daemon *d, uint64_t hold_ns)
 {
 	static const struct record_trigger manual = { .rule = "manual" };
 
+	/* Another incident would put off the end, until the manager kills the daemon. */
+	if (d->stopping)
+		return NULL;
 	return session_trigger(d->session, &manual, hold_ns);
 }
 
-static void on_signal(void *userdata, uint64_t signal)
+static void begin_reload(struct daemon *d)
+{
+	notify_manager("RELOADING=1");
+	d->reload_wanted = true;
+	if (session_is_open(d->session))
+		log_info("the configuration will be reloaded when incident %s is closed",
+			session_incident(d->session));
+	daemon_reload(d);
+}
+
+void daemon_handle_signal(void *userdata, uint64_t signal)
 {
 	struct daemon *d = userdata;
 
 	switch (signal) {
 	case SIGHUP:
 		/* In the foreground it means that the terminal has gone away. */
-		if (d->o->foreground) {
+		if (d->o->foreground)
 			stop(d, EXIT_CODE_OK);
-			break;
-		}
-		notify_manager("RELOADING=1");
-		d->reload_wanted = true;
-		if (session_is_open(d->session))
-			log_info("the configuration will be reloaded when incident %s is closed",
-				session_incident(d->session));
-		daemon_reload(d);
+		/* The manager would be told of a reload, and never of its end. */
+		else if (d->stopping)
+			log_info("SIGHUP is ignored: iostall is stopping");
+		else
+			begin_reload(d);
 		break;
 	case SIGUSR1:
-		daemon_trigger(d, DAEMON_HOLD_NS);
+		if (!daemon_trigger(d, DAEMON_HOLD_NS))
+			log_info("SIGUSR1 is ignored: iostall is stopping");
 		break;
 	default:
 		if (d->stopping)
@@ -130,6 +147,7 @@ static void take_sample(struct daemon *d)
 
 	note_databases(d);
 	health_tell(d->health, d->watch, session_is_open(d->session));
+	session_prepare_sample(d->session);
 	r = watch_take_sample(d->watch, session_is_open(d->session));
 	if (r < 0)
 		log_warning("no sample could be taken: %s", strerror(-r));
@@ -142,6 +160,8 @@ static void on_sample(void *userdata, uint64_t expirations)
 	struct daemon *d = userdata;
 
 	(void)expirations;
+	if (d->stopping)
+		return;
 	daemon_take_next(d);
 	daemon_reload(d);
 	daemon_grow(d);
@@ -154,7 +174,7 @@ static void on_pressure(void *userdata, uint64_t events)
 	struct daemon *d = userdata;
 
 	(void)events;
-	if (session_get_state(d->session) != SESSION_IDLE ||
+	if (d->stopping || session_get_state(d->session) != SESSION_IDLE ||
 		!d->config->rules[CONFIG_RULE_psi_io_full].enabled)
 		return;
 	rules_report_pressure(d->rules);
@@ -367,6 +387,14 @@ static int start_session(struct daemon *d)
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
+static void start_health(struct daemon *d)
+{
+	struct health_accounts accounts;
+
+	health_find_accounts(PASSWD_FILE, d->config, &accounts);
+	health_replace(&d->health, d->loop, NULL, d->config, &accounts);
+}
+
 static int start_loop(struct daemon *d)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, 0 };
@@ -380,7 +408,9 @@ static int start_loop(struct daemon *d)
 	if (r == 0 && d->pressure_fd >= 0)
 		r = loop_add_fd(d->loop, d->pressure_fd, EPOLLPRI, on_pressure, d, &d->pressure);
 	if (r == 0)
-		r = loop_add_signals(d->loop, signals, on_signal, d);
+		r = daemon_prepare_reload(d);
+	if (r == 0)
+		r = loop_add_signals(d->loop, signals, daemon_handle_signal, d);
 	if (r < 0) {
 		log_error("the event loop cannot be set up: %s", strerror(-r));
 		return EXIT_CODE_FAILURE;
@@ -411,7 +441,7 @@ static int start(struct daemon *d)
 	if (code == EXIT_CODE_OK)
 		code = start_watch(d);
 	if (code == EXIT_CODE_OK)
-		health_replace(&d->health, d->loop, NULL, d->config);
+		start_health(d);
 	if (code == EXIT_CODE_OK)
 		code = start_sinks(d);
 	if (code == EXIT_CODE_OK && d->o->capture) {
@@ -502,6 +532,10 @@ static void run(struct daemon *d)
 	sql_tick(d->sql, false);
 	if (d->o->now)
 		daemon_trigger(d, d->config->incident.max_time_ns);
+	r = thread_run_first();
+	if (r < 0)
+		log_info("no real-time priority: %s; beside many busy programs iostall may be late",
+			strerror(-r));
 	r = loop_run(d->loop);
 	if (r < 0) {
 		log_error("the event loop failed: %s", strerror(-r));
@@ -546,6 +580,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 		lock_memory();
 		run(&d);
 	}
+	config_reader_free(d.config_reader);
 	health_free(d.health);
 	control_free(d.control);
 	session_free(d.next);
@@ -555,7 +590,8 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	sinks_free(d.sinks);
 	if (d.log_relay)
 		log_relay_flush(d.log_relay, FLUSH_TIMEOUT_NS);
-	fflush(NULL);
+	/* Only stdout: a thread that hangs may hold the lock of any other file. */
+	fflush(stdout);
 	if (is_to_start_again(&d)) {
 		start_again_once();
 		notify_manager("STOPPING=1");

@@ -10,21 +10,26 @@
 #include <sys/types.h>
 
 #include "daemon/daemon.h"
+#include "health/health.h"
 #include "session/session.h"
 
 /* How long a manual trigger keeps an incident open by default. */
 #define DAEMON_HOLD_NS (10 * NSEC_PER_SEC)
 
+struct config_reader;
+
 struct daemon {
 	const struct daemon_options *o;
 	struct config *config;
-	bool reload_wanted; /* SIGHUP came; the reload waits until no incident is open */
+	bool reload_wanted; /* SIGHUP came; the configuration is read when no incident is open */
+	struct config_reader *config_reader;
 	/*
 	 * Of a reload, or for a host that has outgrown the session, while its probes are being
 	 * loaded and until no incident is open.
 	 */
 	struct session *next;
 	struct config *next_config; /* NULL: the configuration stays */
+	struct health_accounts next_accounts;
 	bool next_is_loaded;
 	bool cannot_grow;    /* a session with more room could not be loaded */
 	uint32_t generation; /* of the session */
@@ -50,22 +55,28 @@ struct daemon {
 	uint64_t started_ns;
 	uint64_t stalls; /* over all incidents, for the summary of `watch` */
 	uint64_t stuck;
-	bool stopping;
+	bool stopping;		/* no sample is taken and no incident opens any more */
 	uint64_t stop_limit_ns; /* the loop ends then even if probes are still attached */
 	int exit_code;
 };
 
 /* daemon.c */
-/* The id of the incident that a manual trigger opens or keeps open. */
+/* The id of the incident that a manual trigger opens or keeps open. NULL: the daemon stops. */
 const char *daemon_trigger(struct daemon *d, uint64_t hold_ns);
+/* Called by the loop. */
+void daemon_handle_signal(void *userdata, uint64_t signal);
 int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session);
 
 /* reload.c */
+/* Before the loop runs. 0 or a negative errno. */
+int daemon_prepare_reload(struct daemon *d);
 /*
- * Reads the configuration if that is wanted. Not while an incident is open: files are read, and
- * their disk may be the one that hangs.
+ * Does what can be done now for a reload that is wanted or under way. Nothing while an incident is
+ * open.
  */
 void daemon_reload(struct daemon *d);
+/* Until the configuration that is wanted is in use, or is known not to be usable. */
+bool daemon_is_reloading(const struct daemon *d);
 /* Makes a session with more room where the host has come to have more threads. */
 void daemon_grow(struct daemon *d);
 /* The probes of the next session have been loaded, or cannot be. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A reload: other settings, and for some of them another session, while no incident is open. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config_reader.h"
 #include "daemon/internal.h"
 #include "enrich/enrich.h"
 #include "health/health.h"
@@ -13,8 +15,15 @@
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/notify.h"
+#include "util/passwd.h"
 #include "watch/rules.h"
 #include "watch/watch.h"
+
+/*
+ * A disk that only is saturated delivers a few small files within seconds. While it hangs, nobody
+ * but the reader waits for it.
+ */
+#define READ_LIMIT_NS (10 * NSEC_PER_SEC)
 
 static void log_what_needs_restart(const struct config *a, const struct config *b)
 {
@@ -41,16 +50,23 @@ static void log_reloaded(const struct config *before, const struct config *after
 	log_what_needs_restart(before, after);
 }
 
-static void finish_reload(int error)
+static void keep_config(const char *why)
 {
-	if (error < 0) {
-		log_error("the new configuration cannot be used: %s", strerror(-error));
-		log_error("configuration not reloaded: the running configuration is kept");
-	}
+	log_error("%s", why);
+	log_error("configuration not reloaded: the running configuration is kept");
 	notify_manager("READY=1");
 }
 
-static void take_config(struct daemon *d, struct config *config)
+static void refuse_config(int error)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "the new configuration cannot be used: %s", strerror(-error));
+	keep_config(why);
+}
+
+static void take_config(struct daemon *d, struct config *config,
+	const struct health_accounts *accounts)
 {
 	struct watch_options watch = {};
 	int r;
@@ -63,20 +79,19 @@ static void take_config(struct daemon *d, struct config *config)
 	if (r < 0)
 		log_warning("not every database will be asked: %s", strerror(-r));
 	rules_reload(d->rules, config->rules);
-	enrich_reload_users(d->enrich);
-	health_replace(&d->health, d->loop, d->config, config);
+	health_replace(&d->health, d->loop, d->config, config, accounts);
 	loop_set_timer(d->sample_timer, config->watch.interval_ns, config->watch.interval_ns);
 	log_reloaded(d->config, config);
 	free(d->config);
 	d->config = config;
-	finish_reload(0);
+	notify_manager("READY=1");
 }
 
 void daemon_take_next(struct daemon *d)
 {
 	struct session *old = d->session;
 
-	if (!d->next_is_loaded || !session_is_settled(old))
+	if (d->stopping || !d->next_is_loaded || !session_is_settled(old))
 		return;
 	session_inherit(d->next, old);
 	d->session = d->next;
@@ -84,7 +99,7 @@ void daemon_take_next(struct daemon *d)
 	d->next_is_loaded = false;
 	session_retire(old);
 	if (d->next_config)
-		take_config(d, TAKE_PTR(d->next_config));
+		take_config(d, TAKE_PTR(d->next_config), &d->next_accounts);
 	else
 		log_info("probes loaded anew: now there is room for all threads of this host");
 }
@@ -93,7 +108,7 @@ static void refuse_next(struct daemon *d, int error)
 {
 	if (d->next_config) {
 		free(TAKE_PTR(d->next_config));
-		finish_reload(error);
+		refuse_config(error);
 		return;
 	}
 	d->cannot_grow = true;
@@ -130,42 +145,116 @@ void daemon_grow(struct daemon *d)
  * A new session is made where thresholds change that are fixed when programs are loaded. If that
  * fails, the old session stays.
  */
-static int use_config(struct daemon *d, struct config *config)
+static int use_config(struct daemon *d, struct config *config,
+	const struct health_accounts *accounts)
 {
 	int r;
 
 	if (session_can_keep_probes(d->config, config)) {
 		session_set_config(d->session, config);
-		take_config(d, config);
+		take_config(d, config, accounts);
 		return 0;
 	}
 	r = daemon_new_session(d, config, &d->next);
-	if (r == 0)
+	if (r == 0) {
 		d->next_config = config;
+		d->next_accounts = *accounts;
+	}
 	return r;
+}
+
+static void use_answer(struct daemon *d, const struct config_answer *answer)
+{
+	struct config *config;
+	int r;
+
+	if (answer->error < 0) {
+		keep_config(answer->message);
+		return;
+	}
+	config = malloc(sizeof(*config));
+	if (!config) {
+		keep_config("out of memory");
+		return;
+	}
+	*config = answer->config;
+	enrich_set_users(d->enrich, &answer->users);
+	r = use_config(d, config, &answer->accounts);
+	if (r < 0) {
+		free(config);
+		refuse_config(r);
+	}
+}
+
+/* Another SIGHUP may have come meanwhile; then the configuration is read once more. */
+static void finish_reading(struct daemon *d)
+{
+	char why[256];
+
+	switch (config_reader_get_state(d->config_reader)) {
+	case CONFIG_READER_READ:
+		use_answer(d, config_reader_answer(d->config_reader));
+		break;
+	case CONFIG_READER_LATE:
+		snprintf(why, sizeof(why),
+			"the configuration could not be read within %llu s: its disk, or that of " PASSWD_FILE
+			", does not answer. Send SIGHUP again when it does",
+			READ_LIMIT_NS / NSEC_PER_SEC);
+		keep_config(why);
+		break;
+	default:
+		return;
+	}
+	config_reader_rest(d->config_reader);
+}
+
+static void begin_reading(struct daemon *d)
+{
+	int r = config_reader_start(d->config_reader);
+
+	d->reload_wanted = false;
+	if (r == -EBUSY)
+		keep_config("the configuration cannot be read: earlier attempts still wait for its "
+			    "disk. Send SIGHUP again when it answers");
+	else if (r < 0)
+		refuse_config(r);
+}
+
+static bool may_reload(const struct daemon *d)
+{
+	return !d->stopping && !d->next && session_is_settled(d->session);
 }
 
 void daemon_reload(struct daemon *d)
 {
-	struct config *config;
-	char error[CONFIG_ERROR_SIZE] = "out of memory";
-	int r = -ENOMEM;
+	if (may_reload(d))
+		finish_reading(d);
+	if (d->reload_wanted && may_reload(d) &&
+		config_reader_get_state(d->config_reader) == CONFIG_READER_RESTING)
+		begin_reading(d);
+}
 
-	if (!d->reload_wanted || d->next || !session_is_settled(d->session))
-		return;
-	d->reload_wanted = false;
-	config = malloc(sizeof(*config));
-	if (config)
-		r = config_load(config, &d->o->source, error);
-	if (r < 0) {
-		log_error("%s", error);
-		log_error("configuration not reloaded: the running configuration is kept");
-		notify_manager("READY=1");
-	} else {
-		r = use_config(d, config);
-		if (r < 0)
-			finish_reload(r);
-	}
-	if (r < 0)
-		free(config);
+bool daemon_is_reloading(const struct daemon *d)
+{
+	return d->reload_wanted || d->next_config ||
+		config_reader_get_state(d->config_reader) != CONFIG_READER_RESTING;
+}
+
+static void on_read(void *userdata)
+{
+	daemon_reload(userdata);
+}
+
+int daemon_prepare_reload(struct daemon *d)
+{
+	const struct config_reader_options options = {
+		.loop = d->loop,
+		.source = &d->o->source,
+		.passwd = PASSWD_FILE,
+		.limit_ns = READ_LIMIT_NS,
+		.tell = on_read,
+		.userdata = d,
+	};
+
+	return config_reader_new(&options, &d->config_reader);
 }

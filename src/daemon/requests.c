@@ -16,7 +16,7 @@ static void answer_status(struct daemon *d, struct text *answer)
 		.rules = d->rules,
 		.sql = d->sql,
 		.uptime_ns = clock_mono_ns() - d->started_ns,
-		.reload_waits = d->reload_wanted || d->next_config,
+		.reload_waits = daemon_is_reloading(d),
 	};
 
 	daemon_add_status(&status, answer);
@@ -35,6 +35,9 @@ static void answer_trigger(struct daemon *d, const char *argument, uid_t uid, st
 	text_json_open(answer, NULL, '{');
 	if (uid != 0)
 		text_json_string(answer, "error", "only root may trigger");
+	else if (d->stopping)
+		text_json_string(answer, "error",
+			"the daemon is stopping and opens no incident any more");
 	else if (*argument && parse_unsigned(argument, &hold_ns) < 0)
 		text_json_string(answer, "error",
 			"the time is invalid; expected a number of nanoseconds");

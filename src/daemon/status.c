@@ -71,6 +71,7 @@ static void add_last_verdict(const struct daemon_status *s, struct text *answer)
 void daemon_add_status(const struct daemon_status *s, struct text *answer)
 {
 	uint64_t now_ns = clock_mono_ns();
+	struct watch_left_out left_out;
 	unsigned int processes;
 	char buf[256];
 	struct text probes = TEXT_ON(buf);
@@ -78,6 +79,7 @@ void daemon_add_status(const struct daemon_status *s, struct text *answer)
 	text_reset(&probes);
 	session_describe_probes(s->session, &probes);
 	watch_processes(s->watch, &processes);
+	watch_get_left_out(s->watch, &left_out);
 	text_json_open(answer, NULL, '{');
 	text_json_string(answer, "version", IOSTALL_VERSION);
 	text_json_i64(answer, "pid", getpid());
@@ -94,6 +96,7 @@ void daemon_add_status(const struct daemon_status *s, struct text *answer)
 	text_json_bool(answer, "detaching", session_is_detaching(s->session));
 	text_json_string(answer, "probes", probes.buf);
 	text_json_u64(answer, "watched_processes", processes);
+	text_json_u64(answer, "processes_left_out", left_out.processes);
 	text_json_u64(answer, "rules_active", rules_active(s->rules));
 	add_rules(s, answer);
 	add_last_fired(s, now_ns, answer);

@@ -13,7 +13,7 @@
 #include "util/file.h"
 #include "util/text.h"
 
-void below_read_slaves(const char *sysfs, uint32_t major, uint32_t minor, char *ret_names,
+static void read_slaves(const char *sysfs, uint32_t major, uint32_t minor, char *ret_names,
 	size_t size)
 {
 	_Alignas(struct dirent64) char buf[2048];
@@ -40,16 +40,34 @@ void below_read_slaves(const char *sysfs, uint32_t major, uint32_t minor, char *
 	}
 }
 
-const struct mount *below_find_mount(const char *sysfs, uint32_t major, uint32_t minor,
-	const struct mounts *mounts)
+/* The disk that has the file of a loop device. */
+static const char *find_disk_of_file(const struct below_options *o, uint32_t major, uint32_t minor)
 {
 	char path[PATH_MAX], file[PATH_MAX];
+	const struct mount *m;
 
-	snprintf(path, sizeof(path), "%s/dev/block/%u:%u/loop/backing_file", sysfs, major, minor);
+	snprintf(path, sizeof(path), "%s/dev/block/%u:%u/loop/backing_file", o->sysfs, major,
+		minor);
 	if (file_read_at(AT_FDCWD, path, file, sizeof(file)) <= 0)
 		return NULL;
 	file[strcspn(file, "\n")] = '\0';
-	return mounts_find_path(mounts, file);
+	m = mounts_find_path(o->mounts, file);
+	return m ? o->find_disk(o->userdata, m->major, m->minor) : NULL;
+}
+
+/*
+ * The names of the devices that one disk stands on, with a newline between them; empty: it stands
+ * on none, or it is not known. One that has no room is left out. Allocates nothing.
+ */
+static void read_below(const struct below_options *o, uint32_t major, uint32_t minor,
+	char *ret_names, size_t size)
+{
+	const char *name;
+
+	read_slaves(o->sysfs, major, minor, ret_names, size);
+	name = *ret_names ? NULL : find_disk_of_file(o, major, minor);
+	if (name)
+		text_copy(ret_names, size, name);
 }
 
 /* Writes the first line of a file of that disk. False: there is none. */
@@ -65,46 +83,48 @@ static bool read_attribute(const char *sysfs, const char *disk, const char *file
 	return n > 0 && *ret_text;
 }
 
-static bool describe(const char *sysfs, const char *disk, const struct mounts *mounts,
-	struct record_stacked *s)
+static bool describe(const struct below_options *o, const char *disk, struct record_stacked *s)
 {
-	const struct mount *mount;
 	char dev[32];
 
-	if (!read_attribute(sysfs, disk, "dev", dev, sizeof(dev)) ||
+	if (!read_attribute(o->sysfs, disk, "dev", dev, sizeof(dev)) ||
 		sscanf(dev, "%" SCNu32 ":%" SCNu32, &s->dev.major, &s->dev.minor) != 2)
 		return false;
 	text_copy(s->dev_name, sizeof(s->dev_name), disk);
-	read_attribute(sysfs, disk, "dm/name", s->label, sizeof(s->label));
-	below_read_slaves(sysfs, s->dev.major, s->dev.minor, s->below, sizeof(s->below));
-	mount = *s->below ? NULL : below_find_mount(sysfs, s->dev.major, s->dev.minor, mounts);
-	/* "/dev/sda1" */
-	if (mount && strncmp(mount->source, "/dev/", 5) == 0)
-		text_copy(s->below, sizeof(s->below), mount->source + 5);
+	read_attribute(o->sysfs, disk, "dm/name", s->label, sizeof(s->label));
+	read_below(o, s->dev.major, s->dev.minor, s->below, sizeof(s->below));
 	return *s->below;
 }
 
-uint32_t below_learn(const char *sysfs, const struct mounts *mounts,
+/* Where there is no room for all, loop devices of packages are left out. */
+enum rank { RANK_VOLUME, RANK_OTHER, RANK_LOOP, RANK_COUNT };
+
+static enum rank rank_of(const char *disk)
+{
+	if (strncmp(disk, "dm-", 3) == 0 || strncmp(disk, "md", 2) == 0)
+		return RANK_VOLUME;
+	return strncmp(disk, "loop", 4) == 0 ? RANK_LOOP : RANK_OTHER;
+}
+
+uint32_t below_learn(const struct below_options *options,
 	struct record_stacked ret_stack[static RECORD_STACKED_MAX])
 {
-	/* Where there is no room for all, loop devices of packages are left out. */
-	static const char *const prefixes[] = { "dm-", "md", "loop" };
 	char path[PATH_MAX];
 	struct dirent *entry;
 	uint32_t count = 0;
 	DIR *dir;
 
-	snprintf(path, sizeof(path), "%s/block", sysfs);
+	snprintf(path, sizeof(path), "%s/block", options->sysfs);
 	dir = opendir(path);
-	for (unsigned int i = 0; dir && i < ARRAY_SIZE(prefixes); i++) {
+	for (enum rank rank = 0; dir && rank < RANK_COUNT; rank++) {
 		rewinddir(dir);
 		while (count < RECORD_STACKED_MAX && (entry = readdir(dir))) {
 			struct record_stacked *s = &ret_stack[count];
 
-			if (strncmp(entry->d_name, prefixes[i], strlen(prefixes[i])) != 0)
+			if (entry->d_name[0] == '.' || rank_of(entry->d_name) != rank)
 				continue;
 			*s = (struct record_stacked){ 0 };
-			count += describe(sysfs, entry->d_name, mounts, s);
+			count += describe(options, entry->d_name, s);
 		}
 	}
 	if (dir)

@@ -45,6 +45,8 @@ static int check_event(const void *data, size_t size)
 		return -EINVAL;
 	if (e->state && !strchr("DISR", e->state))
 		return -EINVAL;
+	if ((e->flags & EVENT_FAILED) && (!(e->flags & EVENT_FINISHED) || e->failures == 0))
+		return -EINVAL;
 	if (e->path_len > 0 && e->path[e->path_len - 1] != '\0')
 		return -EINVAL;
 	names_end = e->path + e->path_len + e->names_len;
@@ -124,6 +126,7 @@ int event_decode(const void *data, size_t size, struct decoded_operation *ret_de
 		return r;
 	*ret_decoded = (struct decoded_operation){
 		.finished = e->flags & EVENT_FINISHED,
+		.failures = e->flags & EVENT_FAILED ? e->failures : 0,
 		.path_in_fs = (e->flags & EVENT_PATH_IN_FS) && (e->flags & EVENT_PATH_COMPLETE),
 		.ts_ns = e->header.ts_ns,
 		.process_start_ns = e->process_start_ns,
@@ -151,7 +154,7 @@ int event_decode(const void *data, size_t size, struct decoded_operation *ret_de
 	op->iowait = e->flags & EVENT_IOWAIT;
 	op->syscall = e->syscall;
 	op->state = (char)e->state;
-	op->sleeps = e->sleeps;
+	op->sleeps = e->flags & EVENT_FAILED ? 0 : e->sleeps;
 	op->slept_ns = e->slept_ns;
 	op->path_given = e->flags & EVENT_PATH_GIVEN;
 	op->start_mono_ns = e->start_ns;

@@ -16,7 +16,8 @@
 
 struct decoded_operation {
 	bool finished;
-	bool path_in_fs; /* the path is "..." and then begins at the root of its file system */
+	uint32_t failures; /* it failed at once, and stands for so many that did; 0: it did not */
+	bool path_in_fs;   /* the path is "..." and then begins at the root of its file system */
 	uint64_t ts_ns;
 	uint64_t process_start_ns; /* CLOCK_BOOTTIME */
 	uint32_t uid;

@@ -14,6 +14,7 @@
 #include "enrich/below.h"
 #include "enrich/file_server.h"
 #include "enrich/mounts.h"
+#include "enrich/mounts_reader.h"
 #include "enrich/process.h"
 #include "enrich/symbols.h"
 #include "enrich/waits.h"
@@ -22,18 +23,14 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
-#include "util/parse.h"
 #include "watch/watch.h"
 
-#define USERS_MAX 512
-#define TABLE_FILE_SIZE (256 * 1024)
+/* How long a start waits for the mounts, without which files of FUSE and NFS have no server. */
+#define MOUNTS_WAIT_NS NSEC_PER_SEC
 /* What disks stand on changes rarely: once a minute, or when a disk appears or is mounted. */
 #define LEARN_DISKS_EACH 60
-
-struct user {
-	uint32_t uid;
-	char name[33]; /* useradd(8): at most 32 characters */
-};
+/* FILESYSTEM_MAX_STACK_DEPTH of the kernel. */
+#define OVERLAYS_MAX 2
 
 struct enrich {
 	int procfs_fd;
@@ -42,8 +39,8 @@ struct enrich {
 	struct symbols *symbols;
 	/* Mount namespaces of this process and of process 1; a service may have its own. */
 	uint32_t home_mount_ns[2];
-	unsigned int users_count;
-	struct user users[USERS_MAX];
+	struct enrich_users users;
+	struct mounts_reader mounts_reader;
 	struct mounts mounts;
 	struct process_cache processes;
 	struct writers *writers;
@@ -55,73 +52,42 @@ struct enrich {
 	struct record_stacked stack[RECORD_STACKED_MAX];
 };
 
-/* "name:x:uid:gid:..." */
-static void parse_passwd(struct enrich *e, const char *buf, size_t len)
+static void add_user(void *userdata, const struct passwd_user *user)
 {
-	struct cursor c = { buf, buf + len }, line;
+	struct enrich_users *users = userdata;
 
-	e->users_count = 0;
-	while (e->users_count < USERS_MAX && cursor_line(&c, &line)) {
-		const char *name_end = memchr(line.p, ':', (size_t)(line.end - line.p));
-		const char *uid = name_end
-			? memchr(name_end + 1, ':', (size_t)(line.end - name_end - 1))
-			: NULL;
-		struct user *user = &e->users[e->users_count];
-		struct cursor number = { uid ? uid + 1 : line.end, line.end };
-		uint64_t value;
-
-		if (!uid || cursor_u64(&number, &value) < 0 || value > UINT32_MAX ||
-			(size_t)(name_end - line.p) >= sizeof(user->name))
-			continue;
-		user->uid = (uint32_t)value;
-		memcpy(user->name, line.p, (size_t)(name_end - line.p));
-		user->name[name_end - line.p] = '\0';
-		e->users_count++;
-	}
+	if (users->count < ENRICH_USERS_MAX)
+		users->users[users->count++] = *user;
 }
 
-void enrich_reload_users(struct enrich *e)
+void enrich_read_users(const char *path, struct enrich_users *ret_users)
 {
-	_cleanup_free_ char *buf = malloc(TABLE_FILE_SIZE);
-	ssize_t n = buf ? file_read_at(AT_FDCWD, "/etc/passwd", buf, TABLE_FILE_SIZE) : -ENOMEM;
-
-	if (n >= 0 || n == -ENOBUFS)
-		parse_passwd(e, buf, strlen(buf));
+	ret_users->count = 0;
+	/* Whoever is not found has a number instead of a name. */
+	(void)passwd_read(path, add_user, ret_users);
 }
 
-static void read_mounts(struct enrich *e)
+void enrich_set_users(struct enrich *e, const struct enrich_users *users)
 {
-	_cleanup_free_ char *buf = malloc(TABLE_FILE_SIZE);
-	ssize_t n = buf ? file_read_fd(e->mountinfo_fd, buf, TABLE_FILE_SIZE) : -ENOMEM;
-
-	if (n >= 0 || n == -ENOBUFS)
-		mounts_parse(&e->mounts, buf, strlen(buf));
+	if (users->count > 0)
+		e->users = *users;
 }
 
 /*
  * poll() on an open mountinfo tells whether it has changed since the last call, see
- * proc_pid_mounts(5).
+ * proc_pid_mounts(5), and takes no lock.
  */
 void enrich_refresh(struct enrich *e)
 {
 	struct pollfd changed = { .fd = e->mountinfo_fd, .events = POLLPRI };
 
 	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR))) {
-		read_mounts(e);
-		e->disks_changed = true;
+		mounts_reader_want(&e->mounts_reader);
 	}
+	if (mounts_reader_take(&e->mounts_reader, &e->mounts, clock_mono_ns()))
+		e->disks_changed = true;
 	writers_replace_hung(e->writers, clock_mono_ns());
 	file_server_replace_hung(e->file_server, clock_mono_ns());
-}
-
-void enrich_learn_disks(struct enrich *e, const char *sysfs, uint32_t generation)
-{
-	if (e->disks_age++ % LEARN_DISKS_EACH != 0 && !e->disks_changed &&
-		generation == e->disks_generation)
-		return;
-	e->disks_changed = false;
-	e->disks_generation = generation;
-	e->stack_count = below_learn(sysfs, &e->mounts, e->stack);
 }
 
 const struct record_stacked *enrich_stack(const struct enrich *e, uint32_t *ret_count)
@@ -204,8 +170,10 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 	if (fstatat(e->procfs_fd, "1/ns/mnt", &st, 0) == 0)
 		e->home_mount_ns[1] = (uint32_t)st.st_ino;
 	e->mountinfo_fd = openat(e->procfs_fd, "self/mountinfo", O_RDONLY | O_CLOEXEC);
-	enrich_reload_users(e);
-	read_mounts(e);
+	enrich_read_users(PASSWD_FILE, &e->users);
+	mounts_reader_init(&e->mounts_reader, e->procfs_fd);
+	if (!mounts_reader_wait(&e->mounts_reader, &e->mounts, MOUNTS_WAIT_NS))
+		log_warning("%s/self/mountinfo: not read yet; mount points are not known", procfs);
 	*ret_enrich = e;
 	return 0;
 }
@@ -214,6 +182,7 @@ struct enrich *enrich_free(struct enrich *e)
 {
 	if (e) {
 		symbols_free(e->symbols);
+		mounts_reader_done(&e->mounts_reader);
 		process_cache_done(&e->processes);
 		file_server_free(e->file_server);
 		writers_free(e->writers);
@@ -230,9 +199,9 @@ static void set_user(const struct enrich *e, uint32_t uid, struct record_operati
 	/* No user has this number; the BPF side sends it when the process had ended already. */
 	if (uid == UINT32_MAX)
 		return;
-	for (unsigned int i = 0; i < e->users_count; i++) {
-		if (e->users[i].uid == uid) {
-			text_copy(op->user, sizeof(op->user), e->users[i].name);
+	for (unsigned int i = 0; i < e->users.count; i++) {
+		if (e->users.users[i].uid == uid) {
+			text_copy(op->user, sizeof(op->user), e->users.users[i].name);
 			return;
 		}
 	}
@@ -244,10 +213,61 @@ static void set_device(const struct enrich *e, struct record_operation *op)
 	enrich_device(e, op->dev.major, op->dev.minor, op->dev_name, sizeof(op->dev_name));
 }
 
+/* "sda2" of "/dev/sda2", "dm-0" of "/dev/mapper/vg0-mysql"; NULL: not known. */
+static const char *disk_of_source(const struct enrich *e, const char *source)
+{
+	if (strncmp(source, "/dev/mapper/", strlen("/dev/mapper/")) == 0) {
+		for (uint32_t i = 0; i < e->stack_count; i++)
+			if (strcmp(e->stack[i].label, source + strlen("/dev/mapper/")) == 0)
+				return e->stack[i].dev_name;
+		return NULL;
+	}
+	return strncmp(source, "/dev/", strlen("/dev/")) == 0 ? source + strlen("/dev/") : NULL;
+}
+
+/* The disk with that number, or of the file system with it; NULL: it has none, or not known. */
+static const char *find_disk(const struct enrich *e, uint32_t major, uint32_t minor)
+{
+	const char *name = watch_disk_name(e->watch, major, minor);
+	const struct mount *m = name ? NULL : mounts_find_device(&e->mounts, major, minor);
+
+	/* An overlay that stands on overlays, as containers in a container have it. */
+	for (unsigned int depth = 0; m && m->stands_on_other && depth < OVERLAYS_MAX; depth++) {
+		name = watch_disk_name(e->watch, m->other_major, m->other_minor);
+		m = name ? NULL : mounts_find_device(&e->mounts, m->other_major, m->other_minor);
+	}
+	return m && m->source_is_disk ? disk_of_source(e, m->source) : name;
+}
+
+static const char *find_disk_below(const void *userdata, uint32_t major, uint32_t minor)
+{
+	return find_disk(userdata, major, minor);
+}
+
+static struct below_options below_options(const struct enrich *e, const char *sysfs)
+{
+	return (struct below_options){ .sysfs = sysfs,
+		.mounts = &e->mounts,
+		.find_disk = find_disk_below,
+		.userdata = e };
+}
+
+void enrich_learn_disks(struct enrich *e, const char *sysfs, uint32_t generation)
+{
+	const struct below_options options = below_options(e, sysfs);
+
+	if (e->disks_age++ % LEARN_DISKS_EACH != 0 && !e->disks_changed &&
+		generation == e->disks_generation)
+		return;
+	e->disks_changed = false;
+	e->disks_generation = generation;
+	e->stack_count = below_learn(&options, e->stack);
+}
+
 void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_name,
 	size_t size)
 {
-	const char *name = watch_disk_name(e->watch, major, minor);
+	const char *name = find_disk(e, major, minor);
 	const struct mount *m = name ? NULL : mounts_find_device(&e->mounts, major, minor);
 
 	if (m)
@@ -255,18 +275,16 @@ void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char 
 	text_copy(ret_name, size, name ? name : "");
 }
 
-void enrich_below(const struct enrich *e, const char *sysfs, uint32_t major, uint32_t minor,
-	char *ret_names, size_t size)
+void enrich_below(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_names,
+	size_t size)
 {
-	const struct mount *m;
-
-	below_read_slaves(sysfs, major, minor, ret_names, size);
-	if (*ret_names)
+	*ret_names = '\0';
+	for (uint32_t i = 0; i < e->stack_count; i++) {
+		if (e->stack[i].dev.major != major || e->stack[i].dev.minor != minor)
+			continue;
+		text_copy(ret_names, size, e->stack[i].below);
 		return;
-	m = below_find_mount(sysfs, major, minor, &e->mounts);
-	/* Major 0 is that of file systems without a disk. */
-	if (m && m->major)
-		enrich_device(e, m->major, m->minor, ret_names, size);
+	}
 }
 
 void enrich_unit(const char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE],
@@ -337,23 +355,41 @@ static void drop_scheduler_frames(char *kstack)
 	}
 }
 
-static void set_stack(const struct enrich *e, const struct decoded_operation *decoded,
-	struct record_operation *op)
+void enrich_kernel_stack(const struct enrich *e, const uint64_t *addresses, uint32_t count,
+	char ret_stack[RECORD_STACK_SIZE])
 {
-	struct text stack = TEXT_ON(op->kstack);
+	struct text stack = { .buf = ret_stack, .size = RECORD_STACK_SIZE };
 
 	text_reset(&stack);
-	for (uint32_t i = 0; i < decoded->stack_len && decoded->stack[i]; i++) {
+	for (uint32_t i = 0; i < count && addresses[i]; i++) {
 		size_t len = stack.len;
 
 		if (i > 0)
 			text_add(&stack, "\n");
-		symbols_add_name(e->symbols, decoded->stack[i], &stack);
+		symbols_add_name(e->symbols, addresses[i], &stack);
 		if (stack.overflow) {
-			op->kstack[len] = '\0';
+			ret_stack[len] = '\0';
 			break;
 		}
 	}
+}
+
+/* What else takes a descriptor, such as flock(2), may wait for a program. */
+static bool is_about_file(const struct record_operation *op)
+{
+	return op->op != RECORD_OP_other && op->op != RECORD_OP_kernel;
+}
+
+enum record_cause enrich_cause(const struct enrich *e, const struct record_operation *op)
+{
+	enum record_cause cause = waits_for(op->kstack);
+	const struct mount *m;
+
+	/* Without a stack the request of a thread that goes on is known to be under way. */
+	if (!is_about_file(op) || (op->kstack[0] == '\0' && !record_probe_has_requests(op->probe)))
+		return cause;
+	m = mounts_find_device(&e->mounts, op->dev.major, op->dev.minor);
+	return m && m->server ? waits_at_server(cause, m->server) : cause;
 }
 
 void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
@@ -378,10 +414,11 @@ void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 		enrich_path_in_fs(e, op->dev.major, op->dev.minor, op->path, sizeof(op->path)))
 		op->path_truncated = false;
 	complete_path(e, op);
-	set_stack(e, decoded, op);
-	if (!decoded->stack_asleep)
-		return;
-	drop_scheduler_frames(op->kstack);
-	op->kstack_while_blocked = op->kstack[0] != '\0';
-	op->waits_for = waits_for(op->kstack);
+	enrich_kernel_stack(e, decoded->stack, decoded->stack_len, op->kstack);
+	if (decoded->stack_asleep) {
+		drop_scheduler_frames(op->kstack);
+		op->kstack_while_blocked = op->kstack[0] != '\0';
+	}
+	if (decoded->stack_asleep || record_probe_has_requests(op->probe))
+		op->waits_for = enrich_cause(e, op);
 }

@@ -14,18 +14,27 @@
 
 #include "enrich/decode.h"
 #include "record/record.h"
+#include "util/passwd.h"
+
+#define ENRICH_USERS_MAX 512
 
 struct enrich;
 struct watch;
+
+/* The users of this host, as the file had them. */
+struct enrich_users {
+	unsigned int count; /* 0: the file could not be read */
+	struct passwd_user users[ENRICH_USERS_MAX];
+};
 
 /* procfs: "/proc" or a fixture. Names of disks are looked up in the watch, which is borrowed. */
 int enrich_new(const char *procfs, const struct watch *watch, struct enrich **ret_enrich);
 struct enrich *enrich_free(struct enrich *enrich);
 
-/*
- * Reads /etc/passwd, which may hang with its disk. It is read in enrich_new() and at a reload only.
- */
-void enrich_reload_users(struct enrich *enrich);
+/* Reads a file like /etc/passwd, which may hang with its disk: not on the event loop. */
+void enrich_read_users(const char *path, struct enrich_users *ret_users);
+/* Takes them into use instead of those that enrich_new() has read, unless there are none. */
+void enrich_set_users(struct enrich *enrich, const struct enrich_users *users);
 
 /* Call it each second while no incident is open: reads the mounts when they have changed. */
 void enrich_refresh(struct enrich *enrich);
@@ -39,8 +48,8 @@ void enrich_learn_processes(struct enrich *enrich);
 
 /*
  * Call it each second while no incident is open: learns now and then which disks stand on which,
- * and when the generation has changed, see watch_disks_generation(). In an incident a lock of the
- * device mapper may be held for long.
+ * and when the generation has changed, see watch_disks_generation(). In an incident a lock of sysfs
+ * or the device mapper may be held for long. `sysfs` is "/sys" or a fixture.
  */
 void enrich_learn_disks(struct enrich *enrich, const char *sysfs, uint32_t generation);
 /* Those disks; their number goes to ret_count. */
@@ -54,16 +63,30 @@ const struct record_stacked *enrich_stack(const struct enrich *enrich, uint32_t 
 void enrich_operation(struct enrich *enrich, const struct decoded_operation *decoded,
 	struct record_operation *op);
 
+/*
+ * What the thread waits for by the stack of `op`; on a mount of a file server that server, if it
+ * waits for no lock, memory or journal. NONE: not known.
+ */
+enum record_cause enrich_cause(const struct enrich *enrich, const struct record_operation *op);
+
+/*
+ * The functions of kernel addresses as lines of "symbol+0xoff", from the first one on, up to an
+ * address of 0.
+ */
+void enrich_kernel_stack(const struct enrich *enrich, const uint64_t *addresses, uint32_t count,
+	char ret_stack[RECORD_STACK_SIZE]);
+
 /* The name of the disk; without a disk, the source that is mounted; empty: neither is known. */
 void enrich_device(const struct enrich *enrich, uint32_t major, uint32_t minor, char *ret_name,
 	size_t size);
 
 /*
- * The names of the devices that a disk stands on, with a newline between them; empty: it stands on
- * none, or it is not known. `sysfs` is "/sys" or a fixture.
+ * The names of the devices that a disk stands on, with a newline between them, as
+ * enrich_learn_disks() has learned them; empty: it stands on none, or there were more stacked disks
+ * than that has room for.
  */
-void enrich_below(const struct enrich *enrich, const char *sysfs, uint32_t major, uint32_t minor,
-	char *ret_names, size_t size);
+void enrich_below(const struct enrich *enrich, uint32_t major, uint32_t minor, char *ret_names,
+	size_t size);
 
 /*
  * Who writes on the file system that is mounted there, as far as another thread has found out by

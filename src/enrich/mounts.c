@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "util/cleanup.h"
 #include "util/parse.h"
 #include "util/text.h"
 #include "watch/parsers.h"
@@ -23,28 +24,109 @@ static void copy_path(struct cursor word, char *dst, size_t size)
 	parse_unescape_octal(word.p, (size_t)(word.end - word.p), dst, size);
 }
 
-static bool parse_line(struct cursor line, struct mount *ret_mount)
+/* A type may have what it is after a dot: "fuse.sshfs". One of a disk is not among them: fuseblk. */
+static enum record_cause server_of_type(struct cursor type)
 {
-	struct watch_mountinfo m;
+	static const struct {
+		const char *type;
+		enum record_cause server;
+	} servers[] = {
+		{ "fuse", RECORD_CAUSE_fuse_server },
+		{ "nfs", RECORD_CAUSE_nfs_server },
+		{ "nfs4", RECORD_CAUSE_nfs_server },
+		{ "cifs", RECORD_CAUSE_network_server },
+		{ "smb3", RECORD_CAUSE_network_server },
+		{ "ceph", RECORD_CAUSE_network_server },
+		{ "afs", RECORD_CAUSE_network_server },
+		{ "9p", RECORD_CAUSE_network_server },
+		{ "virtiofs", RECORD_CAUSE_network_server },
+	};
+	const char *dot = memchr(type.p, '.', (size_t)(type.end - type.p));
+	size_t len = (size_t)((dot ? dot : type.end) - type.p);
 
-	if (watch_parse_mountinfo_line(line, &m) < 0 || m.source.p == m.source.end)
-		return false;
-	ret_mount->major = m.major;
-	ret_mount->minor = m.minor;
-	copy_word(m.source, ret_mount->source, sizeof(ret_mount->source));
-	copy_path(m.root, ret_mount->root, sizeof(ret_mount->root));
-	copy_path(m.point, ret_mount->point, sizeof(ret_mount->point));
-	return true;
+	for (unsigned int i = 0; i < ARRAY_SIZE(servers); i++)
+		if (strlen(servers[i].type) == len && memcmp(type.p, servers[i].type, len) == 0)
+			return servers[i].server;
+	return RECORD_CAUSE_NONE;
+}
+
+static bool is_type(const struct watch_mountinfo *m, const char *type)
+{
+	size_t len = (size_t)(m->type.end - m->type.p);
+
+	return strlen(type) == len && memcmp(m->type.p, type, len) == 0;
+}
+
+static bool parse_line(struct cursor line, struct watch_mountinfo *ret_info)
+{
+	return watch_parse_mountinfo_line(line, ret_info) == 0 &&
+		ret_info->source.p != ret_info->source.end;
+}
+
+static void set_mount(const struct watch_mountinfo *m, struct mount *ret_mount)
+{
+	*ret_mount = (struct mount){ .major = m->major, .minor = m->minor };
+	ret_mount->server = server_of_type(m->type);
+	ret_mount->source_is_disk =
+		m->major == 0 && (is_type(m, "btrfs") || is_type(m, "bcachefs"));
+	copy_word(m->source, ret_mount->source, sizeof(ret_mount->source));
+	copy_path(m->root, ret_mount->root, sizeof(ret_mount->root));
+	copy_path(m->point, ret_mount->point, sizeof(ret_mount->point));
+}
+
+/* The directory of such an option, of a list its first one; false: there is none, or no room. */
+static bool read_directory(const struct watch_mountinfo *m, const char *option,
+	char path[static MOUNTS_PATH_SIZE])
+{
+	size_t len = strlen(option);
+
+	for (const char *p = m->options.p; p < m->options.end;) {
+		const char *comma = memchr(p, ',', (size_t)(m->options.end - p));
+		const char *end = comma ? comma : m->options.end;
+
+		if ((size_t)(end - p) > len && memcmp(p, option, len) == 0) {
+			const char *colon = memchr(p, ':', (size_t)(end - p));
+			const struct cursor word = { p + len, colon ? colon : end };
+
+			copy_path(word, path, MOUNTS_PATH_SIZE);
+			return *path == '/';
+		}
+		p = end + (comma != NULL);
+	}
+	return false;
+}
+
+/* What is written to an overlay goes to its upper directory; most of the rest lies beside it. */
+static void find_other(const struct mounts *mounts, const struct watch_mountinfo *m,
+	struct mount *mount)
+{
+	char path[MOUNTS_PATH_SIZE];
+	const struct mount *other;
+
+	if (!is_type(m, "overlay") ||
+		(!read_directory(m, "upperdir=", path) && !read_directory(m, "lowerdir=", path)))
+		return;
+	other = mounts_find_path(mounts, path);
+	if (!other || other == mount)
+		return;
+	mount->stands_on_other = true;
+	mount->other_major = other->major;
+	mount->other_minor = other->minor;
 }
 
 void mounts_parse(struct mounts *mounts, const char *buf, size_t len)
 {
-	struct cursor c = { buf, buf + len }, line;
+	struct cursor c = { buf, buf + len }, again = c, line;
+	struct watch_mountinfo info;
 
 	mounts->count = 0;
 	while (mounts->count < MOUNTS_MAX && cursor_line(&c, &line))
-		if (parse_line(line, &mounts->list[mounts->count]))
-			mounts->count++;
+		if (parse_line(line, &info))
+			set_mount(&info, &mounts->list[mounts->count++]);
+	/* What one stands on may be mounted over later. */
+	for (unsigned int i = 0; i < mounts->count && cursor_line(&again, &line);)
+		if (parse_line(line, &info))
+			find_other(mounts, &info, &mounts->list[i++]);
 }
 
 const struct mount *mounts_find_device(const struct mounts *mounts, uint32_t major, uint32_t minor)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/enums.h"
 #include "record/structs.h"
 
 #define MOUNTS_MAX 256
@@ -21,6 +22,17 @@
 struct mount {
 	uint32_t major;
 	uint32_t minor;
+	/*
+	 * The number of a file system with several disks, or of none of its own, is that of no disk
+	 * (major 0). Of the former the source is one of them; the latter stands on another file
+	 * system, which has this number.
+	 */
+	bool source_is_disk;
+	bool stands_on_other;
+	uint32_t other_major;
+	uint32_t other_minor;
+	enum record_cause
+		server; /* what waits for its files are for; NONE: it has a disk, or none */
 	char source[MOUNTS_SOURCE_SIZE];
 	char root[MOUNTS_PATH_SIZE];  /* the mounted directory of the file system; empty: unknown */
 	char point[MOUNTS_PATH_SIZE]; /* the directory where it is mounted */

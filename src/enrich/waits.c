@@ -7,7 +7,7 @@
 #include "util/cleanup.h"
 #include "util/text.h"
 
-/* How many frames after a function that many reasons share are searched for the real reason. */
+/* How many frames after functions that many reasons share are searched for the real reason. */
 #define WEAK_FRAMES 3
 
 static const struct waits {
@@ -17,34 +17,69 @@ static const struct waits {
 } table[] = {
 #define WAITS(prefix, cause) { #prefix, RECORD_CAUSE_##cause, false },
 #define WEAK(prefix, cause) { #prefix, RECORD_CAUSE_##cause, true },
+#define TAKER(prefix, cause)
 #define MAP_LOCK(prefix)
 #define MAP_HELD(prefix)
+#define INODE_LOCK(prefix)
 #include "enrich/waits.def"
 #undef WAITS
 #undef WEAK
+#undef TAKER
 #undef MAP_LOCK
 #undef MAP_HELD
+#undef INODE_LOCK
 };
 
 #define WAITS(prefix, cause)
 #define WEAK(prefix, cause)
+static const struct taker {
+	const char *prefix;
+	enum record_cause cause;
+} takers[] = {
+#define TAKER(prefix, cause) { #prefix, RECORD_CAUSE_##cause },
+#define MAP_LOCK(prefix)
+#define MAP_HELD(prefix)
+#define INODE_LOCK(prefix)
+#include "enrich/waits.def"
+#undef TAKER
+#undef MAP_LOCK
+#undef MAP_HELD
+#undef INODE_LOCK
+};
+
+#define TAKER(prefix, cause)
 static const char *const map_lock[] = {
 #define MAP_LOCK(prefix) #prefix,
 #define MAP_HELD(prefix)
+#define INODE_LOCK(prefix)
 #include "enrich/waits.def"
 #undef MAP_LOCK
 #undef MAP_HELD
+#undef INODE_LOCK
+};
+
+static const char *const inode_lock[] = {
+#define MAP_LOCK(prefix)
+#define MAP_HELD(prefix)
+#define INODE_LOCK(prefix) #prefix,
+#include "enrich/waits.def"
+#undef MAP_LOCK
+#undef MAP_HELD
+#undef INODE_LOCK
 };
 
 static const char *const map_held[] = {
 #define MAP_LOCK(prefix)
 #define MAP_HELD(prefix) #prefix,
+#define INODE_LOCK(prefix)
 #include "enrich/waits.def"
 #undef MAP_LOCK
 #undef MAP_HELD
+#undef INODE_LOCK
 };
 #undef WAITS
 #undef WEAK
+#undef TAKER
 
 static bool begins_with(const char *frame, const char *const *prefixes, size_t count)
 {
@@ -60,7 +95,8 @@ static const char *next_frame(const char *kstack)
 	return kstack + (*kstack == '\n');
 }
 
-static bool waits_for_map(const char *kstack)
+/* The first function that has no part in taking a lock. */
+static const char *skip_lock(const char *kstack)
 {
 	static const char *const of_lock[] = { "__schedule", "schedule", "preempt_schedule",
 		"rwsem_", "down_read", "down_write", "__down_read", "__down_write",
@@ -68,7 +104,27 @@ static bool waits_for_map(const char *kstack)
 
 	while (begins_with(kstack, of_lock, ARRAY_SIZE(of_lock)))
 		kstack = next_frame(kstack);
-	return begins_with(kstack, map_lock, ARRAY_SIZE(map_lock));
+	return kstack;
+}
+
+const char *waits_skip_interrupt(const char *kstack)
+{
+	/* x86, arm64, and arm64 before 5.12 */
+	static const char *const entries[] = { "asm_sysvec_", "el1h_64_irq", "el1_irq" };
+	const char *found = "";
+
+	for (; *kstack; kstack = next_frame(kstack))
+		if (begins_with(kstack, entries, ARRAY_SIZE(entries)))
+			found = next_frame(kstack);
+	return found;
+}
+
+bool waits_may_be_for_inode(const char *kstack)
+{
+	/* With what takes the lock inlined, and also what waits for direct I/O with the lock. */
+	static const char *const writers[] = { "ext4_file_write_iter" };
+
+	return begins_with(skip_lock(kstack), writers, ARRAY_SIZE(writers));
 }
 
 bool waits_holds_map(const char *kstack)
@@ -87,24 +143,68 @@ static const struct waits *find_frame(const char *frame)
 	return NULL;
 }
 
+/* Who takes such a semaphore, from the frame of the semaphore on; NONE: it is no such frame. */
+static enum record_cause waits_for_percpu(const char *kstack)
+{
+	static const char *const of_lock[] = { "percpu_rwsem_wait", "__percpu_down_read",
+		"percpu_down_read" };
+
+	if (!begins_with(kstack, of_lock, ARRAY_SIZE(of_lock)))
+		return RECORD_CAUSE_NONE;
+	while (begins_with(kstack, of_lock, ARRAY_SIZE(of_lock)))
+		kstack = next_frame(kstack);
+	/* Who takes it for writing is a function that the table has, or is not known. */
+	if (strncmp(kstack, "percpu_down_write", strlen("percpu_down_write")) == 0)
+		return RECORD_CAUSE_NONE;
+	for (unsigned int i = 0; i < ARRAY_SIZE(takers); i++)
+		if (strncmp(kstack, takers[i].prefix, strlen(takers[i].prefix)) == 0)
+			return takers[i].cause;
+	return RECORD_CAUSE_frozen_file_system;
+}
+
 enum record_cause waits_for(const char *kstack)
 {
 	const struct waits *weak = NULL;
 	unsigned int since_weak = 0;
+	const char *taker = skip_lock(kstack);
 
-	if (waits_for_map(kstack))
+	if (begins_with(taker, map_lock, ARRAY_SIZE(map_lock)))
 		return RECORD_CAUSE_memory_map_lock;
+	if (begins_with(taker, inode_lock, ARRAY_SIZE(inode_lock)))
+		return RECORD_CAUSE_read_write_lock;
 	while (*kstack && since_weak <= WEAK_FRAMES) {
 		const struct waits *found = find_frame(kstack);
+		enum record_cause percpu = waits_for_percpu(kstack);
 
+		if (percpu)
+			return percpu;
 		if (found && !found->weak)
 			return found->cause;
 		if (found && !weak)
 			weak = found;
-		since_weak += weak != NULL;
+		since_weak = found ? 1 : since_weak + (weak != NULL);
 		kstack = next_frame(kstack);
 	}
 	return weak ? weak->cause : RECORD_CAUSE_NONE;
+}
+
+enum record_cause waits_at_server(enum record_cause cause, enum record_cause server)
+{
+	enum kind {
+#define CAUSE_KIND(id, text) KIND_##id,
+#include "record/causes.def"
+#undef CAUSE_KIND
+	};
+	static const enum kind kinds[RECORD_CAUSE_COUNT] = {
+#define CAUSE(id, text, kind, help) [RECORD_CAUSE_##id] = KIND_##kind,
+#include "record/causes.def"
+#undef CAUSE
+	};
+
+	return kinds[cause] == KIND_none || kinds[cause] == KIND_device ||
+			kinds[cause] == KIND_server
+		? server
+		: cause;
 }
 
 static bool is_scheduler(const char *frame)

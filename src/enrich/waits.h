@@ -19,8 +19,27 @@
  */
 enum record_cause waits_for(const char *kstack);
 
+/*
+ * The same for a file at a server, which is `server`. Its file system sends requests and sleeps
+ * where others sleep for a disk, or in functions of its own: all that is no lock, no memory and no
+ * journal is a wait for the server.
+ */
+enum record_cause waits_at_server(enum record_cause cause, enum record_cause server);
+
 /* Whether a thread with that stack works on the memory map of its process with its lock held. */
 bool waits_holds_map(const char *kstack);
+
+/*
+ * Whether a thread for which waits_for() knows nothing waits for the lock of its file's inode,
+ * unless it has that itself.
+ */
+bool waits_may_be_for_inode(const char *kstack);
+
+/*
+ * The functions of a thread that was interrupted to take its stack, without those of the
+ * interruption; "" when there are only those.
+ */
+const char *waits_skip_interrupt(const char *kstack);
 
 /*
  * The innermost function outside the scheduler, without the offset, as the kernel gives it in

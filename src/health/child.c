@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,6 +45,7 @@ __attribute__((noreturn)) static void become(const char *program, const struct h
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct none[2] = { 0 };
+	const struct rlimit nothing = { 0 };
 	sigset_t empty;
 	int oom_fd;
 
@@ -53,6 +55,9 @@ __attribute__((noreturn)) static void become(const char *program, const struct h
 	/* The OOM killer spares the daemon, but not its child. A failure here is ignored. */
 	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	(void)(write(oom_fd, "0", 1) < 0);
+	/* Nor may it get a CPU before others, as the unit lets the daemon. */
+	setrlimit(RLIMIT_NICE, &nothing);
+	setrlimit(RLIMIT_RTPRIO, &nothing);
 	if (become_user(user) < 0)
 		give_up(fd);
 	/* The change of user would reset it. */

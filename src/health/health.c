@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -20,6 +18,7 @@
 #include "util/clock.h"
 #include "util/detached_worker.h"
 #include "util/log.h"
+#include "util/passwd.h"
 #include "util/text.h"
 #include "watch/watch.h"
 
@@ -42,7 +41,7 @@ struct health {
 	char target[sizeof(((struct config *)NULL)->health.command)];
 	bool is_command;
 	char run_as[sizeof(((struct config *)NULL)->health.run_as)];
-	struct health_user user;
+	struct health_accounts accounts;
 	bool greeting;
 	uint64_t interval_ns;
 	uint64_t timeout_ns;
@@ -260,49 +259,71 @@ static void on_child(void *userdata, uint64_t events)
 		lose_child(h, r);
 }
 
-/*
- * Only the users of this host: a name service on the network may not answer, and the event loop
- * waits.
- */
-static bool find_user(const char *name, struct health_user *ret_user)
-{
-	FILE *file = fopen("/etc/passwd", "re");
-	struct passwd *user = NULL;
+struct account_search {
+	const char *run_as;
+	struct health_accounts *accounts;
+};
 
-	while (file && (user = fgetpwent(file)) && strcmp(user->pw_name, name) != 0)
-		;
-	if (user)
-		*ret_user = (struct health_user){ user->pw_uid, user->pw_gid };
-	if (file)
-		fclose(file);
-	return user != NULL;
+static void take_account(bool *has, struct health_user *account, const struct passwd_user *user)
+{
+	/* The first one of a name counts, as for everybody else. */
+	if (!*has)
+		*account = (struct health_user){ user->uid, user->gid };
+	*has = true;
+}
+
+static void compare_account(void *userdata, const struct passwd_user *user)
+{
+	struct account_search *search = userdata;
+	struct health_accounts *a = search->accounts;
+
+	if (strcmp(user->name, search->run_as) == 0)
+		take_account(&a->has_run_as, &a->run_as, user);
+	if (strcmp(user->name, "nobody") == 0)
+		take_account(&a->has_nobody, &a->nobody, user);
+}
+
+void health_find_accounts(const char *path, const struct config *config,
+	struct health_accounts *ret_accounts)
+{
+	struct account_search search = { config->health.run_as, ret_accounts };
+
+	*ret_accounts = (struct health_accounts){ 0 };
+	/* Where the file cannot be read, no account is found, and start_child() says so. */
+	if (config->health.command[0])
+		(void)passwd_read(path, compare_account, &search);
 }
 
 /* 0 also when there is no user to change to, because we are not root. */
-static int choose_user(struct health *h)
+static int choose_user(const struct health *h, struct health_user *ret_user)
 {
+	const struct health_accounts *a = &h->accounts;
+
+	*ret_user = (struct health_user){ 0 };
 	if (geteuid() != 0)
 		return 0;
-	if (!find_user(h->run_as, &h->user)) {
+	if (!a->has_run_as) {
 		log_notice("there is no user %s in /etc/passwd; health.command runs as nobody. "
-			   "Create the user, or set health.run_as",
+			   "Create the user or set health.run_as, then reload the configuration",
 			h->run_as);
-		if (!find_user("nobody", &h->user))
+		if (!a->has_nobody)
 			return -ENOENT;
 	}
-	if (h->user.uid == 0)
+	*ret_user = a->has_run_as ? a->run_as : a->nobody;
+	if (ret_user->uid == 0)
 		log_error("health.command is not started: %s is root; set health.run_as to a user "
 			  "without privileges",
 			h->run_as);
-	return h->user.uid == 0 ? -EPERM : 0;
+	return ret_user->uid == 0 ? -EPERM : 0;
 }
 
 static void start_child(struct health *h)
 {
-	int r = choose_user(h);
+	struct health_user user;
+	int r = choose_user(h, &user);
 
 	if (r == 0)
-		r = health_child_start(&h->child, h->target, &h->user);
+		r = health_child_start(&h->child, h->target, &user);
 	if (r == 0)
 		r = loop_add_fd(h->loop, h->child.fd, EPOLLIN, on_child, h, &h->source);
 	if (r < 0) {
@@ -364,7 +385,8 @@ static int health_start(struct health *h)
 	return loop_set_timer(h->begin_timer, 1, h->interval_ns);
 }
 
-int health_new(struct loop *loop, const struct config *config, struct health **ret_health)
+int health_new(struct loop *loop, const struct config *config,
+	const struct health_accounts *accounts, struct health **ret_health)
 {
 	struct health *h;
 	int r;
@@ -376,6 +398,7 @@ int health_new(struct loop *loop, const struct config *config, struct health **r
 	if (!h)
 		return -ENOMEM;
 	h->loop = loop;
+	h->accounts = *accounts;
 	h->done_fd = -1;
 	h->child = HEALTH_CHILD_NONE;
 	h->is_command = config->health.command[0] != '\0';
@@ -453,15 +476,18 @@ void health_tell(struct health *h, struct watch *watch, bool incident_open)
 }
 
 void health_replace(struct health **health, struct loop *loop, const struct config *before,
-	const struct config *config)
+	const struct config *config, const struct health_accounts *accounts)
 {
 	uint32_t serial = *health ? (*health)->serial + 1 : 0;
 	int r;
 
-	if (before && memcmp(&before->health, &config->health, sizeof(config->health)) == 0)
+	if (before && memcmp(&before->health, &config->health, sizeof(config->health)) == 0) {
+		if (*health)
+			(*health)->accounts = *accounts;
 		return;
+	}
 	*health = health_free(*health);
-	r = health_new(loop, config, health);
+	r = health_new(loop, config, accounts, health);
 	if (r < 0)
 		log_warning("the check of [health] cannot be started: %s", strerror(-r));
 	else if (*health)

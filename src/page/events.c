@@ -42,6 +42,16 @@ static bool has_grown(uint64_t told_ns, uint64_t ns)
  * A terminal of 100 columns has no room for everything. It gets the statement and the cause rather
  * than process, disk and user.
  */
+static void add_failure(struct draw *d, int64_t ret)
+{
+	const char *name = ret > -4096 ? strerrorname_np((int)-ret) : NULL;
+
+	if (name)
+		draw_addf(d, ", failed: %s", name);
+	else
+		draw_addf(d, ", failed: %" PRId64, ret);
+}
+
 static void add_operation(struct page *p, const struct record *r)
 {
 	const struct record_operation *o = &r->operation;
@@ -72,10 +82,12 @@ static void add_operation(struct page *p, const struct record *r)
 		draw_add(d, ", ");
 		draw_text(d, 20, o->dev_name);
 	}
-	if (o->ret < 0 && o->ret != RECORD_RET_UNKNOWN && r->type == RECORD_STALL)
-		draw_addf(d, ", failed: %" PRId64, o->ret);
-	if (o->alike.present) {
-		draw_addf(d, ", and %" PRIu32 " alike,", o->alike.count);
+	if (o->ret < 0 && o->ret != RECORD_RET_UNKNOWN && r->type != RECORD_STUCK)
+		add_failure(d, o->ret);
+	if (o->alike.present)
+		draw_addf(d, ", and %" PRIu32 " alike", o->alike.count);
+	if (o->alike.present && r->type != RECORD_ERROR) {
+		draw_add(d, ",");
 		draw_duration(d, 0, o->alike.min_ns, false);
 		draw_add(d, " to");
 		draw_duration(d, 0, o->alike.max_ns, false);
@@ -153,6 +165,19 @@ static void tell_operation(struct page *p, const struct record *r)
 	draw_add(d, r->type == RECORD_STUCK ? "STUCK" : "stall");
 	draw_duration(d, draw_width(d->line.buf) + 10, o->dur_ns,
 		o->since == RECORD_SINCE_before_arm);
+	draw_colour(d, DRAW_PLAIN);
+	draw_add(d, "  ");
+	add_operation(p, r);
+	draw_end(d);
+}
+
+static void tell_error(struct page *p, const struct record *r)
+{
+	struct draw *d = &p->draw;
+
+	add_time(p, r);
+	draw_colour(d, DRAW_RED);
+	draw_add(d, "error");
 	draw_colour(d, DRAW_PLAIN);
 	draw_add(d, "  ");
 	add_operation(p, r);
@@ -277,6 +302,19 @@ static void tell_open(struct page *p, const struct record *r)
 	draw_end(d);
 }
 
+static void tell_lock(struct page *p, const struct record *r)
+{
+	char buf[RECORD_PATH_SIZE + RECORD_LIST_SIZE];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	record_add_lock(&r->lock_wait, &t);
+	add_time(p, r);
+	draw_add(&p->draw, "lock ");
+	draw_add(&p->draw, buf);
+	draw_end(&p->draw);
+}
+
 void page_add_event(struct page *p, const struct page_style *style, const struct record *r,
 	struct text *out)
 {
@@ -300,11 +338,17 @@ void page_add_event(struct page *p, const struct page_style *style, const struct
 	case RECORD_STUCK:
 		tell_operation(p, r);
 		break;
+	case RECORD_ERROR:
+		tell_error(p, r);
+		break;
 	case RECORD_DEVICE:
 		tell_device(p, r);
 		break;
 	case RECORD_SQL:
 		tell_sql(p, r);
+		break;
+	case RECORD_LOCK:
+		tell_lock(p, r);
 		break;
 	case RECORD_KERNEL:
 		add_time(p, r);

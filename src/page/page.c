@@ -220,11 +220,16 @@ static unsigned int order_of(enum record_what what)
 	return ORDERS;
 }
 
-/* The sentence has the figures of the device, and its entry among the disks has more. */
+/*
+ * The sentence has the figures of the device, and its entry among the disks has more. Who reads a
+ * page at 3 am wants one explanation, and only asks for another one when that is wrong.
+ */
 static bool is_said_elsewhere(const struct page *p, const struct record_verdict_part *part)
 {
 	const struct page_disk *disk = page_main_disk(p);
 
+	if (part->what == RECORD_WHAT_alternative)
+		return !p->draw.style.verbose;
 	return part->what == RECORD_WHAT_device && !p->draw.style.verbose && disk &&
 		disk->has_totals && disk->major == p->verdict.dev.major &&
 		disk->minor == p->verdict.dev.minor;
@@ -234,7 +239,9 @@ static void print_part(struct draw *d, const struct record_verdict_part *part)
 {
 	unsigned int basis = part->basis ? draw_width(record_basis_text(part->basis)) + 3 : 0;
 
-	print_label(d, page_or_dash(record_what_text(part->what)));
+	print_label(d,
+		part->what == RECORD_WHAT_alternative ? "or else"
+						      : page_or_dash(record_what_text(part->what)));
 	if (d->style.verbose) {
 		draw_wrapped(d, LABEL, 10, part->text);
 		return;

@@ -8,6 +8,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "probes/block_journal.h"
 #include "probes/block_sum.h"
 #include "enrich/decode.h"
 #include "probes/probe_open.h"
@@ -56,6 +57,7 @@ struct block {
 	unsigned int stalled_count;
 	struct stalled_device stalled[EVENT_BLOCK_DEVICES_MAX];
 	struct block_item items[EVENT_BLOCK_THREADS_MAX];
+	struct block_journal_user journal_users[EVENT_JOURNAL_USERS_MAX];
 	union {
 		uint64_t requests[BATCH];
 		struct event_block_thread_key threads[BATCH];
@@ -227,7 +229,7 @@ static bool describe_path(const struct event_block_file_key *key,
 static void describe_oldest(const struct block *block, const struct event_block_request *oldest,
 	uint64_t now_ns, struct record_device *d, struct probe_line_names *names)
 {
-	const struct event_block_thread_key key = { oldest->dev, oldest->tid };
+	const struct event_block_thread_key key = { oldest->dev, oldest->tid, 0 };
 	struct event_block_thread thread;
 	struct event_block_file file;
 
@@ -307,17 +309,14 @@ static void report_no_completion(struct block *block, const struct probe_report 
 static struct block_item item_of_thread(const struct event_block_thread_key *key,
 	const struct event_block_thread *thread)
 {
-	struct block_item item = {
+	return (struct block_item){
 		.dev = key->dev,
 		.pid = thread->pid,
 		.tid = key->tid,
 		.cgroup_id = thread->cgroup_id,
+		.is_owned = key->owner != 0,
 		.load = thread->load,
 	};
-
-	memcpy(item.comm, thread->comm, sizeof(item.comm));
-	memcpy(item.process_comm, thread->process_comm, sizeof(item.process_comm));
-	return item;
 }
 
 static struct block_item item_of_file(const struct event_block_file_key *key,
@@ -354,6 +353,18 @@ static size_t read_items(struct block *block, bool by_file)
 	return total;
 }
 
+/* A process has the name that its first thread knows. */
+static void name_item(const struct block *block, enum record_by by, const struct block_item *item,
+	struct record_io_by *b)
+{
+	const struct event_block_thread_key key = { item->dev, item->tid, 0 };
+	struct event_block_thread thread;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) == 0)
+		text_copy(b->comm, sizeof(b->comm),
+			by == RECORD_BY_thread ? thread.comm : thread.process_comm);
+}
+
 static void write_item(const struct block *block, enum record_by by, const struct block_item *item,
 	const struct device_state *device, const struct probe_report *report)
 {
@@ -363,6 +374,8 @@ static void write_item(const struct block *block, enum record_by by, const struc
 	struct event_block_file file;
 
 	block_fill_io_by(by, item, &device->value, b);
+	if (by == RECORD_BY_process || by == RECORD_BY_thread)
+		name_item(block, by, item, b);
 	if (by == RECORD_BY_file) {
 		if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &item->file,
 			    &file) == 0)
@@ -423,6 +436,8 @@ static void block_reset(struct probe *probe)
 	clear_map(block->skeleton->maps.files);
 	clear_map(block->skeleton->maps.cgroups);
 	clear_map(block->skeleton->maps.dirtiers);
+	clear_map(block->skeleton->maps.journals);
+	clear_map(block->skeleton->maps.journal_users);
 	/* The map is shared, but no other probe reads it. */
 	clear_map(block->skeleton->maps.thread_files);
 	block->stalled_count = 0;
@@ -447,6 +462,8 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 			write_device(block, &block->devices[i], report);
 	for (enum record_by by = RECORD_BY_NONE + 1; by < RECORD_BY_COUNT; by++)
 		report_by(block, by, report);
+	block_journal_report(bpf_map__fd(block->skeleton->maps.journals),
+		bpf_map__fd(block->skeleton->maps.journal_users), block->journal_users, report);
 	/* Clearing the maps now makes the next arming faster. */
 	block_reset(probe);
 }
@@ -460,6 +477,10 @@ static const struct probe_program programs[] = {
 	{ "block_dirty_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT,
 		"writeback_dirty_folio|writeback_dirty_page" },
 	{ "block_request_check", PROBE_ATTACH_NONE, NULL },
+	{ "journal_start_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_start_commit" },
+	{ "journal_stats_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_run_stats" },
+	{ "journal_end_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_end_commit" },
+	{ "journal_handle_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "jbd2_handle_stats" },
 };
 
 static const struct probe_backend backends[] = {
@@ -517,6 +538,18 @@ static void block_free(void *userdata)
 	free(block);
 }
 
+/* A host without ext4 has no jbd2. */
+static enum record_io_path block_optional_path(const char *program)
+{
+	return strncmp(program, "journal_", strlen("journal_")) == 0 ? RECORD_IO_PATH_COUNT
+								     : RECORD_IO_PATH_NONE;
+}
+
+static const char *block_describe_limit(const struct probe *probe)
+{
+	return probe_is_partial(probe) ? "not of commits of the journal of ext4" : NULL;
+}
+
 static const enum record_io_path paths[] = { RECORD_IO_PATH_block, RECORD_IO_PATH_NONE };
 
 const struct probe_ops probe_block_ops = {
@@ -524,6 +557,8 @@ const struct probe_ops probe_block_ops = {
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
+	.optional_path = block_optional_path,
+	.describe_limit = block_describe_limit,
 	.elf = block_elf,
 	.open = block_new,
 	.destroy = block_free,

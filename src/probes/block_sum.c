@@ -138,7 +138,9 @@ static bool is_same(enum record_by by, const struct block_item *a, const struct 
 {
 	if (a->dev != b->dev)
 		return false;
-	return by == RECORD_BY_process ? a->pid == b->pid : a->cgroup_id == b->cgroup_id;
+	if (by == RECORD_BY_cgroup)
+		return a->cgroup_id == b->cgroup_id;
+	return a->pid == b->pid && (by == RECORD_BY_process || a->tid == b->tid);
 }
 
 static void add_load(struct event_block_load *sum, const struct event_block_load *load)
@@ -153,18 +155,34 @@ static void add_load(struct event_block_load *sum, const struct event_block_load
 	sum->uncertain_ns += load->uncertain_ns;
 }
 
+/* Which thread of the control group it was for is not known, but which group is, most probably. */
+static void charge_to_owner(struct block_item *item)
+{
+	if (!item->is_owned)
+		return;
+	item->load.uncertain_ns += item->load.inferred_ns;
+	item->load.inferred_ns = 0;
+}
+
 size_t block_sum_items(enum record_by by, struct block_item *items, size_t count)
 {
 	size_t left = 0;
 
-	if (by == RECORD_BY_process || by == RECORD_BY_cgroup) {
+	for (size_t i = 0; by == RECORD_BY_cgroup && i < count; i++)
+		charge_to_owner(&items[i]);
+	if (by != RECORD_BY_file) {
 		sort_in_place(items, count, sizeof(items[0]),
-			by == RECORD_BY_process ? compare_process : compare_cgroup);
+			by == RECORD_BY_cgroup ? compare_cgroup : compare_process);
 		for (size_t i = 0; i < count; i++) {
-			if (left > 0 && is_same(by, &items[left - 1], &items[i]))
-				add_load(&items[left - 1].load, &items[i].load);
-			else
+			struct block_item *last = left > 0 ? &items[left - 1] : NULL;
+
+			if (!last || !is_same(by, last, &items[i])) {
 				items[left++] = items[i];
+				continue;
+			}
+			add_load(&last->load, &items[i].load);
+			if (last->cgroup_id != items[i].cgroup_id)
+				last->cgroup_id = 0;
 		}
 		count = left;
 	}
@@ -219,8 +237,6 @@ void block_fill_io_by(enum record_by by, const struct block_item *item,
 	if (by == RECORD_BY_process || by == RECORD_BY_thread) {
 		b->pid = (int32_t)item->pid;
 		b->tid = by == RECORD_BY_thread ? (int32_t)item->tid : 0;
-		text_copy(b->comm, sizeof(b->comm),
-			by == RECORD_BY_thread ? item->comm : item->process_comm);
 	}
 	if (by == RECORD_BY_file) {
 		b->fs_dev.major = item->file.fs_dev >> 20;

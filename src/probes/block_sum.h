@@ -20,15 +20,20 @@
 /* The load that a thread or a file put on one disk, or the sum of several threads. */
 struct block_item {
 	uint32_t dev;
-	uint32_t pid;
-	uint32_t tid;
-	uint64_t cgroup_id;
-	struct event_block_file_key file;
 	struct event_block_load load;
 	struct event_block_work before; /* of a file */
-	uint64_t size;			/* of a file */
-	char comm[EVENT_COMM_SIZE];
-	char process_comm[EVENT_COMM_SIZE];
+	union {
+		struct {
+			uint32_t pid;
+			uint32_t tid;
+			bool is_owned;	    /* a kernel thread sent it for that control group */
+			uint64_t cgroup_id; /* 0: several, or not known */
+		};
+		struct {
+			struct event_block_file_key file;
+			uint64_t size;
+		};
+	};
 };
 
 /* Bytes read and written: a discard moves none. */
@@ -56,7 +61,8 @@ void block_fill_device(uint32_t dev, const struct event_block_device *device,
 size_t block_sum_items(enum record_by by, struct block_item *items, size_t count);
 
 /*
- * Fills in everything but the names of disk, unit and path; `device` is what the disk did in all.
+ * Fills in everything but the names of thread, process, disk, unit and path; `device` is what the
+ * disk did in all.
  */
 void block_fill_io_by(enum record_by by, const struct block_item *item,
 	const struct event_block_device *device, struct record_io_by *ret_io_by);

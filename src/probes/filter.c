@@ -115,7 +115,7 @@ static void fill_devices(struct trace_maps *maps, const struct config_list *name
 		const char *name = names->items[i];
 		int r = add_device(maps, sysfs, name);
 
-		if (!note_state(&maps->missing_devices, i, r < 0))
+		if (!note_state(&maps->filter.missing_devices, i, r < 0))
 			continue;
 		if (r == 0)
 			log_info("trace.device: %s exists now and is traced", name);
@@ -137,7 +137,7 @@ static void fill_cgroups(struct trace_maps *maps, const struct config_list *name
 		/* The entry may still hold the cgroup that existed before. */
 		if (r < 0)
 			trace_maps_clear_cgroup(maps, i);
-		if (!note_state(&maps->missing_cgroups, i, r < 0))
+		if (!note_state(&maps->filter.missing_cgroups, i, r < 0))
 			continue;
 		if (r == 0)
 			log_info("trace.cgroup: %s exists now and is traced", name);
@@ -156,15 +156,19 @@ void filter_settings(const struct config *config, struct probe_settings *setting
 	settings->common.filter_cgroups = config->trace.cgroup.count;
 }
 
+void filter_refresh(struct trace_maps *maps, const struct config *config, const char *sysfs)
+{
+	if (config->trace.device.count > 0 || config->trace.cgroup.count > 0)
+		(void)filter_fill(maps, config, sysfs);
+}
+
 int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs)
 {
-	int r = trace_maps_clear_devs(maps);
-
-	if (r < 0)
-		return r;
+	/* An incident may be about to begin, so what is still named is never missing. */
+	maps->filter.filling++;
 	fill_devices(maps, &config->trace.device, sysfs);
 	for (unsigned int i = config->trace.cgroup.count; i < EVENT_FILTER_CGROUPS_MAX; i++)
 		trace_maps_clear_cgroup(maps, i);
 	fill_cgroups(maps, &config->trace.cgroup, sysfs);
-	return 0;
+	return trace_maps_remove_old_devs(maps);
 }

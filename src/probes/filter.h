@@ -2,7 +2,8 @@
 /*
  * Puts the settings trace.cgroup and trace.device into the maps that the BPF side looks up. The
  * session does the same with trace.process.
- * Called by set.c at load and by the session before each arming.
+ * Called by set.c at load, and by the session each second while no incident is open: in one, a
+ * look-up takes locks that others may hold while they wait for memory.
  * Never reads anything but sysfs and the cgroup tree, never writes anything but the maps.
  */
 #ifndef IOSTALL_PROBES_FILTER_H
@@ -22,5 +23,7 @@ void filter_settings(const struct config *config, struct probe_settings *setting
  * be written.
  */
 int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs);
+/* The same, if anything is named. */
+void filter_refresh(struct trace_maps *maps, const struct config *config, const char *sysfs);
 
 #endif

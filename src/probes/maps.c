@@ -94,7 +94,7 @@ static int copy_or_create(enum owner owner, int shared, enum bpf_map_type type, 
 		(uint32_t)entries, NULL);
 }
 
-int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trace_maps *shared,
+int trace_maps_new(const struct trace_maps_sizes *sizes, const struct trace_maps *shared,
 	struct trace_maps *ret_maps)
 {
 	const struct trace_maps from = shared ? *shared : TRACE_MAPS_NONE;
@@ -201,21 +201,19 @@ int trace_maps_read_losses(const struct trace_maps *maps, uint64_t ret_losses[EV
 	return 0;
 }
 
-static int add_member(int map, uint32_t key)
+static int add_member(int map, uint32_t key, uint8_t value)
 {
-	uint8_t member = 1;
-
-	return bpf_map_update_elem(map, &key, &member, BPF_ANY);
+	return bpf_map_update_elem(map, &key, &value, BPF_ANY);
 }
 
 int trace_maps_add_pid(const struct trace_maps *maps, uint32_t pid)
 {
-	return add_member(maps->filter_pids, pid);
+	return add_member(maps->filter_pids, pid, 1);
 }
 
 int trace_maps_add_dev(const struct trace_maps *maps, uint32_t major, uint32_t minor)
 {
-	return add_member(maps->filter_devs, major << 20 | minor);
+	return add_member(maps->filter_devs, major << 20 | minor, maps->filter.filling);
 }
 
 int trace_maps_set_cgroup(const struct trace_maps *maps, uint32_t index, int cgroup_fd)
@@ -246,13 +244,21 @@ int trace_maps_remove_pid(const struct trace_maps *maps, uint32_t pid)
 	return remove_key(maps->filter_pids, &pid);
 }
 
-int trace_maps_clear_devs(const struct trace_maps *maps)
+int trace_maps_remove_old_devs(const struct trace_maps *maps)
 {
-	uint32_t key;
+	uint32_t kept, key;
+	bool has_kept = false;
+	uint8_t filling;
 	int r;
 
 	/* Without a key to start from the kernel returns the first. */
-	while ((r = bpf_map_get_next_key(maps->filter_devs, NULL, &key)) == 0) {
+	while ((r = bpf_map_get_next_key(maps->filter_devs, has_kept ? &kept : NULL, &key)) == 0) {
+		if (bpf_map_lookup_elem(maps->filter_devs, &key, &filling) == 0 &&
+			filling == maps->filter.filling) {
+			kept = key;
+			has_kept = true;
+			continue;
+		}
 		r = remove_key(maps->filter_devs, &key);
 		if (r < 0)
 			return r;

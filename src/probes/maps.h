@@ -19,34 +19,35 @@ struct bpf_object;
 /*
  * MAP(owner, name, type, key size, value size, entries): the BPF side declares each under the same
  * name. SHARED: sets of probes that are loaded at the same time may share it. OWN: each set has its
- * own. `ring_bytes` and `inflight_max` are those of trace_maps_new().
+ * own. `sizes` are those of trace_maps_new().
  */
 #define TRACE_MAPS(MAP)                                                                            \
-	MAP(SHARED, events, RINGBUF, 0, 0, ring_bytes)                                             \
+	MAP(SHARED, events, RINGBUF, 0, 0, sizes->ring_bytes)                                      \
 	MAP(SHARED, losses, PERCPU_ARRAY, sizeof(uint32_t), sizeof(uint64_t), EVENT_LOSS_COUNT)    \
-	MAP(OWN, filter_pids, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)   \
-	MAP(OWN, filter_devs, HASH, sizeof(uint32_t), sizeof(uint8_t), EVENT_FILTER_ENTRIES_MAX)   \
+	MAP(OWN, filter_pids, HASH, sizeof(uint32_t), sizeof(uint8_t), sizes->filter_pids)         \
+	MAP(OWN, filter_devs, HASH, sizeof(uint32_t), sizeof(uint8_t), sizes->filter_devs)         \
 	MAP(OWN, filter_cgroups, CGROUP_ARRAY, sizeof(uint32_t), sizeof(uint32_t),                 \
 		EVENT_FILTER_CGROUPS_MAX)                                                          \
 	/* The same cgroups by number, for threads that are not the current one. */                \
 	MAP(OWN, filter_cgids, ARRAY, sizeof(uint32_t), sizeof(uint64_t),                          \
 		EVENT_FILTER_CGROUPS_MAX)                                                          \
 	/* By thread id: `wait` writes it, `vfs` and `sync` end an operation in it. */             \
-	MAP(SHARED, sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep), inflight_max)      \
+	MAP(SHARED, sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep),                    \
+		sizes->inflight_max)                                                               \
 	MAP(SHARED, sleep_marks, ARRAY, sizeof(uint32_t), sizeof(struct event_sleep_marks), 1)     \
 	/* By thread id: `fault` and `sync` write it, `wait` reads it soon after. */               \
 	MAP(SHARED, faults, LRU_HASH, sizeof(uint32_t), sizeof(struct event_fault),                \
-		inflight_max / 2)                                                                  \
+		sizes->inflight_max / 2)                                                           \
 	/* By thread id: `uring` and `aio` write it, `block` reads it. */                          \
 	MAP(SHARED, thread_files, LRU_HASH, sizeof(uint32_t), sizeof(struct event_thread_file),    \
 		EVENT_THREAD_FILES_MAX)                                                            \
 	/* Of one probe each. Requests need not have a thread each, and three maps have them. */   \
 	MAP(SHARED, uring_requests, HASH, sizeof(uint64_t), sizeof(struct event_request),          \
-		inflight_max / 2)                                                                  \
+		sizes->inflight_max / 4)                                                           \
 	MAP(SHARED, aio_requests, HASH, sizeof(uint64_t), sizeof(struct event_request),            \
-		inflight_max / 2)                                                                  \
+		sizes->inflight_max / 4)                                                           \
 	MAP(SHARED, block_requests, HASH, sizeof(uint64_t), sizeof(struct event_block_request),    \
-		inflight_max / 2)                                                                  \
+		sizes->inflight_max / 2)                                                           \
 	MAP(SHARED, devices, HASH, sizeof(uint32_t), sizeof(struct event_block_device),            \
 		EVENT_BLOCK_DEVICES_MAX)                                                           \
 	MAP(SHARED, threads, HASH, sizeof(struct event_block_thread_key),                          \
@@ -58,13 +59,27 @@ struct bpf_object;
 	MAP(SHARED, dirtiers, LRU_HASH, sizeof(struct event_block_file_key),                       \
 		sizeof(struct event_block_dirtier), EVENT_BLOCK_DIRTIERS_MAX)
 
+/* Of a filter that is not set the map has one entry: the kernel makes none that is empty. */
+struct trace_maps_sizes {
+	uint64_t ring_bytes;
+	uint64_t inflight_max;
+	uint32_t filter_pids;
+	uint32_t filter_devs;
+};
+
+/* What filter_fill() knows of the last time. */
+struct trace_filter_state {
+	uint8_t filling; /* its number, which the entries of devices have as their value */
+	/* The items that it did not find, a bit for each. */
+	uint32_t missing_devices;
+	uint32_t missing_cgroups;
+};
+
 struct trace_maps {
 #define MAP(owner, name, ...) int name;
 	TRACE_MAPS(MAP)
 #undef MAP
-	/* The items that filter_fill() did not find the last time, a bit for each. */
-	uint32_t missing_devices;
-	uint32_t missing_cgroups;
+	struct trace_filter_state filter;
 	uint64_t *cpu_values; /* room for trace_maps_read_losses() */
 };
 
@@ -72,7 +87,7 @@ struct trace_maps {
 #define TRACE_MAPS_NONE ((struct trace_maps){ TRACE_MAPS(TRACE_MAP_NONE) })
 
 /* `shared`: whose shared maps are taken, which must be of the same size. NULL: all are new. */
-int trace_maps_new(uint64_t ring_bytes, uint64_t inflight_max, const struct trace_maps *shared,
+int trace_maps_new(const struct trace_maps_sizes *sizes, const struct trace_maps *shared,
 	struct trace_maps *ret_maps);
 /* Copies the descriptors of the shared maps; the others are -1. 0 or a negative errno. */
 int trace_maps_share(const struct trace_maps *maps, struct trace_maps *ret_maps);
@@ -95,7 +110,8 @@ int trace_maps_read_losses(const struct trace_maps *maps, uint64_t ret_losses[EV
 int trace_maps_add_pid(const struct trace_maps *maps, uint32_t pid);
 int trace_maps_remove_pid(const struct trace_maps *maps, uint32_t pid);
 int trace_maps_add_dev(const struct trace_maps *maps, uint32_t major, uint32_t minor);
-int trace_maps_clear_devs(const struct trace_maps *maps);
+/* Those that have not been added in this filling. */
+int trace_maps_remove_old_devs(const struct trace_maps *maps);
 /* cgroup_fd is a directory of a cgroup2 hierarchy, index is below EVENT_FILTER_CGROUPS_MAX. */
 int trace_maps_set_cgroup(const struct trace_maps *maps, uint32_t index, int cgroup_fd);
 int trace_maps_clear_cgroup(const struct trace_maps *maps, uint32_t index);

@@ -86,6 +86,7 @@ struct probe_line_names {
 /* A probe writes its own lines through these: `begin` gives an empty record, `write` writes it. */
 struct probe_report {
 	uint64_t now_ns;
+	uint64_t attached_ns; /* when attaching began */
 	bool final; /* the last call, when nothing is attached any more; else once a second */
 	void *userdata;
 	struct record *(*begin)(void *userdata, enum record_type type);
@@ -112,6 +113,12 @@ struct probe_ops {
 	 * bpf/wait.bpf.c; NULL: there is none.
 	 */
 	const char *task_scan_program;
+	/*
+	 * The programs that say who holds a lock of the kernel, and where that thread is, see
+	 * bpf/locks.bpf.h. Their answer is in the map `locks`. NULL: there are none.
+	 */
+	const char *lock_program;
+	const char *lock_stack_program;
 	/*
 	 * The I/O path that this program is for, when a kernel that refuses the program loses only
 	 * that path, or part of a path (RECORD_IO_PATH_COUNT); NONE: the backend needs the program.

@@ -139,6 +139,19 @@ static bool is_alike(const struct probe_set *set, const struct probe_set *like)
 		set->settings.inflight_max <= like->settings.inflight_max;
 }
 
+static int make_maps(struct probe_set *set, const struct trace_maps *shared)
+{
+	const struct probe_settings *settings = &set->settings;
+	const struct trace_maps_sizes sizes = {
+		.ring_bytes = settings->ring_bytes,
+		.inflight_max = settings->inflight_max,
+		.filter_pids = settings->common.filter_pid ? EVENT_FILTER_PIDS_MAX : 1,
+		.filter_devs = settings->common.filter_dev ? EVENT_FILTER_DEVS_MAX : 1,
+	};
+
+	return trace_maps_new(&sizes, shared, &set->maps);
+}
+
 /* `like` becomes NULL where the set has to be loaded by trying. */
 static int set_begin(struct probe_set *set, const struct config *config, const char *sysfs,
 	uint32_t generation, struct kernel_types **types, const struct probe_set **like)
@@ -179,8 +192,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		set->settings.ring_bytes = (*like)->settings.ring_bytes;
 		set->settings.inflight_max = (*like)->settings.inflight_max;
 	}
-	r = trace_maps_new(set->settings.ring_bytes, set->settings.inflight_max,
-		*like ? &(*like)->maps : NULL, &set->maps);
+	r = make_maps(set, *like ? &(*like)->maps : NULL);
 	if (r < 0)
 		return r;
 	return filter_fill(&set->maps, config, sysfs);
@@ -196,7 +208,13 @@ static void clear_inflight(const struct probe_set *set)
 			: NULL;
 
 		if (map)
-			inflight_clear(&(struct inflight_map){ .fd = bpf_map__fd(map) });
+			inflight_clear(
+				&(struct inflight_map){
+					.fd = bpf_map__fd(map),
+					.key_size = bpf_map__key_size(map),
+					.value_size = bpf_map__value_size(map),
+				},
+				UINT64_MAX);
 	}
 }
 
@@ -477,6 +495,18 @@ void probe_set_forget_scanned(struct probe_set *set)
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		if (is_scanned(i))
 			set->probes[i] = (struct probe){};
+}
+
+void probe_set_forget_replaced(struct probe_set *set)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		struct probe *probe = &set->probes[i];
+
+		if (is_scanned(i) || !set->enabled[i] || !probe_needs_prepare(probe))
+			continue;
+		probe->object = NULL;
+		probe->skeleton = NULL;
+	}
 }
 
 void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached)

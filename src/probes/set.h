@@ -96,6 +96,11 @@ bool probe_set_detach_next(struct probe_set *set);
 bool probe_set_is_attached(const struct probe_set *set);
 /* A copy of the set in which only the rest can be attached, detached and unloaded. */
 void probe_set_forget_scanned(struct probe_set *set);
+/*
+ * After a copy was made that is about to be prepared or attached: that closes the objects of
+ * programs that have to be loaded anew, so nothing here refers to them any more.
+ */
+void probe_set_forget_replaced(struct probe_set *set);
 /* Takes over the rest from such a copy; `attached`: also which of them have been attached. */
 void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached);
 

@@ -20,20 +20,12 @@ static const struct {
 #define COPY(name, from, to, bytes)                                                                \
 	{ __NR_##name, { EVENT_OP_COPY, from, -1, -1, bytes, to, 0, 0, -1 } },
 #include "probes/syscalls.def"
-/* A 64-bit offset takes two arguments here. Later rows replace earlier ones. */
-#define WIDE(name, op, fd, path, offset, bytes)                                                    \
-	{ __NR_##name, { EVENT_OP_##op, fd, path, offset, bytes, -1, 0, 1, -1 } },
-	WIDE(sync_file_range, SYNC, 0, -1, 1, 3) WIDE(fallocate, ALLOCATE, 0, -1, 2, 4)
-		WIDE(pread64, READ, 0, -1, 3, -1) WIDE(pwrite64, WRITE, 0, -1, 3, -1) WIDE(preadv,
-			READ, 0, -1, 3, -1) WIDE(pwritev, WRITE, 0, -1, 3, -1) WIDE(preadv2, READ,
-			0, -1, 3, -1) WIDE(pwritev2, WRITE, 0, -1, 3, -1) WIDE(readahead, READ, 0,
-			-1, 1, -1) WIDE(fadvise64, READ, 0, -1, 1, -1) WIDE(fadvise64_64, READ, 0,
-			-1, 1, 3) SYSCALL(stat64, LOOKUP, -1, 0, -1, -1) SYSCALL(lstat64, LOOKUP,
-			-1, 0, -1, -1) SYSCALL(fstat64, LOOKUP, 0, -1, -1, -1) SYSCALL(statfs64,
-			LOOKUP, -1, 0, -1, -1) SYSCALL(fstatfs64, LOOKUP, 0, -1, -1, -1)
-			SYSCALL(truncate64, TRUNCATE, -1, 0, -1, -1) SYSCALL(ftruncate64, TRUNCATE,
-				0, -1, -1, -1) SYSCALL(_llseek, OTHER, 0, -1, -1, -1)
-				COPY(sendfile64, 1, 0, 3)
+/* Later rows replace earlier ones. */
+#define WIDE_ROW(name, op, fd, path, offset, bytes, wide)                                          \
+	{ __NR_##name, { EVENT_OP_##op, fd, path, offset, bytes, -1, 0, wide, -1 } },
+#define WIDE(...) WIDE_ROW(__VA_ARGS__, EVENT_WIDE_OFFSET | EVENT_WIDE_BYTES)
+#define WIDE_OFFSET(...) WIDE_ROW(__VA_ARGS__, EVENT_WIDE_OFFSET)
+#include "probes/syscalls_32.def"
 };
 
 /* The first rows of the table are those of syscalls.def. */

@@ -17,6 +17,8 @@ static const struct probe_program programs[] = {
 	{ "wait_exec_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_process_exec" },
 	{ "wait_task_scan", PROBE_ATTACH_NONE, NULL },
 	{ "wait_resolve", PROBE_ATTACH_NONE, NULL },
+	{ "wait_lock", PROBE_ATTACH_NONE, NULL },
+	{ "wait_lock_stack", PROBE_ATTACH_NONE, NULL },
 };
 
 static const struct probe_backend backends[] = {
@@ -95,7 +97,8 @@ PROBE_OPEN(wait, wait_configure)
 /* The map of sleeps is empty by now, so no thread has a mark. */
 static void wait_reset(struct probe *probe)
 {
-	static const struct event_sleep_marks none;
+	/* Constant data would stay in locked memory for good. */
+	const struct event_sleep_marks none = { 0 };
 	const struct bpf_map *marks = probe_map(probe, "sleep_marks");
 	const uint32_t zero = 0;
 
@@ -117,6 +120,8 @@ const struct probe_ops probe_wait_ops = {
 	.inflight_map = "sleeps",
 	.resolve_program = "wait_resolve",
 	.task_scan_program = "wait_task_scan",
+	.lock_program = "wait_lock",
+	.lock_stack_program = "wait_lock_stack",
 	.elf = wait_elf,
 	.open = wait_open,
 	.destroy = wait_destroy,

@@ -71,6 +71,9 @@ _Static_assert(sizeof(enum record_op) == sizeof(unsigned int), "an enum is an un
 #define ON_STUCK(...) __VA_ARGS__
 #include "record/operation.def"
 
+/* The rows of a `stall` line fit. */
+#define record_error_fields record_operation_fields
+
 #include "record/rows_empty.h"
 #undef TYPE
 #undef TYPE_TOO

@@ -165,6 +165,13 @@ static void format_outcome(const struct record *r, struct text *t)
 	format_add_known(t, "  ", o->unit);
 }
 
+static const char *type_word(const struct record *r)
+{
+	if (r->type == RECORD_ERROR)
+		return "error";
+	return r->type == RECORD_STUCK ? "STUCK" : "stall";
+}
+
 static void format_operation(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
 	const struct record_operation *o = &r->operation;
@@ -174,16 +181,20 @@ static void format_operation(const struct record *r, uint64_t opened_mono_ns, st
 	text_reset(&length);
 	if (o->since == RECORD_SINCE_before_arm)
 		text_add(&length, ">=");
-	record_add_duration(&length, o->dur_ns);
+	if (r->type != RECORD_ERROR)
+		record_add_duration(&length, o->dur_ns);
 	format_add_time(t, r, opened_mono_ns);
-	text_addf(t, "%-6s %10s  ", r->type == RECORD_STUCK ? "STUCK" : "stall", buf);
+	text_addf(t, "%-6s %10s  ", type_word(r), buf);
 	format_add_or_unknown(t, o->comm);
 	text_addf(t, "[%" PRId32 "/%" PRId32 "] ", o->pid, o->tid);
 	format_add_or_unknown(t, record_op_text(o->op));
 	format_file(o, t);
 	format_outcome(r, t);
 	if (o->alike.present) {
-		text_addf(t, "  and %" PRIu32 " alike, ", o->alike.count);
+		text_addf(t, "  and %" PRIu32 " alike", o->alike.count);
+	}
+	if (o->alike.present && r->type != RECORD_ERROR) {
+		text_add(t, ", ");
 		record_add_duration(t, o->alike.min_ns);
 		text_add(t, " to ");
 		record_add_duration(t, o->alike.max_ns);
@@ -290,6 +301,36 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 	text_add(t, b->inferred ? "  inferred\n" : "\n");
 }
 
+static void format_journal(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	const struct record_journal *j = &r->journal;
+
+	format_add_time(t, r, opened_mono_ns);
+	text_add(t, "journal ");
+	add_device(t, j->dev_name, j->dev.major, j->dev.minor);
+	text_addf(t, "  %" PRIu64 " commits, the longest ", j->commits);
+	record_add_duration(t, j->longest_ns);
+	text_addf(t, " with %" PRIu64 " blocks, %" PRIu64 " %% of it for data", j->longest_blocks,
+		j->longest_data_pct);
+	if (j->early_ns) {
+		text_add(t, ", one from before for at least ");
+		record_add_duration(t, j->early_ns);
+	}
+	if (j->under_way_ns) {
+		text_add(t, ", one under way for ");
+		record_add_duration(t, j->under_way_ns);
+	}
+	text_addf(t, "  %" PRIu64 " blocks changed", j->blocks);
+	if (j->pid) {
+		text_add(t, ", ");
+		format_add_real(t, j->share_pct, "%");
+		text_add(t, " by ");
+		record_add_printable(t, j->comm);
+		text_addf(t, "[%" PRId32 "]", j->pid);
+	}
+	text_add(t, "\n");
+}
+
 static void format_kernel(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
 	format_add_time(t, r, opened_mono_ns);
@@ -314,7 +355,8 @@ static void format_verdict(const struct record *r, struct text *t)
 
 		text_add(t, "  ");
 		format_add_or_unknown(t, record_what_text(part->what));
-		for (size_t len = strlen(record_what_text(part->what)); len < 10; len++)
+		text_add(t, " ");
+		for (size_t len = strlen(record_what_text(part->what)); len < 9; len++)
 			text_add(t, " ");
 		format_add_or_unknown(t, part->text);
 		format_add_known(t, "  ", record_basis_text(part->basis));
@@ -391,8 +433,14 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 	case RECORD_IO_BY:
 		format_io_by(r, opened_mono_ns, out);
 		break;
+	case RECORD_JOURNAL:
+		format_journal(r, opened_mono_ns, out);
+		break;
 	case RECORD_KERNEL:
 		format_kernel(r, opened_mono_ns, out);
+		break;
+	case RECORD_LOCK:
+		format_lock(r, opened_mono_ns, out);
 		break;
 	case RECORD_SQL:
 		format_sql_line(r, opened_mono_ns, out);

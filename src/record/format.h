@@ -22,6 +22,9 @@ void format_add_time(struct text *t, const struct record *r, uint64_t opened_mon
 /* format_sample.c */
 void format_sample(const struct record *r, uint64_t opened_mono_ns, struct text *t);
 
+/* format_lock.c */
+void format_lock(const struct record *r, uint64_t opened_mono_ns, struct text *t);
+
 /* format_sql.c */
 void format_sql_line(const struct record *r, uint64_t opened_mono_ns, struct text *t);
 

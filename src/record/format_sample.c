@@ -47,6 +47,7 @@ static void format_disk(const struct record_disk *d, struct text *t)
 /* So full that it may be why. */
 #define FULL_SHOWN_PCT 90
 #define IO_LIMIT_SHOWN_PCT 80
+#define CPU_LIMIT_SHOWN_PCT 50
 
 static void format_filesystem(const struct record_file_system *fs, struct text *t)
 {
@@ -86,6 +87,15 @@ static void format_io_limit(const struct record_io_limited *l, struct text *t)
 	format_add_or_unknown(t, l->dev_name);
 }
 
+static void format_cpu_limit(const struct record_cpu_limited *l, struct text *t)
+{
+	if (!(l->held_back_pct >= CPU_LIMIT_SHOWN_PCT))
+		return;
+	format_add_known(t, "  | ", *l->path ? l->path : "?");
+	text_addf(t, " held back %.0f%% by its limit of %.2f CPUs", l->held_back_pct,
+		l->limit_cpus);
+}
+
 static void format_limits(const struct record_limits *l, struct text *t)
 {
 	for (uint32_t i = 0; i < l->file_systems_count && i < RECORD_FILE_SYSTEMS_MAX; i++)
@@ -94,6 +104,12 @@ static void format_limits(const struct record_limits *l, struct text *t)
 		format_cgroup(&l->cgroups[i], t);
 	for (uint32_t i = 0; i < l->io_count && i < RECORD_IO_LIMITS_MAX; i++)
 		format_io_limit(&l->io[i], t);
+	for (uint32_t i = 0; i < l->cpu_limits_count && i < RECORD_CPU_LIMITS_MAX; i++)
+		format_cpu_limit(&l->cpu_limits[i], t);
+	if (l->stopped.present) {
+		text_add(t, "  | stopped ");
+		format_add_or_unknown(t, l->stopped.comm);
+	}
 }
 
 static void format_sample_sql(const struct record_sql_activity *sql, struct text *t)
@@ -139,6 +155,8 @@ void format_sample(const struct record *r, uint64_t opened_mono_ns, struct text 
 	text_addf(t, "  blocked %" PRIu64, s->procs_blocked);
 	if (s->threads.blocked)
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
+	if (s->mutex.present)
+		text_addf(t, "  at a mutex %" PRIu32, s->mutex.waiters);
 	format_health(&s->health, t);
 	format_sample_sql(&s->sql, t);
 	format_limits(&r->sample.limits, t);

@@ -46,6 +46,10 @@ static void add_lock(struct text *t, const struct record_sql *q)
 	}
 	if (q->lock == RECORD_LOCK_NONE)
 		return;
+	if (q->lock == RECORD_LOCK_replica) {
+		text_add(t, "  waits for a replica to confirm");
+		return;
+	}
 	text_addf(t, "  waits for a lock (%s", record_lock_text(q->lock));
 	format_add_known(t, " ", q->lock_on);
 	text_add(t, ")");

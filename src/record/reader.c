@@ -255,28 +255,33 @@ int record_find_end(int fd, off_t *ret_end)
 	return 0;
 }
 
-/* Takes s off the front of the cursor. */
-static bool cursor_take(struct cursor *c, const char *s)
+int record_fd_incident(int fd, char ret_incident[static RECORD_ID_SIZE])
 {
-	size_t len = strlen(s);
-
-	if ((size_t)(c->end - c->p) < len || memcmp(c->p, s, len) != 0)
-		return false;
-	c->p += len;
-	return true;
-}
-
-bool record_fd_is_ours(int fd, const char *name)
-{
-	char head[128], id[RECORD_ID_SIZE] = "";
+	char head[128];
 	ssize_t n = pread(fd, head, sizeof(head), 0);
 	struct cursor c = { head, head + (n > 0 ? n : 0) };
 	uint64_t version;
 
-	if (n <= 0 || !record_file_name_is_valid(name))
-		return false;
-	memcpy(id, name, RECORD_ID_SIZE - 1);
-	return cursor_take(&c, "{\"v\":") && cursor_u64(&c, &version) == 0 &&
-		cursor_take(&c, ",\"type\":\"open\",\"incident\":\"") && cursor_take(&c, id) &&
-		cursor_take(&c, "\",");
+	if (n < 0)
+		return -errno;
+	if (!cursor_take(&c, "{\"v\":") || cursor_u64(&c, &version) < 0 ||
+		!cursor_take(&c, ",\"type\":\"open\",\"incident\":\"") ||
+		c.end - c.p < RECORD_ID_SIZE || c.p[RECORD_ID_SIZE - 1] != '"' ||
+		!record_id_is_valid(c.p, RECORD_ID_SIZE - 1))
+		return -ENODATA;
+	memcpy(ret_incident, c.p, RECORD_ID_SIZE - 1);
+	ret_incident[RECORD_ID_SIZE - 1] = '\0';
+	return 0;
+}
+
+int record_fd_check(int fd, const char *name)
+{
+	char incident[RECORD_ID_SIZE];
+	int r = record_fd_incident(fd, incident);
+
+	if (r < 0)
+		return r;
+	return record_file_name_is_valid(name) && strncmp(name, incident, RECORD_ID_SIZE - 1) == 0
+		? 0
+		: -ENODATA;
 }

@@ -76,7 +76,13 @@ int record_read_summary(int fd, struct record_summary *ret_summary);
  */
 int record_find_end(int fd, off_t *ret_end);
 
-/* Whether fd begins with the `open` line of the incident that its name says; reads 128 bytes. */
-bool record_fd_is_ours(int fd, const char *name);
+/*
+ * The id of the incident whose `open` line fd begins with: 0, -ENODATA when there is none, or the
+ * negative errno of reading. Reads 128 bytes.
+ */
+int record_fd_incident(int fd, char ret_incident[static RECORD_ID_SIZE]);
+
+/* 0 when that is the incident that the name of the file says, else -ENODATA or that errno. */
+int record_fd_check(int fd, const char *name);
 
 #endif

@@ -47,6 +47,8 @@
 #define RECORD_FILE_SYSTEMS_MAX 4
 #define RECORD_CGROUPS_MAX 2
 #define RECORD_IO_LIMITS_MAX 4
+#define RECORD_CPU_LIMITS_MAX 2
+#define RECORD_PROCESS_IO_MAX 3
 /*
  * One count for each power of two of a microsecond: below 1, below 2, below 4 us ... and the rest.
  */

@@ -4,11 +4,12 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
-#include "probes/filter.h"
+#include "enrich/enrich.h"
 #include "session/internal.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "verdict/devices.h"
 #include "watch/watch.h"
 
 /*
@@ -31,14 +32,12 @@ static void log_opened(const char *id, const struct record_trigger *trigger)
 void session_begin_tracing(struct session *s)
 {
 	s->incident.armed_ns = clock_mono_ns() - s->incident.trigger_ns;
-	/* Arming has its own time in the record. */
-	(void)loop_take_longest_turn(s->o.loop);
-	(void)loop_take_longest_delay(s->o.loop);
 	s->state = SESSION_TRACING;
 	session_write_open(s, &s->opened.trigger);
 	session_write_history(s);
 	session_take_sql_lines(s, false);
-	loop_set_timer(s->scan_timer, SESSION_SCAN_INTERVAL_NS, 0);
+	if (s->tasks.complete)
+		loop_set_timer(s->scan_timer, SESSION_SCAN_INTERVAL_NS, 0);
 	loop_set_timer(s->max_timer, s->o.config->incident.max_time_ns, 0);
 	if (s->ring_source)
 		loop_set_events(s->ring_source, EPOLLIN);
@@ -59,17 +58,17 @@ static void hold(struct session *s, uint64_t now_ns, uint64_t hold_ns)
 static void attach(struct session *s)
 {
 	/* Events that are in the ring buffer now belong to no incident. */
-	session_consume_all(s);
+	session_discard_events(s);
 	/* Later ones wait in it until the record has its first line. */
 	loop_set_events(s->ring_source, 0);
-	filter_fill(&s->probes.maps, s->o.config, s->o.sysfs);
 	/* Processes that are younger than the last sample. */
 	session_update_filter(s, true);
 	probe_set_read_counters(&s->probes, &s->counters_at_open);
 	stack_reader_reset(s->stacks);
 	s->attached_ns = clock_mono_ns();
 	probe_set_attach_scanned(&s->probes);
-	session_begin_task_scan(s);
+	if (!session_begin_task_scan(s))
+		loop_set_timer(s->scan_timer, SESSION_TASK_SCAN_PAUSE_NS, 0);
 	s->incident.attach_ns = clock_mono_ns() - s->attached_ns;
 	s->attach_wanted = true;
 	loop_set_timer(s->max_timer, ARM_WAIT_NS, 0);
@@ -122,6 +121,11 @@ static void arm(struct session *s, const struct session_request *request, uint64
 {
 	struct record_writer not_yet;
 
+	/* The record says how late the loop was from here on. */
+	(void)loop_take_longest_turn(s->o.loop);
+	(void)loop_take_longest_delay(s->o.loop);
+	session_log_held_back(s);
+	cooldown_note_trigger(&s->cooldown, &request->trigger);
 	s->opened = *request;
 	hold(s, request->trigger_ns + waited_ns, request->hold_ns);
 	incident_begin(&s->incident, request->id, request->trigger_ns);
@@ -133,15 +137,20 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	s->clear_since_ns = 0;
 	s->stuck_now = 0;
 	s->pass = (struct session_scan_pass){ 0 };
+	task_scan_reset(&s->tasks);
+	s->tasks.complete = s->o.without_probes;
 	alike_begin(&s->alike);
+	s->locks.count = 0;
+	s->mutexes_look_ns = 0;
 	text_copy(s->full_mount, sizeof(s->full_mount),
 		verdict_note_full(&s->facts, &request->trigger, false) ? request->trigger.subject
 								       : "");
 	/* It is known later. This is the first look, which tells from where files have grown. */
 	session_find_writer(s, &not_yet);
 	session_ask_sql(s);
-	kmsg_begin(&s->kmsg);
+	kmsg_begin(&s->kmsg, request->trigger_ns);
 	s->state = SESSION_ARMING;
+	session_look_for_mutexes(s);
 	/*
 	 * Events of a replay have the clock of another host, so they are not compared with this
 	 * one.
@@ -189,15 +198,13 @@ void session_arm_kept(struct session *s)
 		arm(s, &request, clock_mono_ns() - request.trigger_ns);
 }
 
-const char *session_trigger(struct session *s, const struct record_trigger *trigger,
+/* Opens an incident now, or when it can be; or makes the open one last longer. */
+static const char *open_or_extend(struct session *s, const struct record_trigger *trigger,
 	uint64_t hold_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
-	bool manual = hold_ns > 0;
 	struct session_request request;
 
-	if (!manual && (s->state == SESSION_DRAINING || session_cooldown_ns(s, now_ns) > 0))
-		return NULL;
 	if (s->state == SESSION_ARMING || s->state == SESSION_TRACING) {
 		hold(s, now_ns, hold_ns);
 		return s->incident.id;
@@ -207,4 +214,67 @@ const char *session_trigger(struct session *s, const struct record_trigger *trig
 		return keep_request(s, &request);
 	arm(s, &request, 0);
 	return s->incident.id;
+}
+
+const char *session_trigger(struct session *s, const struct record_trigger *trigger,
+	uint64_t hold_ns)
+{
+	return open_or_extend(s, trigger, hold_ns);
+}
+
+/* Disks may have come since the last incident. */
+static void learn_stack(struct session *s)
+{
+	const struct record_stacked *stack;
+	uint32_t count;
+
+	stack = enrich_stack(s->o.enrich, &count);
+	for (uint32_t i = 0; i < count; i++)
+		verdict_note_below(&s->facts, stack[i].dev_name, stack[i].label, stack[i].below);
+}
+
+static bool is_held_back(const struct session *s, const struct rules_firing *firing,
+	const struct record_trigger *trigger)
+{
+	uint64_t now_ns = clock_mono_ns();
+
+	if (s->state == SESSION_DRAINING)
+		return true;
+	return session_cooldown_ns(s, now_ns) > 0 &&
+		cooldown_holds_back(&s->cooldown, &s->facts, watch_last(s->o.watch), trigger,
+			firing->scope, now_ns);
+}
+
+bool session_open_by_rule(struct session *s, const struct rules_firing *firings, size_t count,
+	bool is_new)
+{
+	struct record_trigger trigger;
+
+	if (session_cooldown_ns(s, clock_mono_ns()) > 0)
+		learn_stack(s);
+	for (size_t i = 0; i < count; i++) {
+		session_trigger_of(&firings[i], &trigger);
+		if (is_held_back(s, &firings[i], &trigger))
+			continue;
+		s->fired_hold = is_new ? s->o.config->rules[firings[i].rule].hold_samples : 0;
+		open_or_extend(s, &trigger, 0);
+		return true;
+	}
+	for (size_t i = 0; i < count; i++) {
+		session_trigger_of(&firings[i], &trigger);
+		cooldown_count(&s->cooldown, &trigger);
+		s->firings.in_cooldown[firings[i].rule]++;
+	}
+	return false;
+}
+
+void session_log_held_back(struct session *s)
+{
+	char buf[COOLDOWN_HELD_MAX * (RECORD_SUBJECT_SIZE + RECORD_NAME_SIZE)];
+	struct text what = TEXT_ON(buf);
+
+	text_reset(&what);
+	if (cooldown_take_held(&s->cooldown, &what))
+		log_info("no incident was opened in the cooldown after incident %s for: %s",
+			s->incident.id, buf);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Turns an event of the ring buffer into a `stall` or `stuck` line. */
+/* Turns an event of the ring buffer into a `stall`, `stuck` or `error` line. */
 #include <errno.h>
 #include <string.h>
 
@@ -21,8 +21,8 @@
 /* Nor longer than this, where the CPUs are busy. */
 #define WAKE_MAX_NS (5 * NSEC_PER_MSEC)
 
-/* 256 events each. Programs that are not detached yet may go on sending. */
-#define CONSUME_MAX 256
+/* 256 events each, which takes 10 us. Programs that are not detached yet may go on sending. */
+#define DISCARD_MAX 256
 
 /* With more stuck operations than this, each stack is read from /proc once. */
 #define STACKS_READ_AGAIN_MAX 256
@@ -54,7 +54,7 @@ static void describe_wait(struct session *s, const struct decoded_operation *dec
 		text_copy(op->kstack, sizeof(op->kstack), incident_get_stack(&s->incident, stuck));
 	}
 	op->kstack_while_blocked = op->kstack[0] != '\0';
-	op->waits_for = waits_for(op->kstack);
+	op->waits_for = enrich_cause(s->o.enrich, op);
 	waits_in(op->kstack, op->wchan, sizeof(op->wchan));
 	incident_set_stack(&s->incident, stuck, op->kstack);
 }
@@ -76,7 +76,7 @@ static bool finish_stall(struct session *s, struct record_operation *op)
 	if (stuck->stack) {
 		text_copy(op->kstack, sizeof(op->kstack), incident_get_stack(&s->incident, stuck));
 		op->kstack_while_blocked = true;
-		op->waits_for = waits_for(op->kstack);
+		op->waits_for = enrich_cause(s->o.enrich, op);
 	}
 	incident_forget_stuck(&s->incident, stuck);
 	return has_line;
@@ -103,6 +103,7 @@ static struct incident_stuck *begin_stuck(struct session *s,
 		op->state = '\0';
 	else
 		describe_wait(s, decoded, op, stuck);
+	session_note_lock_wait(s, op, stuck);
 	return stuck;
 }
 
@@ -160,6 +161,13 @@ void session_feed_event(struct session *s, const void *data, size_t size)
 	if (!r->operation.mount_ns)
 		text_copy(r->operation.relation, sizeof(r->operation.relation),
 			sql_find_relation(s->o.sql, r->operation.path));
+	if (decoded.failures) {
+		r->type = RECORD_ERROR;
+		r->operation.alike = (struct record_alike){ .present = decoded.failures > 1,
+			.count = decoded.failures - 1 };
+		session_write_line(s);
+		return;
+	}
 	if (decoded.finished) {
 		write_or_merge(s, NULL, finish_stall(s, &r->operation));
 		return;
@@ -187,7 +195,7 @@ int session_handle_ring_event(void *userdata, void *data, size_t size)
 	 * In other states the event belongs to no incident: it was sent while backends were tried,
 	 * or after the incident was closed.
 	 */
-	if (s->state == SESSION_TRACING || s->state == SESSION_DRAINING)
+	if (!s->discards_events && (s->state == SESSION_TRACING || s->state == SESSION_DRAINING))
 		session_feed_event(s, data, size);
 	/* The error only ends the batch: this event has been consumed. */
 	return ++s->events_this_wake < EVENTS_PER_WAKE && clock_mono_ns() < s->wake_until_ns
@@ -202,8 +210,24 @@ bool session_consume_ring(struct session *s)
 	return ring_buffer__consume(s->ring) == -EAGAIN;
 }
 
-void session_consume_all(struct session *s)
+bool session_consume_until(struct session *s, uint64_t deadline_ns)
 {
-	for (unsigned int i = 0; i < CONSUME_MAX && session_consume_ring(s); i++)
-		;
+	while (session_consume_ring(s))
+		if (clock_mono_ns() > deadline_ns)
+			return false;
+	return true;
+}
+
+uint64_t session_discard_events(struct session *s)
+{
+	uint64_t count = 0;
+	bool more = true;
+
+	s->discards_events = true;
+	for (unsigned int i = 0; i < DISCARD_MAX && more; i++) {
+		more = session_consume_ring(s);
+		count += s->events_this_wake;
+	}
+	s->discards_events = false;
+	return count;
 }

@@ -1,49 +1,92 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Keeps the map of processes that trace.process matches. */
+#include <string.h>
+
 #include "session/internal.h"
 #include "util/clock.h"
+#include "util/log.h"
+#include "util/sort.h"
 
 /* The filter may search for new processes this long after each sample. */
 #define FILTER_BUDGET_NS (2 * NSEC_PER_MSEC)
+/* For the threads of all processes that are new then, in an incident. */
+#define NEW_BUDGET_NS (10 * NSEC_PER_MSEC)
 
-static bool filter_has(const struct session *s, int32_t pid)
+static_assert(WATCH_PROCESSES_MAX <= EVENT_FILTER_PIDS_MAX, "the map has room for the whole list");
+
+static int compare_pids(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < s->filter->count; i++)
-		if (s->filter->list[i].pid == pid)
-			return true;
-	return false;
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
 }
 
-static bool was_filtered(const struct session *s, int32_t pid)
+static void take_pids(const struct processes *p, struct session_pids *ret_pids)
 {
-	for (uint32_t i = 0; i < s->filtered_count; i++)
-		if (s->filtered[i] == pid)
-			return true;
-	return false;
+	ret_pids->count = p->count;
+	for (uint32_t i = 0; i < p->count; i++)
+		ret_pids->pids[i] = p->list[i].pid;
+	sort_in_place(ret_pids->pids, ret_pids->count, sizeof(ret_pids->pids[0]), compare_pids);
+}
+
+/* Both are in ascending order: calls `changed` for each pid of `of` that `from` does not have. */
+static void each_missing(struct session *s, const struct session_pids *of,
+	const struct session_pids *from, void (*changed)(struct session *s, int32_t pid))
+{
+	uint32_t j = 0;
+
+	for (uint32_t i = 0; i < of->count; i++) {
+		while (j < from->count && from->pids[j] < of->pids[i])
+			j++;
+		if (j == from->count || from->pids[j] != of->pids[i])
+			changed(s, of->pids[i]);
+	}
+}
+
+static void remove_pid(struct session *s, int32_t pid)
+{
+	trace_maps_remove_pid(&s->probes.maps, (uint32_t)pid);
+}
+
+static void add_pid(struct session *s, int32_t pid)
+{
+	trace_maps_add_pid(&s->probes.maps, (uint32_t)pid);
+	/* It may have fallen asleep before the programs knew that it is wanted. */
+	if (s->state == SESSION_TRACING)
+		session_scan_new_process(s, pid);
+}
+
+/* What the filter has no room for is missing from the record, and nothing else says so. */
+static void note_left_out(struct session *s)
+{
+	uint32_t left_out = processes_left_out(s->filter);
+
+	if (left_out > s->incident.filter_full)
+		s->incident.filter_full = left_out;
+	if (left_out == 0 || s->filter->scanning || s->filter_full_logged)
+		return;
+	log_warning(
+		"trace.process: %u processes match beyond the maximum of %d; they are not traced; "
+		"expected fewer: trace.cgroup selects any number",
+		left_out, WATCH_PROCESSES_MAX);
+	s->filter_full_logged = true;
 }
 
 void session_update_filter(struct session *s, bool armed)
 {
 	static const struct watch_clock clock;
+	struct session_pids *before, *now;
 
 	if (!s->filter)
 		return;
-	processes_check(s->filter, armed);
+	processes_check(s->filter);
 	processes_scan(s->filter, &clock, clock_mono_ns() + FILTER_BUDGET_NS, armed);
-	for (uint32_t i = 0; i < s->filtered_count; i++)
-		if (!filter_has(s, s->filtered[i]))
-			trace_maps_remove_pid(&s->probes.maps, (uint32_t)s->filtered[i]);
-	for (uint32_t i = 0; i < s->filter->count; i++) {
-		int32_t pid = s->filter->list[i].pid;
-
-		if (was_filtered(s, pid))
-			continue;
-		trace_maps_add_pid(&s->probes.maps, (uint32_t)pid);
-		/* It may have fallen asleep before the programs knew that it is wanted. */
-		if (s->state == SESSION_TRACING)
-			session_scan_new_process(s, pid);
-	}
-	s->filtered_count = s->filter->count;
-	for (uint32_t i = 0; i < s->filter->count; i++)
-		s->filtered[i] = s->filter->list[i].pid;
+	note_left_out(s);
+	before = &s->filtered[s->filtered_now];
+	s->filtered_now = !s->filtered_now;
+	now = &s->filtered[s->filtered_now];
+	take_pids(s->filter, now);
+	s->new_deadline_ns = clock_mono_ns() + NEW_BUDGET_NS;
+	each_missing(s, before, now, remove_pid);
+	each_missing(s, now, before, add_pid);
 }

@@ -24,6 +24,7 @@ struct incident_stuck {
 	uint64_t reported_age_ns;
 	uint32_t tid;
 	uint16_t stack;	     /* index + 1 in `stacks`; 0: none was seen */
+	uint8_t lock;	     /* index + 1 in session_locks.list; 0: it waits for no such lock */
 	bool is_request : 1; /* a request in flight: its thread need not wait for it */
 	bool has_line : 1; /* it has lines of its own, and does not only stand in that of others */
 	bool stack_asked : 1; /* its stack is being read from /proc, or was, or cannot be */
@@ -43,10 +44,13 @@ struct incident {
 	uint64_t longest_ns;
 	uint64_t samples;
 	uint64_t events_invalid;
+	uint64_t events_unread; /* there was no time to read them before the end */
 	uint64_t stuck_unreported;
-	uint64_t not_visited;  /* threads that the initial task scan had no time for */
-	uint64_t kernel_lines; /* lines of the kernel log in the record */
+	uint64_t not_visited;	  /* threads that the initial task scan had no time for */
+	uint64_t new_not_visited; /* at least: processes found later, with such threads */
+	uint64_t kernel_lines;	  /* lines of the kernel log in the record */
 	uint64_t kernel_lines_left_out;
+	uint64_t filter_full; /* processes of trace.process without room in the filter, at most */
 	unsigned int stacks_count;
 	uint32_t stuck_count;
 	struct incident_stuck stuck[INCIDENT_STUCK_SLOTS];

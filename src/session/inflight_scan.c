@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The in-flight scan: each second while tracing it reports operations that have not returned. */
+#include <errno.h>
 #include <string.h>
 
 #include <bpf/bpf.h>
@@ -11,13 +12,11 @@
 #include "util/log.h"
 
 /*
- * The scan occupies the event loop for so long, and then rests three times as long, so that
- * thousands of stuck threads cost at most a quarter of a CPU. The last scan of an incident is not
- * continued.
+ * A part of the scan occupies the event loop for so long, and then rests three times as long, so
+ * that thousands of stuck threads cost at most a quarter of a CPU.
  */
-#define SCAN_BUDGET_NS (15 * NSEC_PER_MSEC)
+#define SCAN_BUDGET_NS (10 * NSEC_PER_MSEC)
 #define SCAN_REST 3
-#define SCAN_FINAL_BUDGET_NS (40 * NSEC_PER_MSEC)
 /*
  * The ring buffer is drained after so many operations, so that it does not fill during a scan and a
  * line is written while the thread still hangs.
@@ -25,10 +24,9 @@
 #define SCAN_CONSUME_EACH 8
 /*
  * The initial task scan of 10,000 threads took 34 to 82 ms with all CPUs busy (6.18), attaching
- * included. A scan that ran out of time goes on before each in-flight scan.
+ * included. Its first part shares a turn of the loop with the rest of arming.
  */
-#define TASK_SCAN_BUDGET_NS (100 * NSEC_PER_MSEC)
-#define TASK_SCAN_NEXT_BUDGET_NS (20 * NSEC_PER_MSEC)
+#define TASK_SCAN_BUDGET_NS (15 * NSEC_PER_MSEC)
 
 /* A probe's map of operations in flight and the program that describes them. */
 struct scan_source {
@@ -80,19 +78,22 @@ static bool scan_item(struct session *s, const struct scan_source *source,
 	return resolve(source->program_fd, item, false);
 }
 
-/* Counts the operations that the last scan did not reach and that never had a line. */
-static void count_unreported(struct session *s)
+/*
+ * There is no time left to report the operation. One that has had a line is no loss, and one that
+ * has returned meanwhile has sent its own event.
+ */
+static void count_unreported(struct session *s, const struct scan_source *source,
+	const struct inflight_item *item)
 {
-	session_consume_ring(s);
-	for (uint32_t i = s->pass.next; i < s->scan.count; i++) {
-		const struct inflight_item *item = &s->scan.items[i];
-		const struct incident_stuck *known =
-			incident_find_stuck(&s->incident, item->tid, item->start_ns);
+	const struct incident_stuck *known =
+		incident_find_stuck(&s->incident, item->tid, item->start_ns);
+	struct event_inflight op;
 
-		if (!known || known->reported_age_ns == 0)
-			s->incident.stuck_unreported++;
-	}
-	s->incident.stuck_unreported += s->scan.left_out;
+	if (known && known->reported_age_ns > 0)
+		return;
+	if (clock_mono_ns() - item->start_ns >= s->o.config->trace.min_stall_ns &&
+		inflight_find(&source->map, item->key, &op) && op.start_ns == item->start_ns)
+		s->incident.stuck_unreported++;
 }
 
 static bool collect(struct session *s, const struct scan_source *source)
@@ -107,7 +108,7 @@ static bool collect(struct session *s, const struct scan_source *source)
 }
 
 /* Returns false when the time is over. */
-static bool scan_source(struct session *s, uint64_t deadline_ns, bool final)
+static bool scan_source(struct session *s, uint64_t deadline_ns)
 {
 	struct session_scan_pass *pass = &s->pass;
 	struct scan_source source;
@@ -117,73 +118,125 @@ static bool scan_source(struct session *s, uint64_t deadline_ns, bool final)
 	pass->collected = true;
 	for (; pass->next < s->scan.count; pass->next++) {
 		const struct inflight_item *item = &s->scan.items[pass->next];
+		uint64_t now_ns = clock_mono_ns();
 
-		if (clock_mono_ns() > deadline_ns)
-			break;
-		if (scan_item(s, &source, item, clock_mono_ns(), final) &&
+		if (now_ns > deadline_ns)
+			return false;
+		if (pass->gives_up) {
+			count_unreported(s, &source, item);
+			continue;
+		}
+		if (scan_item(s, &source, item, now_ns, pass->last) &&
 			!verdict_is_earlier(&s->facts, item->start_ns))
 			pass->stuck++;
 		if (pass->next % SCAN_CONSUME_EACH == SCAN_CONSUME_EACH - 1)
 			session_consume_ring(s);
 	}
-	if (final)
-		count_unreported(s);
-	else if (pass->next < s->scan.count)
-		return false;
+	if (pass->last)
+		s->incident.stuck_unreported += s->scan.left_out;
 	/* Operations that were not checked may still hang. */
-	pass->stuck += s->scan.count - pass->next + s->scan.left_out;
+	pass->stuck += s->scan.left_out;
 	session_consume_ring(s);
 	return true;
 }
 
-void session_drain_inflight(struct session *s)
+/* Returns false when the time is over. */
+static bool scan_sources(struct session *s, uint64_t deadline_ns)
 {
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		struct scan_source source;
+	struct session_scan_pass *pass = &s->pass;
 
-		if (!find_source(s, i, &source))
-			continue;
-		if (inflight_collect(&source.map, clock_mono_ns(), 0, &s->scan) == 0) {
-			if (source.is_sleeps)
-				s->incident.stuck_unreported += s->scan.left_out;
-			for (uint32_t j = 0; source.is_sleeps && j < s->scan.count; j++) {
-				resolve(source.program_fd, &s->scan.items[j], true);
-				session_consume_ring(s);
-			}
-		}
-		/*
-		 * Threads that still hang are found again by the next initial task scan. The other
-		 * maps are cleared when their programs have been detached.
-		 */
-		if (source.is_sleeps)
-			inflight_clear(&source.map);
+	for (; pass->source < CONFIG_PROBE_COUNT; pass->source++) {
+		if (!scan_source(s, deadline_ns))
+			return false;
+		pass->collected = false;
+		pass->next = 0;
 	}
+	return true;
 }
 
-uint64_t session_scan_inflight(struct session *s, bool final)
+uint64_t session_scan_inflight(struct session *s)
 {
 	struct session_scan_pass *pass = &s->pass;
 	uint64_t start_ns = clock_mono_ns();
-	uint64_t deadline_ns = start_ns + (final ? SCAN_FINAL_BUDGET_NS : SCAN_BUDGET_NS);
 
-	/* That which is under way would count the same operations. */
-	if (final)
-		session_write_alike(s);
-	if (final || !pass->start_ns)
+	if (!pass->start_ns)
 		*pass = (struct session_scan_pass){ .start_ns = start_ns };
-	for (; pass->source < CONFIG_PROBE_COUNT; pass->source++) {
-		if (!scan_source(s, deadline_ns, final)) {
-			if (pass->stuck > s->stuck_now)
-				s->stuck_now = pass->stuck;
-			return SCAN_REST * (clock_mono_ns() - start_ns);
-		}
-		pass->collected = false;
-		pass->next = 0;
+	if (!scan_sources(s, start_ns + SCAN_BUDGET_NS)) {
+		if (pass->stuck > s->stuck_now)
+			s->stuck_now = pass->stuck;
+		return SCAN_REST * (clock_mono_ns() - start_ns);
 	}
 	s->stuck_now = pass->stuck;
 	pass->start_ns = 0;
 	session_write_alike(s);
 	return 0;
+}
+
+void session_begin_last_scan(struct session *s)
+{
+	/* Who has not been visited by now is counted as that. */
+	task_scan_reset(&s->tasks);
+	s->tasks.complete = true;
+	/* The scan that is under way would count the same operations. */
+	session_write_alike(s);
+	s->pass = (struct session_scan_pass){ .start_ns = clock_mono_ns(), .last = true };
+}
+
+bool session_continue_last_scan(struct session *s, bool give_up)
+{
+	s->pass.gives_up = give_up;
+	if (!scan_sources(s, clock_mono_ns() + SCAN_BUDGET_NS))
+		return false;
+	s->pass = (struct session_scan_pass){ 0 };
+	session_write_alike(s);
+	return true;
+}
+
+/* The source whose map is written at context switches; false: it is not attached. */
+static bool find_sleeps(const struct session *s, struct scan_source *ret_source)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		if (find_source(s, i, ret_source) && ret_source->is_sleeps)
+			return true;
+	return false;
+}
+
+bool session_drain_inflight(struct session *s, bool give_up)
+{
+	struct session_scan_pass *pass = &s->pass;
+	uint64_t deadline_ns = clock_mono_ns() + SCAN_BUDGET_NS;
+	struct scan_source source;
+
+	if (!find_sleeps(s, &source))
+		return true;
+	if (!pass->collected) {
+		if (inflight_collect(&source.map, clock_mono_ns(), 0, &s->scan) < 0)
+			return true;
+		s->incident.stuck_unreported += s->scan.left_out;
+		pass->collected = true;
+	}
+	for (; pass->next < s->scan.count; pass->next++) {
+		const struct inflight_item *item = &s->scan.items[pass->next];
+
+		if (clock_mono_ns() > deadline_ns)
+			return false;
+		if (give_up) {
+			count_unreported(s, &source, item);
+			continue;
+		}
+		resolve(source.program_fd, item, true);
+		if (pass->next % SCAN_CONSUME_EACH == SCAN_CONSUME_EACH - 1)
+			session_consume_ring(s);
+	}
+	return true;
+}
+
+bool session_clear_inflight(struct session *s)
+{
+	struct scan_source source;
+
+	return !find_sleeps(s, &source) ||
+		inflight_clear(&source.map, clock_mono_ns() + SCAN_BUDGET_NS) != -ETIME;
 }
 
 struct scan_tasks {
@@ -204,9 +257,11 @@ static void on_task_found(void *userdata, int32_t tid)
 		session_ask_stack(scan->s, scan->probe, (uint32_t)tid, op.start_ns);
 }
 
-static bool find_task_scan(struct session *s, uint64_t budget_ns, struct scan_tasks *ret_scan,
+static bool find_task_scan(struct session *s, struct scan_tasks *ret_scan,
 	struct task_scan_options *ret_options)
 {
+	const struct session_pids *filtered = &s->filtered[s->filtered_now];
+
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		const struct probe *probe = &s->probes.probes[i];
 
@@ -216,8 +271,9 @@ static bool find_task_scan(struct session *s, uint64_t budget_ns, struct scan_ta
 		*ret_options = (struct task_scan_options){
 			.procfs_fd = s->procfs_fd,
 			.program_fd = probe_program_fd(probe, probe->ops->task_scan_program),
-			.only = s->filter,
-			.deadline_ns = clock_mono_ns() + budget_ns,
+			.only = s->filter ? filtered->pids : NULL,
+			.only_count = filtered->count,
+			.deadline_ns = clock_mono_ns() + TASK_SCAN_BUDGET_NS,
 			.found = on_task_found,
 			.userdata = ret_scan,
 		};
@@ -226,7 +282,7 @@ static bool find_task_scan(struct session *s, uint64_t budget_ns, struct scan_ta
 	return false;
 }
 
-static void scan_tasks(struct session *s, uint64_t budget_ns)
+static void scan_tasks(struct session *s)
 {
 	struct scan_tasks found;
 	struct task_scan_options options;
@@ -234,7 +290,7 @@ static void scan_tasks(struct session *s, uint64_t budget_ns)
 
 	if (s->tasks.complete)
 		return;
-	if (!find_task_scan(s, budget_ns, &found, &options)) {
+	if (!find_task_scan(s, &found, &options)) {
 		s->tasks.complete = true;
 		return;
 	}
@@ -244,17 +300,17 @@ static void scan_tasks(struct session *s, uint64_t budget_ns)
 		result.visited, result.asleep, (unsigned long long)s->incident.not_visited);
 }
 
-void session_begin_task_scan(struct session *s)
+bool session_begin_task_scan(struct session *s)
 {
-	s->tasks = (struct task_scan_progress){ 0 };
-	scan_tasks(s, TASK_SCAN_BUDGET_NS);
+	scan_tasks(s);
+	return s->tasks.complete;
 }
 
 bool session_continue_task_scan(struct session *s)
 {
 	if (s->tasks.complete)
 		return false;
-	scan_tasks(s, TASK_SCAN_NEXT_BUDGET_NS);
+	scan_tasks(s);
 	return true;
 }
 
@@ -264,6 +320,10 @@ void session_scan_new_process(struct session *s, int32_t pid)
 	struct task_scan_options options;
 	struct task_scan_result result;
 
-	if (find_task_scan(s, TASK_SCAN_NEXT_BUDGET_NS, &found, &options))
-		task_scan_process(&options, pid, &result);
+	if (!find_task_scan(s, &found, &options))
+		return;
+	options.deadline_ns = s->new_deadline_ns;
+	task_scan_process(&options, pid, &result);
+	if (!result.complete)
+		s->incident.new_not_visited++;
 }

@@ -9,10 +9,12 @@
 
 #include "probes/set.h"
 #include "session/alike.h"
+#include "session/cooldown.h"
 #include "session/incident.h"
 #include "session/session.h"
 #include "session/tracer.h"
 #include "snapshot/inflight.h"
+#include "snapshot/mutexes.h"
 #include "snapshot/stack_reader.h"
 #include "snapshot/task_scan.h"
 #include "sql/sql.h"
@@ -24,8 +26,12 @@
 
 struct ring_buffer;
 
+/* Stands for a probe in a stack_request: the stack is that of the holder of a lock. */
+#define SESSION_STACK_OF_HOLDER CONFIG_PROBE_COUNT
 /* From one in-flight scan to the next. */
 #define SESSION_SCAN_INTERVAL_NS NSEC_PER_SEC
+/* From one part of the initial task scan to the next. */
+#define SESSION_TASK_SCAN_PAUSE_NS (15 * NSEC_PER_MSEC)
 
 /* A trigger, from when it comes. */
 struct session_request {
@@ -35,6 +41,45 @@ struct session_request {
 	uint64_t hold_ns;
 };
 
+/* In ascending order. */
+struct session_pids {
+	uint32_t count;
+	int32_t pids[WATCH_PROCESSES_MAX];
+};
+
+/* Different locks of an incident; threads that wait for further ones are not asked about. */
+#define SESSION_LOCKS_MAX 16
+
+/* A lock of the kernel that threads of the incident wait for. */
+struct session_lock {
+	enum record_kernel_lock kind;
+	uint32_t id;
+	int32_t pid;	       /* of the memory map */
+	struct record_dev dev; /* of the inode */
+	uint64_t inode;
+	char comm[RECORD_COMM_SIZE];  /* of the thread that waits longest */
+	char path[VERDICT_PATH_SIZE]; /* the end of a long one */
+	/* Of the last scan. */
+	uint32_t waiters;
+	uint32_t tid; /* that waits longest */
+	uint64_t start_ns;
+	/* What the kernel said last. */
+	uint64_t address;
+	uint32_t readers;
+	uint64_t task; /* of the holder, or of the thread that was the last to become a reader */
+	uint64_t asked_ns;	/* when that thread was first seen as such; names its stack */
+	uint64_t held_since_ns; /* at least */
+	int32_t holder;		/* the id of that thread */
+	uint64_t reported_ns;	/* age of the longest wait in the last line; 0: a line is due */
+	char kstack[RECORD_STACK_SIZE]; /* of that thread */
+	bool holds;			/* it has been seen to hold it */
+};
+
+struct session_locks {
+	uint32_t count;
+	struct session_lock list[SESSION_LOCKS_MAX];
+};
+
 struct session {
 	struct session_options o;
 	enum session_state state; /* never SESSION_COOLDOWN, which is SESSION_IDLE for a time */
@@ -42,10 +87,12 @@ struct session {
 	struct tracer *tracer; /* NULL: without probes */
 	struct ring_buffer *ring;
 	struct loop_source *ring_source;
+	struct loop_source *ring_timer;
 	struct stack_reader *stacks; /* NULL in a replay */
+	struct mutexes *mutexes;     /* NULL in a replay */
 	struct loop_source *stacks_source;
 	struct loop_source *scan_timer;
-	struct loop_source *max_timer; /* also limits arming and draining */
+	struct loop_source *max_timer; /* also limits arming, and continues draining */
 	struct processes *filter;      /* of trace.process; NULL: every process */
 	int procfs_fd;
 	session_loaded_fn loaded;
@@ -60,13 +107,20 @@ struct session {
 	uint64_t misses_at_open;
 	uint64_t misses;
 	uint64_t disarm_start_ns;
+	unsigned int drain_step; /* of drain.c, while draining */
 
 	uint64_t incidents;
 	unsigned int events_this_wake;
 	uint64_t wake_until_ns;
-	int32_t filtered[WATCH_PROCESSES_MAX]; /* pids in the filter map */
-	uint32_t filtered_count;
-	uint64_t cooldown_until_ns;
+	bool discards_events;
+	struct session_pids
+		filtered[2];	   /* pids in the filter map, and those of the sample before */
+	unsigned int filtered_now; /* index of the first */
+	uint64_t prepare_after_ns; /* programs that have to be loaded anew are not before that */
+	uint64_t prepare_pause_ns; /* since the last try, which has failed; 0: it has not */
+	uint64_t new_deadline_ns;  /* for threads of processes that were just found */
+	bool filter_full_logged;
+	struct cooldown cooldown;
 	struct session_firings firings;
 	struct session_verdict last_verdict;
 	uint64_t hold_until_ns;
@@ -79,6 +133,8 @@ struct session {
 		bool collected; /* `scan` has the operations of the source */
 		uint32_t next;	/* index of the one to look at */
 		uint32_t stuck;
+		bool last;     /* of the incident */
+		bool gives_up; /* counts what it has not reached */
 	} pass;
 	uint64_t attached_ns;
 	enum record_reason close_reason;
@@ -91,6 +147,8 @@ struct session {
 	struct verdict_facts facts;
 	struct inflight_scan scan;
 	struct alike alike;
+	struct session_locks locks;
+	uint64_t mutexes_look_ns; /* the last look whose answer was taken */
 	struct kmsg kmsg;
 	struct session_sql {
 		bool opened; /* the lines of its first answer have been written */
@@ -117,6 +175,8 @@ void session_write_history(struct session *s);
 void session_write_sample(struct session *s);
 /* Where a full file system opened the incident: who writes there, as far as is known by now. */
 void session_find_writer(struct session *s, struct record_writer *ret_writer);
+/* Where threads wait for a file server: which process it is, as far as is known by now. */
+void session_find_file_server(struct session *s, struct record_file_server *ret_found);
 /* Returns the line written, valid until the next. */
 const struct record_close *session_write_close(struct session *s);
 
@@ -124,8 +184,13 @@ const struct record_close *session_write_close(struct session *s);
 int session_handle_ring_event(void *userdata, void *data, size_t size);
 /* Handles a bounded number of events; true when there may be more. */
 bool session_consume_ring(struct session *s);
-/* Handles all that were sent, up to a limit: programs that are not detached yet go on sending. */
-void session_consume_all(struct session *s);
+/* Handles events until there are none, or until the deadline: then there may be more, and false. */
+bool session_consume_until(struct session *s, uint64_t deadline_ns);
+/*
+ * Drops all events, up to a limit: programs that are not detached yet go on sending. Returns how
+ * many.
+ */
+uint64_t session_discard_events(struct session *s);
 
 /* summary.c */
 /* Has the probes write their own lines; `final`: the last ones, before `close`. */
@@ -141,6 +206,8 @@ void session_note_unresponsive(struct session *s, unsigned int target,
 void session_write_verdict(struct session *s);
 
 /* kernel.c */
+/* While no incident is open: reads a bounded part of what is new in the kernel log. */
+void session_watch_kernel_log(struct session *s);
 /*
  * Writes the new lines of the kernel log about storage; `final`: all of them, otherwise a bounded
  * number.
@@ -156,15 +223,32 @@ void session_ask_sql(struct session *s);
 void session_take_sql_lines(struct session *s, bool final);
 
 /* session.c */
+void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger);
 /*
  * Gives the tracer what it has to do next, if it does nothing now. The event loop itself attaches
  * and detaches only what waits for nothing.
  */
 void session_start_next_task(struct session *s);
-/* Closes the record if all that it waits for is there. */
+
+/* drain.c */
+/* Begins the end of the open incident, whose record is closed some turns of the loop later. */
+void session_drain(struct session *s, enum record_reason reason);
+/* Takes the next part of it, when the timer has expired. */
 void session_continue_drain(struct session *s);
+/* Something that it may wait for is there: a database has answered, or the tracer. */
+void session_wake_drain(struct session *s);
+/* Whether the last in-flight scan is over and what it needed may be detached. */
+bool session_is_scanned(const struct session *s);
 
 /* arm.c */
+/*
+ * Opens an incident for the first of these rules that the cooldown does not hold back; false: it
+ * holds back all, and they are counted. is_new: they fire now, and were not active before.
+ */
+bool session_open_by_rule(struct session *s, const struct rules_firing *firings, size_t count,
+	bool is_new);
+/* Says once which rules were held back. */
+void session_log_held_back(struct session *s);
 /* Writes the first lines: the probes are attached, or have been waited for long enough. */
 void session_begin_tracing(struct session *s);
 /* Arms for a trigger that came when that was not possible, if there is one. */
@@ -172,28 +256,36 @@ void session_arm_kept(struct session *s);
 
 /* filter.c */
 /*
- * Makes the BPF map equal to the list of processes that trace.process matches, which has at most a
- * quarter of the map's entries. `armed`: an incident is open.
+ * Makes the BPF map equal to the list of processes that trace.process matches, and counts those
+ * that the list has no room for. `armed`: an incident is open.
  */
 void session_update_filter(struct session *s, bool armed);
 
 /* inflight_scan.c */
+/* Returns 0 when it is complete, or after how many nanoseconds it is to be called again. */
+uint64_t session_scan_inflight(struct session *s);
 /*
- * Returns 0 when it is complete, or after how many nanoseconds it is to be called again to go on.
- * `final`: the last scan, in which each operation has a line due, and those that get none are
- * counted.
+ * The last scan of an incident, in which each operation has a line due. It is continued until it
+ * returns true. `give_up`: what has not been reached is counted instead.
  */
-uint64_t session_scan_inflight(struct session *s, bool final);
+void session_begin_last_scan(struct session *s);
+bool session_continue_last_scan(struct session *s, bool give_up);
 /*
- * Called after the detach: writes the lines of operations that have ended, counts the returns that
- * were missed, and empties the maps.
+ * Called after the detach until it returns true: has the operations reported that have ended since
+ * the last scan, of which no program is left to see the end.
  */
-void session_drain_inflight(struct session *s);
+bool session_drain_inflight(struct session *s, bool give_up);
 /*
- * The initial task scan: finds threads that fell asleep before the probes were attached. It is
- * continued while the incident lasts until it is complete; false: it was already.
+ * Called after that until it returns true: empties the map. Threads that still hang are found again
+ * by the next initial task scan. The other maps are emptied when their programs are detached.
  */
-void session_begin_task_scan(struct session *s);
+bool session_clear_inflight(struct session *s);
+/*
+ * The initial task scan: finds threads that fell asleep before the probes were attached. True: it
+ * is complete. Otherwise it is continued in parts while the incident lasts.
+ */
+bool session_begin_task_scan(struct session *s);
+/* Takes the next part; false: there is none, the scan was complete already. */
 bool session_continue_task_scan(struct session *s);
 /* The same for a process that trace.process matches and that was found later. */
 void session_scan_new_process(struct session *s, int32_t pid);
@@ -205,6 +297,22 @@ void session_ask_stack(struct session *s, unsigned int probe, uint32_t tid, uint
 void session_take_stacks(struct session *s);
 /* Called once a second while tracing: a reader that hangs is replaced. */
 void session_check_stacks(struct session *s);
+
+/* locks.c */
+/*
+ * Notes which lock of the kernel the operation of the `stuck` line waits for, if it does. Sets
+ * waits_for where only the kernel's answer could tell.
+ */
+void session_note_lock_wait(struct session *s, struct record_operation *op,
+	struct incident_stuck *stuck);
+/* Asks the kernel who holds the locks that most threads wait for, and writes `lock` lines. */
+void session_scan_locks(struct session *s);
+/* Whether a line about the lock is due again, now that the longest has waited so long. */
+bool session_lock_is_due(const struct session_lock *lock, uint64_t waited_ns);
+/* Writes `lock` lines about mutexes of watched programs, and looks at these again. */
+void session_look_for_mutexes(struct session *s);
+/* The stack of a holder that has been read from /proc. */
+void session_note_holder_stack(struct session *s, const struct stack_answer *answer);
 
 /* inflight_map.c */
 /* A probe's own map of operations in flight; false: not attached, or it has none of its own. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes the lines of the kernel log about storage that appear during an incident. */
+/* Writes the lines of the kernel log that appear during an incident, or just before. */
 #include <string.h>
 
 #include "session/internal.h"
+#include "watch/watch.h"
 
+#define LEVEL_ERROR 3
 /* A record has at most so many; further ones are counted. */
 #define LINES_MAX 100
 /* Log entries that are read at a time; one takes 1 us. */
@@ -11,12 +13,25 @@
 /* At the end the log is read completely: 1 MB has no more than so many times RECORDS_PER_LOOK. */
 #define LOOKS_AT_END 128
 
+/* For the rule `errors`, which fires once for errors that go on through an incident. */
+static void note_failure(struct session *s, const struct kmsg_line *line)
+{
+	if (line->level <= LEVEL_ERROR && kmsg_is_failure(line->text))
+		watch_note_kernel_error(s->o.watch, line->text);
+}
+
 static void write_line(struct session *s, const struct kmsg_line *line)
 {
-	struct record_kernel *k = &session_begin_line(s, RECORD_KERNEL)->kernel;
+	struct record *r = session_begin_line(s, RECORD_KERNEL);
+	struct record_kernel *k = &r->kernel;
 
+	if (line->read_ns) {
+		r->real_ns -= r->mono_ns - line->read_ns;
+		r->mono_ns = line->read_ns;
+	}
 	k->level = RECORD_LEVEL_emerg + (line->level & 7);
 	k->kernel_ns = line->ns;
+	k->oom_kill = kmsg_is_oom_kill(line->text);
 	text_copy(k->text, sizeof(k->text), line->text);
 	session_write_line(s);
 }
@@ -28,6 +43,8 @@ static bool take_lines(struct session *s)
 	struct kmsg_line line;
 
 	while (kmsg_next(&s->kmsg, &budget, &line) > 0) {
+		if (!line.read_ns)
+			note_failure(s, &line);
 		if (s->incident.kernel_lines == LINES_MAX) {
 			s->incident.kernel_lines_left_out++;
 			continue;
@@ -36,6 +53,16 @@ static bool take_lines(struct session *s)
 		write_line(s, &line);
 	}
 	return budget == 0;
+}
+
+void session_watch_kernel_log(struct session *s)
+{
+	uint64_t now_ns = clock_mono_ns();
+	unsigned int budget = RECORDS_PER_LOOK;
+	struct kmsg_line line;
+
+	while (kmsg_watch(&s->kmsg, now_ns, &budget, &line) > 0)
+		note_failure(s, &line);
 }
 
 void session_take_kernel_lines(struct session *s, bool final)

@@ -46,36 +46,6 @@ struct record *session_begin_line(struct session *s, enum record_type type)
 	return r;
 }
 
-/* The verdict stands on what the lines say. */
-static void note_facts(struct session *s)
-{
-	const struct record *r = &s->record;
-
-	switch (r->type) {
-	case RECORD_OPEN:
-		verdict_note_open(&s->facts, &r->open);
-		break;
-	case RECORD_SAMPLE:
-		verdict_note_sample(&s->facts, &r->sample);
-		break;
-	case RECORD_STALL:
-	case RECORD_STUCK:
-		verdict_note_operation(&s->facts, &r->operation, r->type == RECORD_STALL);
-		break;
-	case RECORD_DEVICE:
-		verdict_note_device(&s->facts, &r->device);
-		break;
-	case RECORD_IO_BY:
-		verdict_note_io_by(&s->facts, &r->io_by);
-		break;
-	case RECORD_KERNEL:
-		verdict_note_kernel(&s->facts, &r->kernel);
-		break;
-	default:
-		break;
-	}
-}
-
 static void write_line(struct session *s)
 {
 	/* Numbered before a sink may drop it: a loss shows as a number that is missing. */
@@ -86,13 +56,13 @@ static void write_line(struct session *s)
 
 void session_write_line(struct session *s)
 {
-	note_facts(s);
+	verdict_note_line(&s->facts, &s->record);
 	write_line(s);
 }
 
 void session_note_operation(struct session *s)
 {
-	note_facts(s);
+	verdict_note_line(&s->facts, &s->record);
 }
 
 void session_write_alike(struct session *s)
@@ -145,8 +115,7 @@ void session_find_writer(struct session *s, struct record_writer *ret_writer)
 		enrich_find_writer(s->o.enrich, s->full_mount, s->incident.trigger_ns, ret_writer);
 }
 
-/* The lines of threads that wait come before the sample of their second. */
-static void find_file_server(struct session *s, struct record_file_server *ret_found)
+void session_find_file_server(struct session *s, struct record_file_server *ret_found)
 {
 	const struct verdict_wait_facts *w = &s->facts.waits[VERDICT_WAIT_server];
 
@@ -168,7 +137,7 @@ static void write_sample(struct session *s, const struct record_reading *sample,
 		set_limits(s, &r->sample.limits);
 	if (!before_trigger) {
 		session_find_writer(s, &r->sample.writer);
-		find_file_server(s, &r->sample.file_server);
+		session_find_file_server(s, &r->sample.file_server);
 	}
 	s->incident.samples++;
 	session_write_line(s);
@@ -207,6 +176,7 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 		[EVENT_LOSS_PATH_TRUNCATED] = RECORD_LOST_path_truncated,
 		[EVENT_LOSS_ACCOUNT_FULL] = RECORD_LOST_account_full,
 	};
+	struct watch_left_out left_out;
 	struct probe_counters now;
 
 	if (!s->o.without_probes) {
@@ -218,8 +188,12 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 		lost[RECORD_LOST_stack_unread] = stack_reader_unread(s->stacks);
 		lost[RECORD_LOST_probe_missed] = s->misses - s->misses_at_open;
 	}
+	lost[RECORD_LOST_ring_full] += s->incident.events_unread;
 	lost[RECORD_LOST_event_invalid] = s->incident.events_invalid;
-	lost[RECORD_LOST_not_visited] = s->incident.not_visited;
+	lost[RECORD_LOST_not_visited] = s->incident.not_visited + s->incident.new_not_visited;
+	lost[RECORD_LOST_filter_full] = s->incident.filter_full;
+	watch_get_left_out(s->o.watch, &left_out);
+	lost[RECORD_LOST_watch_full] = left_out.processes;
 	lost[RECORD_LOST_kernel_lines] = s->kmsg.lost + s->incident.kernel_lines_left_out;
 	lost[RECORD_LOST_stuck_unreported] = s->incident.stuck_unreported;
 	lost[RECORD_LOST_sql_invalid] = sql_count_invalid(s->o.sql);

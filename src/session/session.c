@@ -12,6 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "enrich/enrich.h"
+#include "probes/filter.h"
 #include "session/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -22,9 +23,10 @@
 
 /* A scan that took longer than a second begins anew after this time. */
 #define SCAN_PAUSE_NS (50 * NSEC_PER_MSEC)
-#define TASK_SCAN_PAUSE_NS (20 * NSEC_PER_MSEC)
-/* The last answers of databases and the count of missed hits are waited for this long. */
-#define DRAIN_WAIT_NS (200 * NSEC_PER_MSEC)
+#define RING_PAUSE_NS NSEC_PER_MSEC
+/* Between tries to load programs anew; the tracer can do nothing else in them. */
+#define PREPARE_PAUSE_NS (5 * NSEC_PER_SEC)
+#define PREPARE_PAUSE_MAX_NS (320 * NSEC_PER_SEC)
 #define FIRINGS_MAX 8
 
 const char *session_state_name(enum session_state state)
@@ -43,7 +45,7 @@ const char *session_state_name(enum session_state state)
 
 static bool is_cooling_down(const struct session *s, uint64_t now_ns)
 {
-	return s->state == SESSION_IDLE && now_ns < s->cooldown_until_ns;
+	return s->state == SESSION_IDLE && now_ns < s->cooldown.until_ns;
 }
 
 enum session_state session_get_state(const struct session *s)
@@ -80,7 +82,7 @@ bool session_is_outgrown(const struct session *s)
 
 uint64_t session_cooldown_ns(const struct session *s, uint64_t now_ns)
 {
-	return is_cooling_down(s, now_ns) ? s->cooldown_until_ns - now_ns : 0;
+	return is_cooling_down(s, now_ns) ? s->cooldown.until_ns - now_ns : 0;
 }
 
 const struct session_firings *session_get_firings(const struct session *s)
@@ -121,11 +123,18 @@ void session_set_callbacks(struct session *s, session_loaded_fn loaded, session_
 	s->userdata = userdata;
 }
 
+/* The tracer may load programs anew, and closes the objects of the old ones. */
+static void start_replacing(struct session *s, enum tracer_task task)
+{
+	tracer_start(s->tracer, task, &s->probes);
+	probe_set_forget_replaced(&s->probes);
+}
+
 void session_start_next_task(struct session *s)
 {
 	bool armed = s->state == SESSION_ARMING || s->state == SESSION_TRACING;
 
-	if (!s->tracer)
+	if (!s->tracer || (s->state == SESSION_DRAINING && !session_is_scanned(s)))
 		return;
 	if (tracer_is_busy(s->tracer)) {
 		if (armed && tracer_get_task(s->tracer) == TRACER_DETACH)
@@ -133,80 +142,14 @@ void session_start_next_task(struct session *s)
 		return;
 	}
 	if (armed && s->attach_wanted)
-		tracer_start(s->tracer, TRACER_ATTACH, &s->probes);
+		start_replacing(s, TRACER_ATTACH);
 	else if (s->state == SESSION_DRAINING && !s->misses_known)
 		tracer_start(s->tracer, TRACER_COUNT, &s->probes);
 	else if (!armed && probe_set_is_attached(&s->probes))
 		tracer_start(s->tracer, TRACER_DETACH, &s->probes);
-	else if (s->state == SESSION_IDLE && probe_set_needs_prepare(&s->probes))
-		tracer_start(s->tracer, TRACER_PREPARE, &s->probes);
-}
-
-/* tracing -> draining -> idle */
-
-static void finish_drain(struct session *s)
-{
-	const struct record_close *close;
-
-	loop_set_timer(s->max_timer, 0, 0);
-	if (!s->o.without_probes) {
-		session_consume_all(s);
-		session_drain_inflight(s);
-		session_consume_all(s);
-		session_summarize(s, true);
-	}
-	session_write_alike(s);
-	session_take_sql_lines(s, true);
-	session_take_kernel_lines(s, true);
-	session_write_verdict(s);
-	close = session_write_close(s);
-	log_info("incident %s closed (%s): stalls %llu, operations stuck %llu", s->incident.id,
-		record_reason_text(close->reason), (unsigned long long)close->stalls,
-		(unsigned long long)close->stuck_threads);
-	s->cooldown_until_ns = clock_mono_ns() + s->o.config->incident.cooldown_ns;
-	s->state = SESSION_IDLE;
-	if (s->ring_source)
-		loop_set_events(s->ring_source, 0);
-	session_start_next_task(s);
-	if (s->closed)
-		s->closed(s->userdata, s->incident.id, close);
-	session_arm_kept(s);
-}
-
-static bool may_close(const struct session *s)
-{
-	return s->o.without_probes || (s->misses_known && sql_is_answered(s->o.sql));
-}
-
-void session_continue_drain(struct session *s)
-{
-	/* Not at once: this may be called by the database that has answered. */
-	if (s->state == SESSION_DRAINING && may_close(s))
-		loop_set_timer(s->max_timer, 1, 0);
-}
-
-static void drain(struct session *s, enum record_reason reason)
-{
-	s->disarm_start_ns = clock_mono_ns();
-	s->close_reason = reason;
-	s->hold_until_ns = 0;
-	s->facts.closing = true;
-	loop_set_timer(s->scan_timer, 0, 0);
-	loop_set_timer(s->max_timer, DRAIN_WAIT_NS, 0);
-	/* They answer meanwhile: this is the `end` phase. */
-	if (s->o.sql)
-		sql_ask_all(s->o.sql);
-	if (!s->o.without_probes) {
-		session_scan_inflight(s, true);
-		probe_set_detach_scanned(&s->probes);
-		s->misses_known = !probe_set_uses_kprobes(&s->probes);
-	}
-	s->state = SESSION_DRAINING;
-	session_start_next_task(s);
-	if (s->o.without_probes)
-		finish_drain(s);
-	else
-		session_continue_drain(s);
+	else if (s->state == SESSION_IDLE && probe_set_needs_prepare(&s->probes) &&
+		clock_mono_ns() >= s->prepare_after_ns)
+		start_replacing(s, TRACER_PREPARE);
 }
 
 void session_stop(struct session *s, enum record_reason reason)
@@ -215,7 +158,7 @@ void session_stop(struct session *s, enum record_reason reason)
 	if (s->state == SESSION_ARMING)
 		session_begin_tracing(s);
 	if (s->state == SESSION_TRACING)
-		drain(s, reason);
+		session_drain(s, reason);
 }
 
 static void on_attached(struct session *s, uint64_t took_ns)
@@ -230,6 +173,18 @@ static void on_attached(struct session *s, uint64_t took_ns)
 }
 
 static void on_loaded(struct session *s, const struct tracer_result *result);
+
+/* What has failed, as without memory, is tried again with a later sample, more and more seldom. */
+static void on_prepared(struct session *s)
+{
+	if (!probe_set_needs_prepare(&s->probes))
+		s->prepare_pause_ns = 0;
+	else if (s->prepare_pause_ns == 0)
+		s->prepare_pause_ns = PREPARE_PAUSE_NS;
+	else if (s->prepare_pause_ns < PREPARE_PAUSE_MAX_NS)
+		s->prepare_pause_ns *= 2;
+	s->prepare_after_ns = clock_mono_ns() + s->prepare_pause_ns;
+}
 
 static void on_task(void *userdata, const struct tracer_result *result)
 {
@@ -251,10 +206,12 @@ static void on_task(void *userdata, const struct tracer_result *result)
 		on_attached(s, result->took_ns);
 	if (result->task == TRACER_COUNT)
 		s->misses_known = true;
+	if (result->task == TRACER_PREPARE)
+		on_prepared(s);
 	if (result->task == TRACER_DETACH)
 		log_debug("probes detached after %.1f s", (double)result->took_ns / NSEC_PER_SEC);
 	session_start_next_task(s);
-	session_continue_drain(s);
+	session_wake_drain(s);
 }
 
 static void on_max_time(void *userdata, uint64_t expirations)
@@ -265,34 +222,56 @@ static void on_max_time(void *userdata, uint64_t expirations)
 	if (s->state == SESSION_ARMING)
 		session_begin_tracing(s);
 	else if (s->state == SESSION_DRAINING)
-		finish_drain(s);
+		session_continue_drain(s);
 	else
 		session_stop(s, RECORD_REASON_max_time);
 }
 
-static void on_inflight_scan(void *userdata, uint64_t expirations)
+/*
+ * The initial task scan goes on until the first in-flight scan is due, and after that with one part
+ * before each. Returns after how many nanoseconds this timer is to expire again; 0: the in-flight
+ * scan may begin, or go on.
+ */
+static uint64_t go_on_with_tasks(struct session *s)
+{
+	uint64_t now_ns, first_ns;
+
+	if (s->pass.start_ns || !session_continue_task_scan(s))
+		return 0;
+	now_ns = clock_mono_ns();
+	first_ns = s->incident.trigger_ns + s->incident.armed_ns + SESSION_SCAN_INTERVAL_NS;
+	/* Not both in one turn of the loop: the in-flight scan begins in the next one. */
+	if (s->state == SESSION_TRACING && now_ns >= first_ns)
+		s->pass = (struct session_scan_pass){ .start_ns = now_ns };
+	else if (s->state == SESSION_TRACING && s->tasks.complete)
+		return first_ns - now_ns;
+	return SESSION_TASK_SCAN_PAUSE_NS;
+}
+
+static void on_scan(void *userdata, uint64_t expirations)
 {
 	struct session *s = userdata;
-	uint64_t start_ns = s->pass.start_ns, now_ns = clock_mono_ns(), rest_ns;
+	uint64_t rest_ns = go_on_with_tasks(s), start_ns, now_ns;
+	struct record_file_server not_yet;
 
 	(void)expirations;
-	session_check_stacks(s);
-	/* Not both in one turn of the loop: the in-flight scan begins in the next one. */
-	if (!start_ns && session_continue_task_scan(s)) {
-		s->pass = (struct session_scan_pass){ .start_ns = now_ns };
-		loop_set_timer(s->scan_timer, TASK_SCAN_PAUSE_NS, 0);
+	if (rest_ns == 0 && s->state == SESSION_ARMING)
 		return;
-	}
-	if (!start_ns)
-		start_ns = now_ns;
-	rest_ns = session_scan_inflight(s, false);
+	session_check_stacks(s);
+	start_ns = s->pass.start_ns ? s->pass.start_ns : clock_mono_ns();
+	if (rest_ns == 0)
+		rest_ns = session_scan_inflight(s);
 	if (rest_ns) {
 		loop_set_timer(s->scan_timer, rest_ns, 0);
 		return;
 	}
+	session_scan_locks(s);
+	session_look_for_mutexes(s);
 	session_summarize(s, false);
 	session_take_sql_lines(s, false);
 	session_take_kernel_lines(s, false);
+	/* Its state may be another one when the next sample has the answer. */
+	session_find_file_server(s, &not_yet);
 	now_ns = clock_mono_ns();
 	loop_set_timer(s->scan_timer,
 		now_ns - start_ns < SESSION_SCAN_INTERVAL_NS - SCAN_PAUSE_NS
@@ -301,10 +280,30 @@ static void on_inflight_scan(void *userdata, uint64_t expirations)
 		0);
 }
 
+/*
+ * The oldest event may be one that a thread has begun to write and was preempted in, by this loop
+ * even. The descriptor stays ready, and without a pause the loop would not give it the CPU back.
+ */
 static void on_ring(void *userdata, uint64_t events)
 {
+	struct session *s = userdata;
+
 	(void)events;
-	session_consume_ring(userdata);
+	session_consume_ring(s);
+	if (s->events_this_wake > 0)
+		return;
+	loop_set_events(s->ring_source, 0);
+	loop_set_timer(s->ring_timer, RING_PAUSE_NS, 0);
+}
+
+static void on_ring_pause(void *userdata, uint64_t expirations)
+{
+	struct session *s = userdata;
+
+	(void)expirations;
+	/* Between incidents nobody reads it, and while arming the first line comes first. */
+	if (s->ring_source && (s->state == SESSION_TRACING || s->state == SESSION_DRAINING))
+		loop_set_events(s->ring_source, EPOLLIN);
 }
 
 /*
@@ -318,10 +317,10 @@ static void check_clear(struct session *s, uint64_t now_ns)
 	else if (s->clear_since_ns == 0)
 		s->clear_since_ns = now_ns;
 	else if (now_ns - s->clear_since_ns >= s->o.config->incident.clear_time_ns)
-		drain(s, RECORD_REASON_clear);
+		session_drain(s, RECORD_REASON_clear);
 }
 
-static void trigger_of_firing(const struct rules_firing *firing, struct record_trigger *ret_trigger)
+void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger)
 {
 	*ret_trigger = (struct record_trigger){
 		.pid = firing->pid,
@@ -338,22 +337,24 @@ static void trigger_of_firing(const struct rules_firing *firing, struct record_t
 static void note_firings(struct session *s, const struct rules_firing *firings, size_t count,
 	uint64_t now_ns)
 {
-	for (size_t i = 0; i < count; i++) {
-		trigger_of_firing(&firings[i], &s->firings.last);
-		s->firings.last_ns = now_ns;
-		if (is_cooling_down(s, now_ns))
-			s->firings.in_cooldown[firings[i].rule]++;
-	}
+	if (count == 0)
+		return;
+	session_trigger_of(&firings[count - 1], &s->firings.last);
+	s->firings.last_ns = now_ns;
 }
 
-/* In an open incident a file system becomes full: who writes there is looked for from now on. */
-static void note_full(struct session *s, const struct rules_firing *firings, size_t count)
+/*
+ * Rules fire in the open incident. Where a file system becomes full, who writes there is looked for
+ * from now on.
+ */
+static void note_more(struct session *s, const struct rules_firing *firings, size_t count)
 {
 	struct record_writer not_yet;
 	struct record_trigger trigger;
 
 	for (size_t i = 0; i < count; i++) {
-		trigger_of_firing(&firings[i], &trigger);
+		session_trigger_of(&firings[i], &trigger);
+		cooldown_note_trigger(&s->cooldown, &trigger);
 		if (!verdict_note_full(&s->facts, &trigger, true))
 			continue;
 		text_copy(s->full_mount, sizeof(s->full_mount), trigger.subject);
@@ -364,28 +365,36 @@ static void note_full(struct session *s, const struct rules_firing *firings, siz
 void session_handle_sample(struct session *s)
 {
 	struct rules_firing firings[FIRINGS_MAX];
-	struct record_trigger trigger;
 	uint64_t now_ns = clock_mono_ns();
 	size_t count;
 
 	session_update_filter(s, session_is_open(s));
 	if (s->state == SESSION_IDLE) {
+		session_start_next_task(s);
 		enrich_refresh(s->o.enrich);
+		if (s->mutexes)
+			mutexes_replace_hung(s->mutexes, now_ns);
 		enrich_learn_processes(s->o.enrich);
 		enrich_learn_disks(s->o.enrich, s->o.sysfs, watch_disks_generation(s->o.watch));
+		if (!s->o.without_probes)
+			filter_refresh(&s->probes.maps, s->o.config, s->o.sysfs);
 	}
+	if (!session_is_open(s))
+		session_watch_kernel_log(s);
 	count = rules_evaluate(s->o.rules, s->o.watch, now_ns, firings, FIRINGS_MAX);
 	note_firings(s, firings, count, now_ns);
 	/* While it arms, the sample becomes part of the history that the record begins with. */
 	if (s->state == SESSION_ARMING || s->state == SESSION_TRACING) {
 		rules_acknowledge(s->o.rules);
-		note_full(s, firings, count);
+		note_more(s, firings, count);
 		if (s->state == SESSION_ARMING)
 			return;
 		session_write_sample(s);
 		check_clear(s, now_ns);
 		return;
 	}
+	if (!is_cooling_down(s, now_ns))
+		session_log_held_back(s);
 	/*
 	 * A rule that stayed active since the last incident and through the cooldown does not fire
 	 * again.
@@ -394,9 +403,7 @@ void session_handle_sample(struct session *s)
 		(s->state != SESSION_IDLE || is_cooling_down(s, now_ns) ||
 			!rules_first_active(s->o.rules, s->o.watch, &firings[0])))
 		return;
-	trigger_of_firing(&firings[0], &trigger);
-	s->fired_hold = count > 0 ? s->o.config->rules[firings[0].rule].hold_samples : 0;
-	if (session_trigger(s, &trigger, 0))
+	if (session_open_by_rule(s, firings, count > 0 ? count : 1, count > 0))
 		rules_acknowledge(s->o.rules);
 }
 
@@ -462,10 +469,12 @@ static void on_stacks(void *userdata, uint64_t events)
 	session_take_stacks(userdata);
 }
 
-static int new_stack_reader(struct session *s)
+static int new_readers(struct session *s)
 {
 	int r = stack_reader_new(s->procfs_fd, &s->stacks);
 
+	if (r == 0)
+		r = mutexes_new(s->procfs_fd, &s->mutexes);
 	if (r < 0)
 		return r;
 	return loop_add_fd(s->o.loop, stack_reader_fd(s->stacks), EPOLLIN, on_stacks, s,
@@ -483,8 +492,10 @@ static void open_kernel_log(struct session *s)
 
 static int new_timers(struct session *s)
 {
-	int r = loop_add_timer(s->o.loop, on_inflight_scan, s, &s->scan_timer);
+	int r = loop_add_timer(s->o.loop, on_scan, s, &s->scan_timer);
 
+	if (r == 0)
+		r = loop_add_timer(s->o.loop, on_ring_pause, s, &s->ring_timer);
 	return r < 0 ? r : loop_add_timer(s->o.loop, on_max_time, s, &s->max_timer);
 }
 
@@ -492,9 +503,11 @@ void session_inherit(struct session *s, const struct session *previous)
 {
 	s->incidents = previous->incidents;
 	text_copy(s->incident.id, sizeof(s->incident.id), previous->incident.id);
-	s->cooldown_until_ns = previous->cooldown_until_ns;
+	s->cooldown = previous->cooldown;
 	s->firings = previous->firings;
 	s->last_verdict = previous->last_verdict;
+	/* The other session has read what came while this one was loaded. */
+	kmsg_skip(&s->kmsg);
 }
 
 int session_new(const struct session_options *options, struct session **ret_session)
@@ -511,7 +524,7 @@ int session_new(const struct session_options *options, struct session **ret_sess
 	s->procfs_fd = open(options->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	r = s->procfs_fd < 0 ? -errno : new_timers(s);
 	if (r == 0 && !options->without_probes)
-		r = new_stack_reader(s);
+		r = new_readers(s);
 	if (r == 0 && !options->without_probes)
 		r = load(s);
 	if (r < 0) {
@@ -556,8 +569,11 @@ struct session *session_free(struct session *s)
 	loop_remove(s->ring_source);
 	loop_remove(s->max_timer);
 	loop_remove(s->scan_timer);
+	loop_remove(s->ring_timer);
 	loop_remove(s->stacks_source);
+	task_scan_reset(&s->tasks);
 	stack_reader_free(s->stacks);
+	mutexes_free(s->mutexes);
 	ring_buffer__free(s->ring);
 	/* What the worker is about to change is left to it. */
 	if (!s->tracer || !tracer_is_busy(s->tracer))

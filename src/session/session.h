@@ -31,7 +31,7 @@ enum session_state {
 	SESSION_ARMING, /* an incident is open, and not all probes are attached yet */
 	SESSION_TRACING,
 	SESSION_DRAINING,
-	SESSION_COOLDOWN, /* idle, but rules open no incident for incident.cooldown */
+	SESSION_COOLDOWN, /* idle, but one cause opens no second incident */
 };
 
 /* `iostall status` has one answer for everything. */
@@ -41,7 +41,7 @@ enum session_state {
 struct session_firings {
 	struct record_trigger last; /* `rule` is "" before the first */
 	uint64_t last_ns;
-	uint64_t in_cooldown[CONFIG_RULE_COUNT]; /* times each fired while none could be opened */
+	uint64_t in_cooldown[CONFIG_RULE_COUNT]; /* times each fired and was held back */
 };
 
 /* Of the incident that was closed last. */
@@ -105,14 +105,15 @@ void session_set_callbacks(struct session *session, session_loaded_fn loaded,
 	session_closed_fn closed, void *userdata);
 
 /*
- * Arms at once, or keeps an open incident open, for at least hold_ns (0: as long as a rule is
- * active). While the probes are being loaded, and for a manual trigger also while the last incident
- * is being closed, it arms as soon as that is done. A rule's trigger is ignored in a cooldown, a
- * manual one is not. Returns the id of the incident that is open or will be; NULL: the trigger is
- * ignored.
+ * Arms by hand, or keeps an open incident open, for at least hold_ns. While the probes are being
+ * loaded, or the last incident is being closed, it arms as soon as that is done. There is no
+ * cooldown for it. Returns the id of the incident that is open or will be.
  */
 const char *session_trigger(struct session *session, const struct record_trigger *trigger,
 	uint64_t hold_ns);
+
+/* Before each watchdog sample: what the session knows for it. */
+void session_prepare_sample(struct session *session);
 
 /* After each watchdog sample: rules, the record's sample lines, the end of the incident. */
 void session_handle_sample(struct session *session);
@@ -128,7 +129,7 @@ bool session_is_detaching(const struct session *session);
 /* Memory of the loaded BPF maps and programs, in the kernel. */
 uint64_t session_kernel_bytes(const struct session *session);
 const char *session_state_name(enum session_state state);
-/* How long rules open no incident yet; 0: they do. */
+/* How long rules may still be held back; 0: they are not. */
 uint64_t session_cooldown_ns(const struct session *session, uint64_t now_ns);
 const struct session_firings *session_get_firings(const struct session *session);
 const struct session_verdict *session_last_verdict(const struct session *session);

@@ -306,7 +306,7 @@ static void on_answer(void *userdata)
 
 	if (s->state == SESSION_TRACING || s->state == SESSION_DRAINING)
 		session_take_sql_lines(s, false);
-	session_continue_drain(s);
+	session_wake_drain(s);
 }
 
 void session_ask_sql(struct session *s)

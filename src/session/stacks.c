@@ -29,6 +29,10 @@ static void note_stack(struct session *s, const struct stack_answer *answer)
 	const struct stack_request *request = &answer->request;
 	struct incident_stuck *stuck;
 
+	if (request->probe == SESSION_STACK_OF_HOLDER) {
+		session_note_holder_stack(s, answer);
+		return;
+	}
 	if ((s->state != SESSION_ARMING && s->state != SESSION_TRACING) || !answer->kstack[0] ||
 		!session_is_in_flight(s, request->probe, request->tid, request->start_ns))
 		return;

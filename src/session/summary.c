@@ -15,7 +15,7 @@ static void name_device(const struct session *s, const struct probe_line_names *
 	const struct enrich *e = s->o.enrich;
 
 	enrich_device(e, d->dev.major, d->dev.minor, d->dev_name, sizeof(d->dev_name));
-	enrich_below(e, s->o.sysfs, d->dev.major, d->dev.minor, d->below, sizeof(d->below));
+	enrich_below(e, d->dev.major, d->dev.minor, d->below, sizeof(d->below));
 	if (names->path_in_fs)
 		enrich_path_in_fs(e, names->fs_major, names->fs_minor, d->oldest.path,
 			sizeof(d->oldest.path));
@@ -43,6 +43,9 @@ static void write_line(void *userdata, const struct probe_line_names *names)
 		name_device(s, names, &r->device);
 	else if (r->type == RECORD_IO_BY)
 		name_io_by(s, names, &r->io_by);
+	else if (r->type == RECORD_JOURNAL)
+		enrich_device(s->o.enrich, r->journal.dev.major, r->journal.dev.minor,
+			r->journal.dev_name, sizeof(r->journal.dev_name));
 	session_write_line(s);
 }
 
@@ -50,6 +53,7 @@ void session_summarize(struct session *s, bool final)
 {
 	const struct probe_report report = {
 		.now_ns = clock_mono_ns(),
+		.attached_ns = s->attached_ns,
 		.final = final,
 		.userdata = s,
 		.begin = begin_line,

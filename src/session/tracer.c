@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "config/config.h"
 #include "util/clock.h"
@@ -15,6 +16,9 @@
 #define STACK_BYTES (128 * 1024)
 /* Running processes must be known before anything is armed. */
 #define FILTER_BUDGET_NS (5 * NSEC_PER_SEC)
+/* Their units too, unless the kernel keeps the thread waiting that reads them. */
+#define UNITS_BUDGET_NS NSEC_PER_SEC
+#define UNITS_STEP_US 1000
 
 struct tracer {
 	struct tracer_options o;
@@ -31,6 +35,7 @@ static int find_processes(struct tracer *t)
 {
 	static const struct watch_clock clock;
 	struct processes *filter;
+	uint64_t begin_ns = clock_mono_ns();
 	int r;
 
 	if (t->config->trace.process.count == 0)
@@ -43,7 +48,11 @@ static int find_processes(struct tracer *t)
 		free(filter);
 		return r;
 	}
-	processes_scan(filter, &clock, clock_mono_ns() + FILTER_BUDGET_NS, false);
+	processes_scan(filter, &clock, begin_ns + FILTER_BUDGET_NS, false);
+	while (processes_want_units(filter) && clock_mono_ns() - begin_ns < UNITS_BUDGET_NS) {
+		usleep(UNITS_STEP_US);
+		processes_scan(filter, &clock, begin_ns + FILTER_BUDGET_NS, false);
+	}
 	t->result.filter = filter;
 	return 0;
 }

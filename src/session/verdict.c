@@ -89,6 +89,7 @@ static void set_statement(const struct session *s, const struct sql_session_view
 	text_copy(ret_statement->text, sizeof(ret_statement->text), view->text);
 	ret_statement->elapsed_ns = view->elapsed_ns;
 	ret_statement->started_ns = view->started_ns;
+	ret_statement->moved_bytes = view->moved_bytes;
 	ret_statement->tid = view->tid;
 }
 
@@ -106,13 +107,12 @@ static bool find_statement(void *userdata, int32_t pid, int32_t tid,
 	return true;
 }
 
-static bool find_busiest(void *userdata, int32_t pid, uint64_t least_bytes,
-	struct verdict_statement *ret_statement)
+static bool find_busiest(void *userdata, int32_t pid, struct verdict_statement *ret_statement)
 {
 	const struct session *s = userdata;
 	struct sql_session_view view;
 
-	if (!sql_find_busiest(s->o.sql, pid, least_bytes, &view))
+	if (!sql_find_busiest(s->o.sql, pid, &view))
 		return false;
 	set_statement(s, &view, ret_statement);
 	return true;
@@ -130,6 +130,13 @@ static int32_t leader_of(void *userdata, int32_t tid)
 	const struct session *s = userdata;
 
 	return sql_leader(s->o.sql, tid);
+}
+
+static uint32_t count_served(void *userdata, int32_t tid)
+{
+	const struct session *s = userdata;
+
+	return sql_count_served(s->o.sql, tid);
 }
 
 static const char *find_role(void *userdata, int32_t pid, int32_t tid)
@@ -160,18 +167,14 @@ static bool is_counted(void *userdata, int32_t tid)
 	return sql_is_counted(s->o.sql, tid);
 }
 
-/* FNV-1a. The text has placeholders for values unless sql.text is `full`. */
 static uint64_t statement_key(void *userdata, int32_t tid)
 {
 	const struct session *s = userdata;
-	uint64_t key = 0xcbf29ce484222325;
 	struct sql_session_view view;
 
-	if (!sql_find_thread(s->o.sql, tid, &view) || view.background || !*view.text)
+	if (!sql_find_thread(s->o.sql, tid, &view) || view.background)
 		return 0;
-	for (const char *p = view.text; *p && p < view.text + SQL_ALIKE_BYTES; p++)
-		key = (key ^ (unsigned char)*p) * 0x100000001b3;
-	return key ? key : 1;
+	return sql_text_key(view.text);
 }
 
 static uint32_t count_alike(void *userdata, int32_t tid)
@@ -179,6 +182,23 @@ static uint32_t count_alike(void *userdata, int32_t tid)
 	const struct session *s = userdata;
 
 	return sql_count_alike(s->o.sql, tid);
+}
+
+/* As long as the verdict takes for a database that does not answer. */
+#define DATABASE_NS (2 * NSEC_PER_SEC)
+
+/* Rules about the same open no other incident for some time. */
+static void note_cause(struct session *s, const struct record_verdict *v)
+{
+	cooldown_note_disk(&s->cooldown, v->dev_name);
+	if (v->class == RECORD_CLASS_locked)
+		cooldown_note_subject(&s->cooldown, s->facts.queue.target);
+	for (unsigned int i = 0; i < VERDICT_LOCKS_MAX; i++)
+		if (s->facts.locks[i].kind == RECORD_KERNEL_LOCK_mutex)
+			cooldown_note_subject(&s->cooldown, s->facts.locks[i].process.comm);
+	for (unsigned int i = 0; i < CONFIG_SQL_TARGETS_MAX; i++)
+		if (s->facts.databases[i].longest.ns >= DATABASE_NS)
+			cooldown_note_subject(&s->cooldown, s->facts.databases[i].target);
 }
 
 void session_write_verdict(struct session *s)
@@ -189,6 +209,7 @@ void session_write_verdict(struct session *s)
 		.find_busiest = find_busiest,
 		.is_server = is_server,
 		.leader_of = leader_of,
+		.count_served = count_served,
 		.find_role = find_role,
 		.find_relation = find_relation,
 		.statement_key = statement_key,
@@ -205,5 +226,6 @@ void session_write_verdict(struct session *s)
 	memcpy(last->incident, s->incident.id, sizeof(last->incident));
 	last->class = v->class;
 	text_copy(last->message, sizeof(last->message), v->message);
+	note_cause(s, v);
 	session_write_line(s);
 }

@@ -70,6 +70,12 @@ static void add_close(const struct message *m, const struct record_close *c, str
 		record_add_printable(t, m->verdict);
 		text_add(t, "; ");
 	}
+	/* Somebody has to look for the cause. */
+	if (m->class == RECORD_CLASS_unknown) {
+		text_add(t, "`iostall show ");
+		record_add_printable(t, m->incident);
+		text_add(t, "` has all that was seen; ");
+	}
 	text_add_count(t, c->stalls, "stall", "stalls");
 	text_add(t, ", ");
 	text_add_count(t, c->stuck_threads, "stuck operation", "stuck operations");

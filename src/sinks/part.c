@@ -56,23 +56,28 @@ int part_open(struct part *part, int dir_fd, const char *incident)
 	r = open_locked(dir_fd, name, O_WRONLY | O_CREAT, &st);
 	if (r < 0)
 		return r;
-	*part = (struct part){ .fd = r };
+	*part = (struct part){ .fd = r, .kept = st.st_size };
 	memcpy(part->incident, incident, sizeof(part->incident));
-	/* A reboot left it behind, and now this process has the same id. */
-	if (ftruncate(part->fd, 0) < 0 || fchmod(part->fd, 0600) < 0 || fsync(dir_fd) < 0) {
+	if (fchmod(part->fd, 0600) < 0 || fsync(dir_fd) < 0) {
 		r = -errno;
-		part_drop(part, dir_fd);
+		part_close(part, dir_fd);
 		return r;
 	}
 	return 0;
 }
 
-int part_append(struct part *part, int from_fd, off_t end, char *buf, size_t size)
+/* Copies from `at` up to `end`, or up to the end of the file. ret_at: how far it came. */
+static int copy_range(const struct part *part, int from_fd, off_t end, char *buf, size_t size,
+	off_t *ret_at)
 {
-	while (part->bytes < end) {
-		off_t left = end - part->bytes;
-		ssize_t n =
-			pread(from_fd, buf, left < (off_t)size ? (size_t)left : size, part->bytes);
+	off_t at = part->bytes;
+
+	/* An attempt that failed has left the offset behind it. */
+	if (lseek(part->fd, at, SEEK_SET) < 0)
+		return -errno;
+	while (at < end) {
+		off_t left = end - at;
+		ssize_t n = pread(from_fd, buf, left < (off_t)size ? (size_t)left : size, at);
 		int r;
 
 		if (n < 0)
@@ -82,32 +87,54 @@ int part_append(struct part *part, int from_fd, off_t end, char *buf, size_t siz
 		r = file_write_all(part->fd, buf, (size_t)n);
 		if (r < 0)
 			return r;
-		part->bytes += n;
+		at += n;
 	}
-	return fdatasync(part->fd) < 0 ? -errno : 0;
+	*ret_at = at;
+	return 0;
+}
+
+int part_append(struct part *part, int from_fd, off_t end, char *buf, size_t size)
+{
+	off_t at = part->bytes;
+	int r = copy_range(part, from_fd, end, buf, size, &at);
+
+	if (r == 0 && fdatasync(part->fd) < 0)
+		r = -errno;
+	if (r == 0)
+		part->bytes = part->kept = at;
+	/* Behind it is what an attempt that failed wrote, or a killed process with the same id. */
+	if (ftruncate(part->fd, part->kept) < 0 && r == 0)
+		r = -errno;
+	return r;
 }
 
 int part_finish(struct part *part, int dir_fd, gid_t group, int *ret_access)
 {
 	char name[PART_NAME_SIZE], record[RECORD_FILE_SIZE];
+	int r;
 
 	make_name(part->incident, name);
 	snprintf(record, sizeof(record), "%s" RECORD_FILE_SUFFIX, part->incident);
 	*ret_access = file_set_access(part->fd, 0640, group);
-	if (fsync(part->fd) < 0 || renameat(dir_fd, name, dir_fd, record) < 0)
-		return -errno;
+	if (fsync(part->fd) < 0 || renameat(dir_fd, name, dir_fd, record) < 0) {
+		r = -errno;
+		/* Who can open a part could lock it. */
+		fchmod(part->fd, 0600);
+		return r;
+	}
 	part->fd = close_fd(part->fd);
 	return fsync(dir_fd) < 0 ? -errno : 0;
 }
 
-void part_drop(struct part *part, int dir_fd)
+void part_close(struct part *part, int dir_fd)
 {
 	char name[PART_NAME_SIZE];
 
 	if (part->fd < 0)
 		return;
 	make_name(part->incident, name);
-	unlinkat(dir_fd, name, 0);
+	if (part->kept == 0)
+		unlinkat(dir_fd, name, 0);
 	part->fd = close_fd(part->fd);
 }
 
@@ -147,39 +174,57 @@ static bool parse_name(const char *part, char ret_record[static RECORD_FILE_SIZE
 	return record_file_name_is_valid(ret_record) && strcmp(rest, PART_SUFFIX) == 0;
 }
 
-/* Whether the record has its final name already, with everything that the part has. */
-static bool is_complete(int dir_fd, const char *record, off_t part_bytes)
+/*
+ * Whether a part is to become the record: 0, -ENODATA when it is worth nothing, or the negative
+ * errno for which nobody knows yet.
+ */
+static int judge(int dir_fd, int fd, const char *record)
 {
-	struct stat st;
+	struct stat st, finished;
+	int r;
 
-	return fstatat(dir_fd, record, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size >= part_bytes;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	r = part_cut_tail(fd, st.st_size);
+	if (r == 0)
+		r = record_fd_check(fd, record);
+	if (r < 0)
+		return r;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (fstatat(dir_fd, record, &finished, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	/* It may have its final name already, with everything that the part has. */
+	return finished.st_size >= st.st_size ? -ENODATA : 0;
 }
 
-void part_finish_left_behind(struct part_place *place, const char *name)
+int part_finish_left_behind(const struct part_place *place, const char *name)
 {
 	char record[RECORD_FILE_SIZE];
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	int dir_fd = place->dir_fd;
+	int dir_fd = place->dir_fd, r;
 
 	if (!parse_name(name, record))
-		return;
+		return 0;
 	fd = open_locked(dir_fd, name, O_RDWR, &st);
-	if (fd == -EWOULDBLOCK)
-		place->busy = true;
-	if (fd < 0 || faccessat(place->spool_fd, record, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return;
-	if (part_cut_tail(fd, st.st_size) < 0 || !record_fd_is_ours(fd, record) ||
-		fstat(fd, &st) < 0 || is_complete(dir_fd, record, st.st_size)) {
-		unlinkat(dir_fd, name, 0);
-		return;
-	}
+	if (fd == -ENOENT || fd == -EINVAL || fd == -ELOOP)
+		return 0;
+	if (fd < 0)
+		return fd;
+	if (faccessat(place->spool_fd, record, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	r = judge(dir_fd, fd, record);
+	/* No record is so large. */
+	if (r == -ENODATA || r == -EFBIG)
+		return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+	if (r < 0)
+		return r;
 	file_set_access(fd, 0640, place->group);
 	if (fsync(fd) < 0 || renameat(dir_fd, name, dir_fd, record) < 0 || fsync(dir_fd) < 0)
-		log_warning("cannot finish the record %s that was cut off: %s", record,
-			strerror(errno));
-	else
-		log_notice("the record %s was cut off by a reset of the host or a kill; what had "
-			   "been saved of it is kept",
-			record);
+		return -errno;
+	log_notice("the record %s was cut off by a reset of the host or a kill; what had been "
+		   "saved of it is kept",
+		record);
+	return 0;
 }

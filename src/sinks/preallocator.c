@@ -14,12 +14,14 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "record/record.h"
 #include "sinks/dir.h"
 #include "sinks/lock.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -29,6 +31,8 @@
 #define THREAD_STACK_BYTES (48 * 1024)
 
 #define RETRY_MS (30 * 1000)
+/* How long its end is waited for: whoever reads the directory may keep its lock for ever. */
+#define END_MS 200
 /* A process has one preallocator, and a second one during a reload. */
 #define NAMES_MAX 8
 
@@ -267,6 +271,7 @@ static void *preallocator_run(void *arg)
 	eventfd_t ignored;
 	int r = s->logged_error;
 
+	thread_take_priority();
 	for (;;) {
 		poll(&pfd, 1, r < 0 ? RETRY_MS : -1);
 		eventfd_read(s->wake_fd, &ignored);
@@ -326,13 +331,18 @@ int preallocator_new(const struct preallocator_options *options,
 
 struct preallocator *preallocator_free(struct preallocator *preallocator)
 {
+	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
+
 	if (!preallocator)
 		return NULL;
-	/* At once, because the process may exit before the thread runs. */
-	if (__atomic_load_n(&preallocator->state, __ATOMIC_ACQUIRE) == PREALLOCATOR_READY)
-		unlink_unused(preallocator);
 	__atomic_store_n(&preallocator->stopping, true, __ATOMIC_RELEASE);
 	preallocator_wake(preallocator);
+	/* The process may exit next. The next start removes what the thread does not come to. */
+	for (unsigned int i = 0; i < END_MS; i++) {
+		if (__atomic_load_n(&preallocator->references, __ATOMIC_ACQUIRE) == 1)
+			break;
+		nanosleep(&pause, NULL);
+	}
 	preallocator_unref(preallocator);
 	return NULL;
 }

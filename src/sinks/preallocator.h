@@ -43,7 +43,7 @@ struct preallocator;
  */
 int preallocator_new(const struct preallocator_options *options,
 	struct preallocator **ret_preallocator);
-/* Removes the file that was not taken and returns at once. */
+/* Has the thread remove the file that was not taken; waits 200 ms for that at most. */
 struct preallocator *preallocator_free(struct preallocator *preallocator);
 
 /*

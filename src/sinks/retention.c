@@ -21,6 +21,7 @@
 struct kept_file {
 	char name[RECORD_FILE_SIZE];
 	uint64_t bytes;
+	uint64_t mono_ns; /* when it was opened; 0: not in this boot, or not known */
 	bool too_old;
 };
 
@@ -69,7 +70,7 @@ static int open_record(int dir_fd, const char *name, struct stat *ret_stat)
 
 	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return -errno;
-	if (!S_ISREG(ret_stat->st_mode) || !record_fd_is_ours(fd, name))
+	if (!S_ISREG(ret_stat->st_mode) || record_fd_check(fd, name) < 0)
 		return -EINVAL;
 	return TAKE_FD(fd);
 }
@@ -95,17 +96,24 @@ static uint64_t time_between(uint64_t then_ns, uint64_t now_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-static uint64_t age_ns(int fd, const char *name, const struct stat *st,
-	const struct retention_clock *clock)
+/* 0: it was not in this boot, or that is not known. */
+static uint64_t opened_ns(int fd, const struct retention_clock *clock)
 {
 	_cleanup_free_ struct record *r = malloc(sizeof(*r));
-	uint64_t made_ns = record_id_real_ns(name), written_ns = 0;
 
-	/* Not known, so it is not old. */
-	if (!r)
+	if (!r || !*clock->boot_id || !read_open(fd, r) ||
+		strcmp(r->open.boot_id, clock->boot_id) != 0)
 		return 0;
-	if (*clock->boot_id && read_open(fd, r) && strcmp(r->open.boot_id, clock->boot_id) == 0)
-		return time_between(r->mono_ns, clock->mono_ns);
+	return r->mono_ns;
+}
+
+static uint64_t age_ns(const struct kept_file *file, const struct stat *st,
+	const struct retention_clock *clock)
+{
+	uint64_t made_ns = record_id_real_ns(file->name), written_ns = 0;
+
+	if (file->mono_ns)
+		return time_between(file->mono_ns, clock->mono_ns);
 	if (!clock->synchronised)
 		return clock->uptime_ns;
 	/* The clock may have been behind when the incident opened. */
@@ -155,8 +163,8 @@ static int list_read(int dir_fd, const struct retention_limits *limits,
 			continue;
 		memcpy(file.name, entry->d_name, RECORD_FILE_SIZE);
 		file.bytes = (uint64_t)st.st_size;
-		file.too_old = limits->max_age_ns &&
-			age_ns(record_fd, file.name, &st, clock) > limits->max_age_ns;
+		file.mono_ns = opened_ns(record_fd, clock);
+		file.too_old = limits->max_age_ns && age_ns(&file, &st, clock) > limits->max_age_ns;
 		r = list_add(list, &file);
 		if (r < 0)
 			return r;
@@ -165,10 +173,16 @@ static int list_read(int dir_fd, const struct retention_limits *limits,
 
 /*
  * The id begins with the time, so the order by name is that by age, whatever the files' mtimes are.
+ * The clock may have been behind since the boot, or ahead before it: what was opened since comes
+ * last, in the order of the monotonic clock.
  */
-static int compare_names(const void *a, const void *b)
+static int compare_ages(const void *a, const void *b)
 {
-	return strcmp(((const struct kept_file *)a)->name, ((const struct kept_file *)b)->name);
+	const struct kept_file *x = a, *y = b;
+
+	if (x->mono_ns != y->mono_ns)
+		return x->mono_ns > y->mono_ns ? 1 : -1;
+	return strcmp(x->name, y->name);
 }
 
 /* 1 when it is removed, 0 when it is being written, -errno. */
@@ -198,7 +212,7 @@ int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limi
 		return r;
 	if (list.count == 0)
 		return 0;
-	qsort(list.files, list.count, sizeof(*list.files), compare_names);
+	qsort(list.files, list.count, sizeof(*list.files), compare_ages);
 	left = list.count;
 	for (size_t i = 0; i < list.count; i++) {
 		const struct kept_file *file = &list.files[i];

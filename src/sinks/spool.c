@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "sinks/dir.h"
+#include "sinks/namer.h"
 #include "sinks/preallocator.h"
 #include "sinks/sink.h"
 #include "sinks/writer.h"
@@ -30,8 +31,12 @@
 struct spool {
 	int dir_fd;
 	struct preallocator *preallocator;
+	struct namer *namer;
 	struct writer *writer;
 	struct spool_file live; /* file of the open incident; fd -1: there is none */
+	bool named;		/* it has the name of the record */
+	bool ended;		/* the record, but the file has no name yet */
+	uint64_t lines;
 	size_t used;
 	size_t stuck_bytes;  /* used by `stuck` lines of one operation each */
 	size_t sample_bytes; /* used by samples, and by lines that stand for many operations */
@@ -82,6 +87,7 @@ static size_t reserved_after(const struct record *r)
 	case RECORD_VERDICT:
 		return RESERVED_AFTER_VERDICT;
 	case RECORD_IO_BY:
+	case RECORD_JOURNAL:
 		return RESERVED_AFTER_DISKS;
 	case RECORD_DEVICE:
 		return r->device.final ? RESERVED_AFTER_DISKS : RESERVED_BYTES;
@@ -126,6 +132,7 @@ static void spool_append(struct spool *s, const struct record *r, const char *li
 	}
 	copy_in_order(s->live.map + s->used, line, len);
 	s->used += len;
+	s->lines++;
 	writer_note_bytes(s->writer, s->used);
 	if (is_stuck(r))
 		s->stuck_bytes += len;
@@ -135,32 +142,45 @@ static void spool_append(struct spool *s, const struct record *r, const char *li
 
 static bool spool_is_live(const struct spool *s)
 {
-	return s->live.fd >= 0;
+	return s->live.fd >= 0 && !s->ended;
+}
+
+/*
+ * With its name the file is known to the writer. When the record has ended, too, or when the file
+ * cannot have its name, nothing more is written to it.
+ */
+static void spool_look_at_name(struct spool *s)
+{
+	int r = s->live.fd >= 0 ? namer_result(s->namer) : -EINPROGRESS;
+
+	if (r == -EINPROGRESS)
+		return;
+	if (r < 0)
+		s->dropped += s->lines;
+	else if (!s->named && !s->ended)
+		writer_begin(s->writer, s->incident);
+	s->named = r == 0;
+	if (s->named && !s->ended)
+		return;
+	preallocator_give_back(s->preallocator, &s->live);
+	s->ended = false;
+	writer_end(s->writer);
 }
 
 /* Takes the preallocated file, if it is ready, and writes the line that waits for it. */
 static void spool_begin(struct spool *s)
 {
 	static const struct record open = { .type = RECORD_OPEN };
-	char name[RECORD_FILE_SIZE];
 
 	if (!preallocator_take(s->preallocator, &s->live)) {
 		preallocator_wake(s->preallocator);
 		return;
 	}
-	s->used = 0;
+	s->used = s->lines = 0;
 	s->stuck_bytes = s->sample_bytes = 0;
-	snprintf(name, sizeof(name), "%s" RECORD_FILE_SUFFIX, s->incident);
-	if (renameat2(s->dir_fd, s->live.name, s->dir_fd, name, RENAME_NOREPLACE) == 0) {
-		spool_append(s, &open, s->waiting, s->waiting_len);
-		writer_begin(s->writer, s->incident);
-	} else {
-		/* Another process drew the same id in the same second, and keeps it. */
-		log_warning("incident %s is not recorded: %s", s->incident, strerror(errno));
-		unlinkat(s->dir_fd, s->live.name, 0);
-		preallocator_give_back(s->preallocator, &s->live);
-		s->dropped++;
-	}
+	s->named = false;
+	namer_start(s->namer, s->live.name, s->incident);
+	spool_append(s, &open, s->waiting, s->waiting_len);
 	s->waiting_len = 0;
 }
 
@@ -178,8 +198,8 @@ static void spool_end(struct spool *s)
 	if (ftruncate(s->live.fd, (off_t)s->used) < 0)
 		log_warning("cannot truncate the spool file of %s: %s, ignoring", s->incident,
 			strerror(errno));
-	preallocator_give_back(s->preallocator, &s->live);
-	writer_end(s->writer);
+	s->ended = true;
+	spool_look_at_name(s);
 }
 
 static void spool_open_incident(struct spool *s, const struct record *r, const struct text *json)
@@ -201,6 +221,7 @@ static void spool_write(void *state, const struct record *r, const struct text *
 		s->dropped++;
 		return;
 	}
+	spool_look_at_name(s);
 	if (r->type == RECORD_OPEN) {
 		spool_open_incident(s, r, json);
 		return;
@@ -220,6 +241,7 @@ static void spool_tick(void *state, uint64_t now_mono_ns)
 	struct spool *s = state;
 
 	(void)now_mono_ns;
+	spool_look_at_name(s);
 	if (s->waiting_len > 0)
 		spool_begin(s);
 }
@@ -231,29 +253,35 @@ static uint64_t spool_dropped(const void *state)
 
 static bool spool_is_flushed(void *state)
 {
-	const struct spool *s = state;
+	struct spool *s = state;
 
+	spool_look_at_name(s);
 	/*
 	 * The preallocator must have finished, too, or its thread would leave an incomplete file at
 	 * exit.
 	 */
-	return writer_is_flushed(s->writer) && preallocator_is_ready(s->preallocator);
+	return !s->ended && writer_is_flushed(s->writer) && preallocator_is_ready(s->preallocator);
 }
 
 static bool spool_keeps_records(const void *state)
 {
 	const struct spool *s = state;
 
-	return !writer_dir_works(s->writer) || !writer_is_flushed(s->writer);
+	return s->ended || !writer_dir_works(s->writer) || !writer_is_flushed(s->writer);
 }
 
 static void spool_close(void *state)
 {
 	struct spool *s = state;
 
-	if (s->writer && s->preallocator)
+	if (s->writer && s->preallocator) {
 		spool_end(s);
+		/* Without a name the record is found by the next start, or by this writer. */
+		if (s->ended)
+			preallocator_give_back(s->preallocator, &s->live);
+	}
 	preallocator_free(s->preallocator);
+	namer_free(s->namer);
 	writer_free(s->writer);
 	close_fd(s->dir_fd);
 	free(s);
@@ -286,6 +314,8 @@ static int spool_open(const struct sinks_options *options, void **ret_state)
 				     .bytes = config->record.spool_bytes,
 				     .group = group },
 		&s->preallocator);
+	if (r == 0)
+		r = namer_new(s->dir_fd, &s->namer);
 	if (r < 0)
 		return r;
 	r = writer_new(&(struct writer_options){ .spool_dir = config->record.spool_dir,

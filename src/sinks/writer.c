@@ -51,6 +51,7 @@ struct writer {
 	uint64_t age_check_ns;
 	/* Used by the thread only. */
 	int logged_error; /* the last error that was logged; 0: none */
+	int logged_part_error;
 	bool logged_access;
 	struct part saved; /* of the open incident, or of the one that ended last */
 	char buf[COPY_BYTES];
@@ -61,8 +62,9 @@ struct pass {
 	struct writer *writer;
 	int spool_fd;
 	int lock_fd;
-	int dir_fd;    /* -errno when the directory cannot be used */
-	int error;     /* the first error that kept a record in the spool */
+	int dir_fd;	/* -errno when the directory cannot be used */
+	int error;	/* the first error that kept a record in the spool */
+	int part_error; /* the first error for which a part stays what it is */
 	bool busy;     /* another process has a record or a part; it may be killed and still hang */
 	bool same_dir; /* spool and durable directory are one */
 };
@@ -170,8 +172,8 @@ static int copy_record(const struct pass *pass, int fd, const char *name, off_t 
 		r = part_append(part, fd, size, w->buf, sizeof(w->buf));
 	if (r == 0)
 		r = part_finish(part, pass->dir_fd, w->group, &access);
-	/* Frees the space, because the disk may be full. */
-	part_drop(part, pass->dir_fd);
+	/* What it has stays: a reset of the host would leave nothing else. */
+	part_close(part, pass->dir_fd);
 	log_access(w, access);
 	return r;
 }
@@ -201,8 +203,10 @@ static int move_record(struct pass *pass, const char *name)
 		unlinkat(pass->spool_fd, name, 0);
 		return 0;
 	}
+	if (r == 0)
+		r = record_fd_check(fd, name);
 	/* Another file with such a name does not belong to iostall. */
-	if (r == -ENODATA || (r == 0 && !record_fd_is_ours(fd, name)))
+	if (r == -ENODATA)
 		return 0;
 	if (r < 0 || pass->same_dir)
 		return r;
@@ -216,7 +220,7 @@ static int move_record(struct pass *pass, const char *name)
 	return unlinkat(pass->spool_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Saves what the open incident has so far. */
+/* Saves what the open incident has so far. After an error it is tried again at the next pass. */
 static int save_live(struct pass *pass)
 {
 	struct writer *w = pass->writer;
@@ -241,23 +245,15 @@ static int save_live(struct pass *pass)
 		return fd == -ENOENT ? 0 : fd;
 	r = 0;
 	if (w->saved.fd < 0 || strcmp(w->saved.incident, incident) != 0) {
-		w->saved.fd = close_fd(w->saved.fd);
+		part_close(&w->saved, pass->dir_fd);
 		r = part_open(&w->saved, pass->dir_fd, incident);
 	}
 	if (r == 0)
 		r = part_append(&w->saved, fd, (off_t)bytes, w->buf, sizeof(w->buf));
-	if (r < 0)
-		part_drop(&w->saved, pass->dir_fd);
+	/* What has been saved stays, and the next pass goes on from there. */
+	if (r < 0 && w->saved.bytes == 0)
+		part_close(&w->saved, pass->dir_fd);
 	return r;
-}
-
-static void remove_stale_preallocated(const struct pass *pass, const char *name)
-{
-	struct stat st;
-
-	if (fstatat(pass->spool_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-		!lock_is_taken(pass->lock_fd, st.st_ino))
-		unlinkat(pass->spool_fd, name, 0);
 }
 
 static bool is_stopping(const struct writer *w)
@@ -283,27 +279,88 @@ static int for_each_name(int dir_fd, struct pass *pass,
 	return 0;
 }
 
+/* What could not be looked at may be a record that is not filed. */
+static void note_error(struct pass *pass, int error)
+{
+	if (error < 0 && pass->error == 0)
+		pass->error = error;
+}
+
+/*
+ * A file that another process made in advance is removed when it is not used, else it has a record
+ * that its process could not name any more, and gets its name.
+ */
+static void take_preallocated(struct pass *pass, const char *name, int fd)
+{
+	char record[RECORD_FILE_SIZE], incident[RECORD_ID_SIZE];
+
+	if (record_fd_incident(fd, incident) < 0) {
+		unlinkat(pass->spool_fd, name, 0);
+		return;
+	}
+	snprintf(record, sizeof(record), "%s" RECORD_FILE_SUFFIX, incident);
+	if (renameat2(pass->spool_fd, name, pass->spool_fd, record, RENAME_NOREPLACE) == 0)
+		note_error(pass, move_record(pass, record));
+	else
+		note_error(pass, errno == ENOENT ? 0 : -errno);
+}
+
+static bool is_name_of(const struct pass *pass, const char *name, ino_t inode)
+{
+	struct stat st;
+
+	return fstatat(pass->spool_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == inode;
+}
+
+/*
+ * With the lock, so that it is not the file of a process that is about to lock it; and whoever has
+ * the lock is the only one that removes the file or gives it another name.
+ */
+static void visit_preallocated(struct pass *pass, const char *name)
+{
+	char incident[RECORD_ID_SIZE];
+	struct stat st;
+	_cleanup_close_ int fd = open_record(pass, name, O_RDONLY, &st);
+
+	if (fd < 0)
+		return;
+	if (lock_take(pass->lock_fd, st.st_ino) < 0) {
+		pass->busy = pass->busy || record_fd_incident(fd, incident) == 0;
+		return;
+	}
+	if (is_name_of(pass, name, st.st_ino))
+		take_preallocated(pass, name, fd);
+	lock_drop(pass->lock_fd, st.st_ino);
+}
+
 static void visit_spool_name(struct pass *pass, const char *name)
 {
-	int r;
-
 	if (preallocator_name_is_ours(name))
-		remove_stale_preallocated(pass, name);
-	if (!record_file_name_is_valid(name))
-		return;
-	r = move_record(pass, name);
-	if (r < 0 && pass->error == 0)
-		pass->error = r;
+		visit_preallocated(pass, name);
+	if (record_file_name_is_valid(name))
+		note_error(pass, move_record(pass, name));
 }
 
 static void visit_durable_name(struct pass *pass, const char *name)
 {
-	struct part_place place = { .dir_fd = pass->dir_fd,
+	const struct part_place place = { .dir_fd = pass->dir_fd,
 		.spool_fd = pass->spool_fd,
 		.group = pass->writer->group };
+	int r = part_finish_left_behind(&place, name);
 
-	part_finish_left_behind(&place, name);
-	pass->busy = pass->busy || place.busy;
+	if (r == -EWOULDBLOCK)
+		pass->busy = true;
+	else if (r < 0 && pass->part_error == 0)
+		pass->part_error = r;
+}
+
+static void log_part_outcome(struct writer *w, int error)
+{
+	if (error < 0 && error != w->logged_part_error)
+		log_warning("record.dir: cannot finish in %s what was cut off by a reset of the "
+			    "host or a kill: %s; it is tried again",
+			w->dir, strerror(-error));
+	w->logged_part_error = error;
 }
 
 static void log_outcome(struct writer *w, int error)
@@ -353,6 +410,25 @@ static int open_dir(const struct writer *w)
 }
 
 /* 0, or the negative errno that keeps records in the spool or unsaved. */
+static int visit_dirs(struct pass *pass, bool only_save)
+{
+	int saved, r = 0;
+
+	if (!only_save)
+		note_error(pass, for_each_name(pass->spool_fd, pass, visit_spool_name));
+	saved = save_live(pass);
+	/* After the spool, so that a record that was moved needs no part any more. */
+	if (!only_save && pass->dir_fd >= 0 && !pass->same_dir)
+		r = for_each_name(pass->dir_fd, pass, visit_durable_name);
+	if (r < 0)
+		pass->part_error = r;
+	if (!only_save && pass->dir_fd >= 0)
+		keep_limits(pass);
+	if (pass->error < 0)
+		return pass->error;
+	return pass->dir_fd < 0 ? pass->dir_fd : saved;
+}
+
 static int writer_pass(struct writer *w, bool only_save, struct pass *ret_pass)
 {
 	_cleanup_close_ int spool_fd = open(w->spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -364,24 +440,17 @@ static int writer_pass(struct writer *w, bool only_save, struct pass *ret_pass)
 		.lock_fd = lock_fd,
 		.dir_fd = dir_fd,
 	};
-	int r = 0, saved;
+	int r;
 
 	__atomic_store_n(&w->dir_works, dir_fd >= 0, __ATOMIC_RELEASE);
-	if (lock_fd < 0)
-		return lock_fd;
-	pass.same_dir = dir_fd >= 0 && is_same_dir(spool_fd, dir_fd);
-	if (!only_save)
-		r = for_each_name(spool_fd, &pass, visit_spool_name);
-	saved = save_live(&pass);
-	/* After the spool, so that a record that was moved needs no part any more. */
-	if (!only_save && dir_fd >= 0 && !pass.same_dir)
-		for_each_name(dir_fd, &pass, visit_durable_name);
-	if (!only_save && dir_fd >= 0)
-		keep_limits(&pass);
+	if (lock_fd < 0) {
+		pass.error = r = lock_fd;
+	} else {
+		pass.same_dir = dir_fd >= 0 && is_same_dir(spool_fd, dir_fd);
+		r = visit_dirs(&pass, only_save);
+	}
 	*ret_pass = pass;
-	if (pass.error < 0 || r < 0)
-		return pass.error < 0 ? pass.error : r;
-	return dir_fd < 0 ? dir_fd : saved;
+	return r;
 }
 
 static int until_ms(uint64_t then_ns)
@@ -412,10 +481,11 @@ static void full_pass(struct writer *w, uint64_t *ret_next_ns)
 	int r = writer_pass(w, false, &pass);
 
 	log_outcome(w, r);
+	log_part_outcome(w, pass.part_error);
 	__atomic_store_n(&w->left_over, pass.error < 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->passes_done, wanted, __ATOMIC_RELEASE);
 	*ret_next_ns = UINT64_MAX;
-	if (r < 0 || pass.busy)
+	if (r < 0 || pass.part_error < 0 || pass.busy)
 		*ret_next_ns = clock_mono_ns() + w->retry_ns;
 	else if (w->limits.max_age_ns)
 		*ret_next_ns = clock_mono_ns() + w->age_check_ns;

@@ -8,7 +8,14 @@
 #include <bpf/bpf.h>
 
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/sort.h"
+
+/*
+ * On the stack, so few: 10,000 entries take 4 ms (6.18), and 20 to 80 ms one by one. The kernel
+ * deletes a bucket of its hash table at a time, which has one entry on average at most.
+ */
+#define CLEAR_BATCH 16
 
 static int compare_age(const void *a, const void *b)
 {
@@ -87,20 +94,24 @@ bool inflight_find(const struct inflight_map *map, uint64_t key, struct event_in
 	return ret_op->start_ns != 0;
 }
 
-int inflight_clear(const struct inflight_map *map)
+int inflight_clear(const struct inflight_map *map, uint64_t deadline_ns)
 {
-	uint64_t key, next;
-	int r = bpf_map_get_next_key(map->fd, NULL, &next);
+	_Alignas(8) unsigned char keys[CLEAR_BATCH * sizeof(uint64_t)];
+	_Alignas(8) unsigned char values[CLEAR_BATCH * INFLIGHT_VALUE_MAX];
+	uint64_t cursor, *in = NULL;
+	int r = 0;
 
-	/*
-	 * The next key is looked up before this one is deleted: after a deleted key the search
-	 * would start again.
-	 */
+	assert(map->key_size <= sizeof(uint64_t) && map->value_size <= INFLIGHT_VALUE_MAX);
 	while (r == 0) {
-		key = next;
-		r = bpf_map_get_next_key(map->fd, &key, &next);
-		if (bpf_map_delete_elem(map->fd, &key) < 0)
-			return -errno;
+		uint32_t count = CLEAR_BATCH;
+
+		r = bpf_map_lookup_and_delete_batch(map->fd, in, &cursor, keys, values, &count,
+			NULL);
+		if (r < 0 && r != -ENOENT)
+			return r;
+		in = &cursor;
+		if (r == 0 && clock_mono_ns() > deadline_ns)
+			return -ETIME;
 	}
 	return 0;
 }

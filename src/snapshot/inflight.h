@@ -50,7 +50,10 @@ int inflight_collect(const struct inflight_map *map, uint64_t now_ns, uint64_t m
 /* Reads one entry; false when the key has none or its operation is not in flight. */
 bool inflight_find(const struct inflight_map *map, uint64_t key, struct event_inflight *ret_op);
 
-/* Deletes all entries; only while no program is attached. */
-int inflight_clear(const struct inflight_map *map);
+/*
+ * Deletes all entries; only while no program is attached. -ETIME: there are more, and each call
+ * deletes some. Other errors are those of the map.
+ */
+int inflight_clear(const struct inflight_map *map, uint64_t deadline_ns);
 
 #endif

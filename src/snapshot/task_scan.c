@@ -12,14 +12,15 @@
 #include "util/clock.h"
 #include "watch/dents.h"
 #include "watch/loadavg.h"
-#include "watch/processes.h"
 
 /* Reading the clock for each thread would add a tenth to the cost of the scan. */
 #define CLOCK_EACH 16
 
 struct task_scan {
 	const struct task_scan_options *o;
+	struct task_scan_progress *progress;
 	struct task_scan_result *result;
+	int32_t after_pid; /* earlier parts were about this process, and those before it */
 	bool out_of_time;
 };
 
@@ -37,28 +38,46 @@ static void scan_thread(struct task_scan *s, int32_t tid)
 		s->out_of_time = clock_mono_ns() > s->o->deadline_ns;
 }
 
-static void scan_process(struct task_scan *s, int32_t pid)
+static void close_threads(struct task_scan_progress *p)
 {
-	const struct task_scan_position *after = &s->o->after;
-	struct dents dents;
+	if (p->is_open)
+		close_fd(p->threads_fd);
+	p->is_open = false;
+}
+
+static void open_threads(struct task_scan *s, int32_t pid)
+{
+	struct task_scan_progress *p = s->progress;
 	char path[32];
-	_cleanup_close_ int fd = -1;
+
+	snprintf(path, sizeof(path), "%d/task", pid);
+	p->pid = pid;
+	p->threads_fd = openat(s->o->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	p->is_open = p->threads_fd >= 0;
+	dents_reset(&p->threads);
+}
+
+/* Those that are left of the process that is open. */
+static void scan_threads(struct task_scan *s)
+{
+	struct task_scan_progress *p = s->progress;
 	const char *name;
 	int32_t tid;
 
-	if (pid < after->pid)
-		return;
-	snprintf(path, sizeof(path), "%d/task", pid);
-	fd = openat(s->o->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	dents_reset(&dents);
-	while (!s->out_of_time && dents_next_number(&dents, fd, &tid, &name) > 0) {
-		if (pid == after->pid && tid <= after->tid)
-			continue;
-		scan_thread(s, tid);
-		s->result->position = (struct task_scan_position){ pid, tid };
+	while (p->is_open && !s->out_of_time) {
+		if (dents_next_number(&p->threads, p->threads_fd, &tid, &name) > 0)
+			scan_thread(s, tid);
+		else
+			close_threads(p);
 	}
+}
+
+static void scan_process(struct task_scan *s, int32_t pid)
+{
+	if (pid <= s->after_pid)
+		return;
+	open_threads(s, pid);
+	scan_threads(s);
 }
 
 static void scan_all(struct task_scan *s)
@@ -75,41 +94,27 @@ static void scan_all(struct task_scan *s)
 		scan_process(s, pid);
 }
 
-/* The process with the lowest id from pid on, or 0. */
-static int32_t next_process(const struct processes *list, int32_t pid)
-{
-	int32_t next = 0;
-
-	for (uint32_t i = 0; i < list->count; i++)
-		if (list->list[i].pid >= pid && (next == 0 || list->list[i].pid < next))
-			next = list->list[i].pid;
-	return next;
-}
-
-static void run(const struct task_scan_options *options, struct task_scan_result *ret_result)
-{
-	struct task_scan s = { options, ret_result, false };
-
-	*ret_result = (struct task_scan_result){ .position = options->after };
-	if (!options->only)
-		scan_all(&s);
-	else
-		for (int32_t pid = next_process(options->only, options->after.pid);
-			pid > 0 && !s.out_of_time; pid = next_process(options->only, pid + 1))
-			scan_process(&s, pid);
-	ret_result->complete = !s.out_of_time;
-}
-
 void task_scan_continue(struct task_scan_progress *progress,
 	const struct task_scan_options *options, struct task_scan_result *ret_result)
 {
-	struct task_scan_options part = *options;
+	struct task_scan s = { options, progress, ret_result, progress->pid, false };
 
-	part.after = progress->position;
-	run(&part, ret_result);
-	progress->position = ret_result->position;
+	*ret_result = (struct task_scan_result){ 0 };
+	scan_threads(&s);
+	if (!options->only)
+		scan_all(&s);
+	else
+		for (uint32_t i = 0; i < options->only_count && !s.out_of_time; i++)
+			scan_process(&s, options->only[i]);
+	ret_result->complete = !s.out_of_time;
 	progress->complete = ret_result->complete;
 	progress->visited += ret_result->visited;
+}
+
+void task_scan_reset(struct task_scan_progress *progress)
+{
+	close_threads(progress);
+	*progress = (struct task_scan_progress){ 0 };
 }
 
 uint32_t task_scan_count_left(const struct task_scan_progress *progress,
@@ -128,9 +133,13 @@ uint32_t task_scan_count_left(const struct task_scan_progress *progress,
 void task_scan_process(const struct task_scan_options *options, int32_t pid,
 	struct task_scan_result *ret_result)
 {
-	struct task_scan s = { options, ret_result, false };
+	struct task_scan_progress progress = { 0 };
+	struct task_scan s = { options, &progress, ret_result, 0, false };
 
-	*ret_result = (struct task_scan_result){ .position = options->after };
-	scan_process(&s, pid);
+	*ret_result = (struct task_scan_result){ 0 };
+	s.out_of_time = clock_mono_ns() > options->deadline_ns;
+	if (!s.out_of_time)
+		scan_process(&s, pid);
 	ret_result->complete = !s.out_of_time;
+	task_scan_reset(&progress);
 }

@@ -12,19 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct processes;
-
-/* How far a scan has come: threads are visited in ascending order of process, then of thread id. */
-struct task_scan_position {
-	int32_t pid; /* the process that was begun last; 0: none */
-	int32_t tid; /* its thread that was visited last */
-};
+#include "watch/dents.h"
 
 struct task_scan_options {
 	int procfs_fd;
-	int program_fd;		      /* wait_task_scan of bpf/wait.bpf.c */
-	const struct processes *only; /* NULL: every process */
-	struct task_scan_position after;
+	int program_fd;	     /* wait_task_scan of bpf/wait.bpf.c */
+	const int32_t *only; /* process ids, in ascending order; NULL: every process */
+	uint32_t only_count;
 	uint64_t deadline_ns;
 	/* Called for each thread that is asleep in an operation. */
 	void (*found)(void *userdata, int32_t tid);
@@ -35,19 +29,28 @@ struct task_scan_result {
 	uint32_t visited;
 	uint32_t asleep;
 	bool complete;
-	struct task_scan_position position; /* where to go on, unless it is complete */
 };
 
-/* A scan of several parts; all zero: it has not begun. */
+/*
+ * A scan of several parts; all zero: it has not begun. Processes are visited in ascending order of
+ * their ids, the threads of each in the order in which the kernel lists them: that of their start,
+ * not of their ids, which wrap around. The list stays open from one part to the next, so that the
+ * kernel goes on behind the last one even when others have ended meanwhile.
+ */
 struct task_scan_progress {
 	bool complete;
+	bool is_open; /* threads_fd and threads are of process `pid`, which is not complete */
 	uint32_t visited;
-	struct task_scan_position position;
+	int32_t pid; /* that was begun last; 0: none */
+	int threads_fd;
+	struct dents threads;
 };
 
-/* Goes on where the last part stopped, until the deadline. options->after is ignored. */
+/* Goes on where the last part stopped, until the deadline. */
 void task_scan_continue(struct task_scan_progress *progress,
 	const struct task_scan_options *options, struct task_scan_result *ret_result);
+/* Nothing is open any more, and the next part begins from the start. */
+void task_scan_reset(struct task_scan_progress *progress);
 /* About how many threads are left; of a scan of some processes 1 when it is incomplete. */
 uint32_t task_scan_count_left(const struct task_scan_progress *progress,
 	const struct task_scan_options *options);

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 /* The list of watched processes is made anew every 10 s, too. */
 #define DETECT_INTERVAL_NS (10 * NSEC_PER_SEC)
+#define THREAD_STACK_BYTES (16 * 1024)
 
 /* Servers that are found although nobody configured them. */
 static const struct default_server {
@@ -121,19 +123,81 @@ static bool is_section(const struct config_sql *config, const char *section)
 	return false;
 }
 
-static void detect(struct sql *sql, const struct default_server *server)
+/*
+ * Looks whether the sockets are there, on a thread that may hang: an account of a database owns
+ * their directories, and whoever reads one of these may keep all others from looking up a name.
+ */
+struct look {
+	struct {
+		char path[sizeof(((struct config_sql_target *)0)->socket)]; /* "": not asked */
+		bool is_socket;
+	} servers[ARRAY_SIZE(default_servers)];
+};
+
+/* On the thread. */
+static void run_look(void *state, const int *fds)
+{
+	struct look *look = state;
+
+	(void)fds;
+	for (size_t i = 0; i < ARRAY_SIZE(default_servers); i++) {
+		struct stat st;
+
+		/* A link may lead to a disk that hangs, and the database may have made one. */
+		look->servers[i].is_socket = *look->servers[i].path &&
+			lstat(look->servers[i].path, &st) == 0 && S_ISSOCK(st.st_mode);
+	}
+}
+
+static const struct renewable_worker_kind look_kind = {
+	.run = run_look,
+	.stack_bytes = THREAD_STACK_BYTES,
+	.state_bytes = sizeof(struct look),
+	/* Another thread would hang, too. */
+	.limit_ns = UINT64_MAX,
+};
+
+void sql_init_look(struct sql *sql)
+{
+	renewable_worker_init_resting(&sql->looker, &look_kind, -1);
+}
+
+static bool is_wanted(const struct sql *sql, const struct default_server *server, const char *path)
+{
+	return sql->count < CONFIG_SQL_TARGETS_MAX && !has_detected(sql, path) &&
+		is_running(sql, server->comm) && !sql_is_named(&sql->config, server->type, path);
+}
+
+static void start_look(struct sql *sql)
+{
+	const uint64_t now_ns = clock_mono_ns();
+	struct look wanted = { 0 };
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(default_servers); i++) {
+		char *path = wanted.servers[i].path;
+		int n = snprintf(path, sizeof(wanted.servers[i].path), "%s/%s", sql->run_dir,
+			default_servers[i].socket);
+
+		if (n >= (int)sizeof(wanted.servers[i].path) ||
+			!is_wanted(sql, &default_servers[i], path))
+			*path = '\0';
+		any |= *path != '\0';
+	}
+	if (!any || (!sql->looker.thread && renewable_worker_renew(&sql->looker, now_ns) < 0))
+		return;
+	*(struct look *)sql->looker.state = wanted;
+	sql->is_looking = true;
+	sql->look_logged = false;
+	renewable_worker_start(&sql->looker, now_ns);
+}
+
+static void add_detected(struct sql *sql, const struct default_server *server, const char *path)
 {
 	struct config_sql_target target;
-	char path[PATH_MAX + 64], section[CONFIG_SQL_SECTION_SIZE];
-	struct stat st;
+	char section[CONFIG_SQL_SECTION_SIZE];
 	int r;
 
-	snprintf(path, sizeof(path), "%s/%s", sql->run_dir, server->socket);
-	if (sql->count == CONFIG_SQL_TARGETS_MAX || has_detected(sql, path) ||
-		!is_running(sql, server->comm) || sql_is_named(&sql->config, server->type, path))
-		return;
-	if (strlen(path) >= sizeof(target.socket) || stat(path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return;
 	snprintf(section, sizeof(section), "%s%s", server->section,
 		is_section(&sql->config, server->section) ? "-found" : "");
 	r = config_sql_default_target(section, &target);
@@ -150,6 +214,23 @@ static void detect(struct sql *sql, const struct default_server *server)
 		log_warning("%s cannot be asked: %s", section, strerror(-r));
 }
 
+/* The configuration and the processes may have changed meanwhile. */
+static void take_look(struct sql *sql)
+{
+	const struct look *look = sql->looker.state;
+
+	sql->is_looking = false;
+	for (size_t i = 0; i < ARRAY_SIZE(default_servers); i++)
+		if (look->servers[i].is_socket &&
+			is_wanted(sql, &default_servers[i], look->servers[i].path))
+			add_detected(sql, &default_servers[i], look->servers[i].path);
+}
+
+bool sql_is_looking(const struct sql *sql)
+{
+	return sql->is_looking;
+}
+
 /* One server that is asked in two ways */
 
 /* With socket activation, process 1 is the one that listens. */
@@ -157,8 +238,10 @@ static bool is_same_server(const struct sql_target *a, const struct sql_target *
 {
 	if (!a->connected || !b->connected || !is_same_kind(a->config.type, b->config.type))
 		return false;
-	return (a->server.server_pid > 1 && a->server.server_pid == b->server.server_pid) ||
-		(a->server.identity && a->server.identity == b->server.identity);
+	/* What a server says of itself is believed only where the kernel does not say more. */
+	if (a->server.server_pid > 1 && b->server.server_pid > 1)
+		return a->server.server_pid == b->server.server_pid;
+	return a->server.identity && a->server.identity == b->server.identity;
 }
 
 /* Over a local socket threads are known, and the kernel says which process answers. */
@@ -201,10 +284,22 @@ static void resume_duplicates(struct sql *sql)
 
 void sql_look_for_servers(struct sql *sql, uint64_t now_ns)
 {
-	if (!sql->config.enabled || now_ns < sql->detect_ns)
+	const bool is_busy = renewable_worker_is_busy(&sql->looker);
+
+	if (!sql->config.enabled)
+		return;
+	if (sql->is_looking && !is_busy)
+		take_look(sql);
+	if (now_ns < sql->detect_ns)
 		return;
 	sql->detect_ns = now_ns + DETECT_INTERVAL_NS;
 	resume_duplicates(sql);
-	for (size_t i = 0; sql->watch && i < ARRAY_SIZE(default_servers); i++)
-		detect(sql, &default_servers[i]);
+	if (!is_busy && sql->watch)
+		start_look(sql);
+	if (is_busy && !sql->look_logged) {
+		log_warning("looking for the sockets of database servers takes more than %d s: "
+			    "those that no section [sql.NAME] names are not found meanwhile",
+			(int)(DETECT_INTERVAL_NS / NSEC_PER_SEC));
+		sql->look_logged = true;
+	}
 }

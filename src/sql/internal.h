@@ -10,6 +10,7 @@
 #include <limits.h>
 
 #include "sql/sql.h"
+#include "util/renewable_worker.h"
 
 /*
  * Killed helpers that still hang in the kernel and have to be waited for. If there are more, the
@@ -23,6 +24,10 @@ struct sql {
 	const struct watch *watch;
 	char run_dir[PATH_MAX];
 	uint64_t detect_ns;
+	struct renewable_worker
+		looker; /* for sockets of servers; its thread begins with the first look */
+	bool is_looking;
+	bool look_logged;  /* that it takes long */
 	uint64_t begin_ns; /* of the incident; 0 before the first */
 	unsigned int count;
 	struct sql_target *targets[CONFIG_SQL_TARGETS_MAX];
@@ -34,8 +39,12 @@ struct sql {
 int sql_add_target(struct sql *sql, const struct config_sql_target *config, bool detected);
 
 /* discovery.c */
-/* Now and then: adds servers that run here and that no section names. */
+/*
+ * Now and then: adds servers that run here and that no section names. A thread looks for their
+ * sockets; what it has found is known at the next call.
+ */
 void sql_look_for_servers(struct sql *sql, uint64_t now_ns);
+void sql_init_look(struct sql *sql);
 /* Of two targets that are the same server one is asked, or its sessions would be counted twice. */
 void sql_stop_duplicates(struct sql *sql);
 /* Whether a section is about this server, also one with `enabled = no`. */

@@ -108,9 +108,10 @@ struct sql_frame_session {
 	uint32_t background; /* a thread of the server itself, without a client */
 	uint64_t elapsed_ns; /* how long the statement has run; 0: unknown */
 	uint32_t idle; /* is in a transaction, but runs no statement: elapsed_ns is since then */
-	uint64_t transaction_ns; /* how long its transaction is open; 0: none, or unknown */
-	uint32_t worker;    /* a parallel or I/O worker, whose statement counts for its leader */
-	int32_t leader_pid; /* the backend that it works for; 0: none, or unknown */
+	uint64_t transaction_ns;    /* how long its transaction is open; 0: none, or unknown */
+	uint32_t worker;	    /* a parallel worker, whose statement counts for its leader */
+	int32_t leader_pid;	    /* the backend that it works for; 0: none, or unknown */
+	uint32_t served;	    /* its reads that I/O workers of the server have in hand */
 	char no_tid[SQL_NAME_SIZE]; /* why tid is 0: "thread pool"; "" */
 	char user[SQL_NAME_SIZE];   /* "app@localhost" */
 	char database[SQL_NAME_SIZE];

@@ -236,6 +236,7 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 		.transaction_ns = e->transaction_ns,
 		.blocker_id = e->blocker_id,
 		.waited_ns = e->waited_ns,
+		.moved_bytes = e->moved_bytes,
 		.lock = e->lock,
 		.candidates = e->candidates,
 		.tid = e->tid,
@@ -260,8 +261,7 @@ static bool may_load(const struct sql_slow_entry *e)
 	return !e->idle && !e->worker && !e->asleep && (!e->background || *e->text);
 }
 
-bool sql_slow_find_busiest(const struct sql_slow_statements *l, uint64_t least_bytes,
-	struct sql_session_view *ret_view)
+bool sql_slow_find_busiest(const struct sql_slow_statements *l, struct sql_session_view *ret_view)
 {
 	const struct sql_slow_entry *busiest = NULL;
 	uint64_t moved_bytes = 0;
@@ -275,7 +275,7 @@ bool sql_slow_find_busiest(const struct sql_slow_statements *l, uint64_t least_b
 		if (!busiest || e->moved_bytes > busiest->moved_bytes)
 			busiest = e;
 	}
-	if (!busiest || busiest->moved_bytes < least_bytes ||
+	if (!busiest || busiest->moved_bytes == 0 ||
 		busiest->moved_bytes < moved_bytes - busiest->moved_bytes)
 		return false;
 	view_of(busiest, ret_view);

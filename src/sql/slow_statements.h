@@ -67,10 +67,10 @@ void sql_slow_find_longest(const struct sql_slow_statements *slow, int32_t tid,
 	uint64_t *longest_ns);
 
 /*
- * The one that moved more than all others, and at least so much; false: none did. It is of a client
- * or of the thread that applies what a primary server sends.
+ * The one that moved at least as much as all others together; false: none did. It is of a client or
+ * of the thread that applies what a primary server sends.
  */
-bool sql_slow_find_busiest(const struct sql_slow_statements *slow, uint64_t least_bytes,
+bool sql_slow_find_busiest(const struct sql_slow_statements *slow,
 	struct sql_session_view *ret_view);
 
 /* The view is valid until the next answer is taken. */

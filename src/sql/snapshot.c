@@ -73,6 +73,7 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.transaction_ns = frame->transaction_ns,
 		.tid = frame->tid,
 		.leader_pid = frame->leader_pid,
+		.served = frame->served,
 		.text_bytes = frame->text_bytes,
 		.background = frame->background != 0,
 		.idle = frame->idle != 0,
@@ -205,6 +206,18 @@ static const struct sql_row *find_row(const struct sql_snapshot *s, int32_t tid)
 		if (s->rows[i].tid == tid && !s->rows[i].idle)
 			return &s->rows[i];
 	return NULL;
+}
+
+/* FNV-1a. */
+uint64_t sql_text_key(const char *text)
+{
+	uint64_t key = 0xcbf29ce484222325;
+
+	if (!*text)
+		return 0;
+	for (const char *p = text; *p && p < text + SQL_ALIKE_BYTES; p++)
+		key = (key ^ (unsigned char)*p) * 0x100000001b3;
+	return key ? key : 1;
 }
 
 bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,

@@ -44,6 +44,7 @@ struct sql_row {
 	uint64_t moved_bytes; /* by its thread since the answer before */
 	int32_t tid;
 	int32_t leader_pid;
+	uint32_t served; /* its reads that I/O workers have in hand */
 	uint32_t text_bytes;
 	enum record_lock lock; /* that it waits for; NONE: it waits for none */
 	uint16_t candidates;   /* for its blocker; 0: the server says which it is */
@@ -131,6 +132,12 @@ bool sql_row_is_lasting(const struct sql_row *row);
 
 /* Whether a state is that of SLEEP() in MariaDB or of pg_sleep(). */
 bool sql_state_is_sleep(const char *state);
+
+/*
+ * The same number for texts that count as the same; 0: the text is empty. It has placeholders for
+ * values unless sql.text is `full`.
+ */
+uint64_t sql_text_key(const char *text);
 
 /* The statement of a thread, or of the backend that it works for; false: it runs none. */
 bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,

@@ -248,10 +248,27 @@ const char *sql_find_role(const struct sql *sql, int32_t tid)
 	return role;
 }
 
+static int32_t find_served(const struct sql *sql, int32_t tid, uint32_t *ret_sessions)
+{
+	*ret_sessions = 0;
+	for (unsigned int i = 0; i < sql->count; i++) {
+		const struct sql_target *t = sql->targets[i];
+
+		if (of_incident(sql, t->worst) &&
+			strcmp(sql_target_find_role(t, tid), SQL_IO_WORKERS_ROLE) == 0)
+			return sql_io_workers_find(&t->io_workers, ret_sessions);
+	}
+	return 0;
+}
+
 int32_t sql_leader(const struct sql *sql, int32_t tid)
 {
-	int32_t leader = tid;
+	uint32_t sessions;
+	int32_t leader = find_served(sql, tid, &sessions);
 
+	if (leader > 0)
+		return leader;
+	leader = tid;
 	for (unsigned int i = 0; i < sql->count && leader == tid; i++) {
 		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
 
@@ -259,6 +276,14 @@ int32_t sql_leader(const struct sql *sql, int32_t tid)
 			leader = sql_snapshot_leader(worst, tid);
 	}
 	return leader;
+}
+
+uint32_t sql_count_served(const struct sql *sql, int32_t tid)
+{
+	uint32_t sessions;
+
+	find_served(sql, tid, &sessions);
+	return sessions;
 }
 
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
@@ -279,14 +304,13 @@ uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_long
 	return count;
 }
 
-bool sql_find_busiest(const struct sql *sql, int32_t server_pid, uint64_t least_bytes,
-	struct sql_session_view *ret_view)
+bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view)
 {
 	for (unsigned int i = 0; server_pid > 0 && i < sql->count; i++) {
 		const struct sql_target *t = sql->targets[i];
 
 		if (t->server.server_pid == server_pid && of_incident(sql, t->worst))
-			return sql_slow_find_busiest(&t->slow, least_bytes, ret_view);
+			return sql_slow_find_busiest(&t->slow, ret_view);
 	}
 	return false;
 }
@@ -464,6 +488,7 @@ int sql_new(const struct sql_options *options, struct sql **ret_sql)
 		return -ENOMEM;
 	sql->config = options->config->sql;
 	sql->watch = options->watch;
+	sql_init_look(sql);
 	text_copy(sql->run_dir, sizeof(sql->run_dir), options->run_dir ? options->run_dir : "/run");
 	sql->target_options = (struct sql_target_options){
 		.loop = options->loop,
@@ -487,6 +512,7 @@ struct sql *sql_free(struct sql *sql)
 	while (sql->count > 0)
 		remove_target(sql, sql->count - 1);
 	reap_orphans(sql);
+	renewable_worker_done(&sql->looker);
 	close_fd(sql->target_options.procfs_fd);
 	free(sql);
 	return NULL;

@@ -57,6 +57,8 @@ int sql_reload(struct sql *sql, const struct config *config);
  * and no memory allocated.
  */
 void sql_tick(struct sql *sql, bool armed);
+/* A thread looks for servers that run here; the next tick knows what it has found. */
+bool sql_is_looking(const struct sql *sql);
 
 /* `answered` is called after each answer of a target; NULL: nothing is called. */
 void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata);
@@ -144,10 +146,15 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct sql_activity *ret_activity);
 
 /*
- * The backend that a parallel worker worked for in the worst answer; for any other, the thread
- * itself.
+ * The backend that a parallel worker worked for in the worst answer, or the I/O workers of its
+ * server in the incident; for any other, the thread itself.
  */
 int32_t sql_leader(const struct sql *sql, int32_t tid);
+/*
+ * For how many sessions with the same statement, among them that of sql_leader(), nearly all reads
+ * of the I/O workers were; 0: the thread is no such worker, or they read for others, too.
+ */
+uint32_t sql_count_served(const struct sql *sql, int32_t tid);
 
 /*
  * Counts the client statements in the worst answer of this incident, except that of one thread or
@@ -155,11 +162,10 @@ int32_t sql_leader(const struct sql *sql, int32_t tid);
  */
 uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
 /*
- * The statement of a client of that server that moved more than all others in this incident, and at
- * least so much; false: there is none.
+ * The statement of that server that moved at least as much as all others together in this incident;
+ * false: there is none.
  */
-bool sql_find_busiest(const struct sql *sql, int32_t server_pid, uint64_t least_bytes,
-	struct sql_session_view *ret_view);
+bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view);
 /* Counts those of them that have the text of the thread's own, which is one of them. */
 uint32_t sql_count_alike(const struct sql *sql, int32_t tid);
 /* Whether the statement of that thread is among those that sql_count_others() counts. */

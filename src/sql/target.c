@@ -348,6 +348,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	if (sql_snapshot_is_worse(t->current, t->worst))
 		*t->worst = *t->current;
 	sql_slow_take(&t->slow, t->current);
+	sql_io_workers_take(&t->io_workers, t->current);
 	tell(t);
 }
 
@@ -459,6 +460,7 @@ void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 {
 	sql_snapshot_begin(t->worst, 0);
 	sql_slow_begin(&t->slow, now_ns);
+	sql_io_workers_begin(&t->io_workers);
 	t->invalid = 0;
 	t->armed = true;
 	sql_moved_forget(&t->moved);

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "util/loop.h"
 #include "sql/frames.h"
+#include "sql/io_workers.h"
 #include "sql/moved.h"
 #include "sql/relations.h"
 #include "sql/slow_statements.h"
@@ -92,6 +93,7 @@ struct sql_target {
 	struct sql_slow_statements slow;
 	bool armed; /* an incident is open */
 	struct sql_moved moved;
+	struct sql_io_workers io_workers;
 	struct sql_role roles[SQL_ROLES_MAX]; /* by all answers, the last one seen first */
 	struct sql_relations *relations;      /* NULL: files of the server have names themselves */
 	uint64_t invalid; /* numbers that could not be true, in the answers of the incident */

@@ -28,6 +28,11 @@ uint64_t clock_process_cpu_ns(void)
 	return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+	return clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void clock_format_rfc3339(uint64_t real_ns, char *buf, size_t size)
 {
 	time_t sec = (time_t)(real_ns / NSEC_PER_SEC);

@@ -22,6 +22,8 @@ uint64_t clock_real_ns(void);
 
 /* CPU time of the whole process (CLOCK_PROCESS_CPUTIME_ID). */
 uint64_t clock_process_cpu_ns(void);
+/* Of the calling thread. */
+uint64_t clock_thread_cpu_ns(void);
 
 #define CLOCK_RFC3339_SIZE sizeof("2026-11-20T03:12:07.000000Z")
 

@@ -9,8 +9,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "util/cleanup.h"
 #include "util/thread.h"
+
+/* Without memory for a table of descriptors. */
+#define RETRY_US 100000
 
 struct detached_worker {
 	int references;
@@ -19,7 +21,7 @@ struct detached_worker {
 	bool busy; /* the state is the thread's, else the owner's */
 	void *state;
 	void (*run)(void *state, const int *fds);
-	/* Open in the table of the thread only; the last one is to be told that a run is over. */
+	/* The last one is to be told that a run is over. The thread has its own of them. */
 	int fds[DETACHED_WORKER_FDS_MAX + 1];
 	size_t fds_count;
 	bool tells;
@@ -34,58 +36,59 @@ static void unref(struct detached_worker *w)
 	free(w);
 }
 
+static bool is_stopping(const struct detached_worker *w)
+{
+	return __atomic_load_n(&w->stopping, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * The owner goes on meanwhile, which must not wait until this thread gets a CPU. It closes its
+ * descriptors only after it has said that the worker stops. False: the worker stops, and they may
+ * be those of other files.
+ */
+static bool take_fds(struct detached_worker *w)
+{
+	while (thread_keep_only_fds(w->fds, w->fds_count) < 0 && !is_stopping(w))
+		usleep(RETRY_US);
+	return !is_stopping(w);
+}
+
 static void *run_thread(void *arg)
 {
 	struct detached_worker *w = arg;
+	bool has_fds;
 
-	for (;;) {
+	thread_take_priority();
+	has_fds = take_fds(w);
+	while (has_fds) {
 		/* It blocks until there is something to do, or an end. */
 		if (sem_wait(&w->wake) < 0)
 			continue;
-		if (__atomic_load_n(&w->stopping, __ATOMIC_ACQUIRE))
+		if (is_stopping(w))
 			break;
 		w->run(w->state, w->fds);
 		__atomic_store_n(&w->busy, false, __ATOMIC_RELEASE);
 		if (w->tells)
 			eventfd_write(w->fds[w->fds_count - 1], 1);
 	}
-	/* In the table of this thread. */
-	for (size_t i = 0; i < w->fds_count; i++)
-		close(w->fds[i]);
+	/* Its table ends with it. */
 	unref(w);
 	return NULL;
 }
 
-/* Above standard error, which the thread keeps. */
-static int add_fd(struct detached_worker *w, int fd)
-{
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-
-	if (copy < 0)
-		return -errno;
-	w->fds[w->fds_count++] = copy;
-	return 0;
-}
-
 static int start_thread(struct detached_worker *w, const struct detached_worker_options *options)
 {
-	int r = 0;
+	int r;
 
 	assert(options->fds_count <= DETACHED_WORKER_FDS_MAX);
-	for (size_t i = 0; r == 0 && i < options->fds_count; i++)
-		r = add_fd(w, options->fds[i]);
-	if (r == 0 && w->tells)
-		r = add_fd(w, options->done_fd);
-	if (r == 0) {
-		w->references++;
-		r = thread_start_detached(run_thread, w, options->stack_bytes, w->fds,
-			w->fds_count);
-		if (r < 0)
-			w->references--;
-	}
-	/* Those of this side. */
-	for (size_t i = 0; i < w->fds_count; i++)
-		close(w->fds[i]);
+	for (size_t i = 0; i < options->fds_count; i++)
+		w->fds[w->fds_count++] = options->fds[i];
+	if (w->tells)
+		w->fds[w->fds_count++] = options->done_fd;
+	w->references++;
+	r = thread_start_sharing_fds(run_thread, w, options->stack_bytes);
+	if (r < 0)
+		w->references--;
 	return r;
 }
 

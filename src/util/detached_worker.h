@@ -3,7 +3,8 @@
  * A thread for calls that may hang for ever, with a descriptor table of its own (see thread.h).
  * Used by who asks the kernel about other processes and file systems; made before an incident can
  * be open, since starting a thread allocates.
- * Never waited for: whichever of thread and owner leaves last frees what both use.
+ * Never waited for, not even when it starts: whichever of thread and owner leaves last frees what
+ * both use.
  */
 #ifndef IOSTALL_UTIL_DETACHED_WORKER_H
 #define IOSTALL_UTIL_DETACHED_WORKER_H
@@ -19,7 +20,8 @@ struct detached_worker_options {
 	/* On the thread. `fds` are those of below, by their numbers in the table of the thread. */
 	void (*run)(void *state, const int *fds);
 	size_t stack_bytes; /* locked in memory, so it should be what the deepest call needs */
-	int fds[DETACHED_WORKER_FDS_MAX]; /* they are duplicated */
+	/* They, and done_fd, must stay open until the worker is freed. */
+	int fds[DETACHED_WORKER_FDS_MAX];
 	size_t fds_count;
 	int done_fd; /* an eventfd that is written when `run` has returned; -1: none */
 };

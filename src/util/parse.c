@@ -106,6 +106,16 @@ int cursor_word(struct cursor *c, const char **ret_word, size_t *ret_len)
 	return 0;
 }
 
+bool cursor_take(struct cursor *c, const char *text)
+{
+	size_t len = strlen(text);
+
+	if ((size_t)(c->end - c->p) < len || memcmp(c->p, text, len) != 0)
+		return false;
+	c->p += len;
+	return true;
+}
+
 bool cursor_line(struct cursor *c, struct cursor *ret_line)
 {
 	const char *newline;

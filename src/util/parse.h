@@ -29,6 +29,9 @@ int cursor_word(struct cursor *c, const char **ret_word,
 /* The next line without its newline; false at the end. */
 bool cursor_line(struct cursor *c, struct cursor *ret_line);
 
+/* Passes over the text; false: something else is there. */
+bool cursor_take(struct cursor *c, const char *text);
+
 /*
  * Whole strings as a person writes them. A duration needs a unit (ns us ms s m h) unless it is 0, a
  * size may have K, M or G (1024), a percentage may end in %. A number with a unit may have up to

@@ -10,8 +10,8 @@ static int start_thread(struct renewable_worker *w)
 		.run = w->kind->run,
 		.stack_bytes = w->kind->stack_bytes,
 		.fds = { w->fd },
-		.fds_count = 1,
-		.done_fd = -1,
+		.fds_count = w->fd >= 0 ? 1 : 0,
+		.done_fd = w->done_fd,
 	};
 	struct detached_worker *thread;
 	void *state = calloc(1, w->kind->state_bytes);
@@ -30,8 +30,14 @@ static int start_thread(struct renewable_worker *w)
 int renewable_worker_init(struct renewable_worker *w, const struct renewable_worker_kind *kind,
 	int fd)
 {
-	*w = (struct renewable_worker){ .kind = kind, .fd = fd };
+	*w = (struct renewable_worker){ .kind = kind, .fd = fd, .done_fd = -1 };
 	return start_thread(w);
+}
+
+void renewable_worker_init_resting(struct renewable_worker *w,
+	const struct renewable_worker_kind *kind, int done_fd)
+{
+	*w = (struct renewable_worker){ .kind = kind, .fd = -1, .done_fd = done_fd };
 }
 
 void renewable_worker_done(struct renewable_worker *w)
@@ -49,7 +55,7 @@ void renewable_worker_start(struct renewable_worker *w, uint64_t now_ns)
 
 bool renewable_worker_is_busy(const struct renewable_worker *w)
 {
-	return detached_worker_is_busy(w->thread);
+	return w->thread && detached_worker_is_busy(w->thread);
 }
 
 bool renewable_worker_is_late(const struct renewable_worker *w, uint64_t now_ns)
@@ -62,6 +68,7 @@ bool renewable_worker_hangs_at(const struct renewable_worker *w, unsigned int pl
 	return w->hung[place] && detached_worker_is_busy(w->hung[place]);
 }
 
+/* Ends those that have returned, whose places are free. */
 static int find_place(struct renewable_worker *w)
 {
 	int place = -EBUSY;
@@ -75,12 +82,21 @@ static int find_place(struct renewable_worker *w)
 	return place;
 }
 
+void renewable_worker_rest(struct renewable_worker *w)
+{
+	find_place(w);
+	if (renewable_worker_is_busy(w))
+		return;
+	w->thread = detached_worker_free(w->thread);
+	w->state = NULL;
+}
+
 int renewable_worker_renew(struct renewable_worker *w, uint64_t now_ns)
 {
 	struct detached_worker *old = w->thread;
 	int r, place = find_place(w);
 
-	if (!renewable_worker_is_late(w, now_ns))
+	if (old && !renewable_worker_is_late(w, now_ns))
 		return -EAGAIN;
 	if (place < 0)
 		return place;

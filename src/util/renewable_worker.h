@@ -2,7 +2,7 @@
 /*
  * A detached worker that is replaced by another one when a run of it hangs, a bounded number of
  * times.
- * Used by who asks the kernel the same question again and again, from the event loop.
+ * Used by who asks the same question again and again, from the event loop.
  * Never waits; allocates in init and renew only.
  */
 #ifndef IOSTALL_UTIL_RENEWABLE_WORKER_H
@@ -28,8 +28,12 @@ struct renewable_worker_kind {
 struct renewable_worker {
 	const struct renewable_worker_kind *kind;
 	int fd;
+	int done_fd;
 
-	/* The state of the thread that is used now, zeros at first: see detached_worker_new(). */
+	/*
+	 * The state of the thread that is used now, zeros at first: see detached_worker_new(). Both
+	 * are NULL while the worker rests.
+	 */
 	void *state;
 	struct detached_worker *thread;
 	uint64_t started_ns;
@@ -39,6 +43,12 @@ struct renewable_worker {
 /* The descriptor is the first of `fds` and must stay open. 0 or a negative errno. */
 int renewable_worker_init(struct renewable_worker *worker, const struct renewable_worker_kind *kind,
 	int fd);
+/*
+ * The same for a question that is rare: without that descriptor, and without a thread until the
+ * first renew. done_fd, which must stay open, is that of detached_worker_options.
+ */
+void renewable_worker_init_resting(struct renewable_worker *worker,
+	const struct renewable_worker_kind *kind, int done_fd);
 /* Returns at once. A worker of zeros is accepted. */
 void renewable_worker_done(struct renewable_worker *worker);
 
@@ -48,10 +58,12 @@ bool renewable_worker_is_busy(const struct renewable_worker *worker);
 /* It has been busy for `limit_ns`. */
 bool renewable_worker_is_late(const struct renewable_worker *worker, uint64_t now_ns);
 
+/* Ends the threads that are not busy and frees their states. */
+void renewable_worker_rest(struct renewable_worker *worker);
 /*
- * Makes another thread in place of one that is late, with another state. Allocates: only while no
- * incident is open. Returns the place in which the old one hangs on, from 0; -EAGAIN: it is not
- * late; -EBUSY: too many hang; -ENOMEM, or the error of starting a thread.
+ * Makes another thread in place of one that is late or rests, with another state. Allocates: only
+ * while no incident is open. Returns the place in which the old one, if any, hangs on, from 0;
+ * -EAGAIN: it is not late; -EBUSY: too many hang; -ENOMEM, or the error of starting a thread.
  */
 int renewable_worker_renew(struct renewable_worker *worker, uint64_t now_ns);
 /* Whether the thread that was put into that place has still not returned. */

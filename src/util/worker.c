@@ -40,7 +40,9 @@ static void worker_unref(struct worker *w)
 static void *worker_run(void *arg)
 {
 	struct worker *w = arg;
+	bool freed;
 
+	thread_take_priority();
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
 		while (!w->running && !w->freed)
@@ -51,10 +53,14 @@ static void *worker_run(void *arg)
 		w->job->run(w->userdata);
 		pthread_mutex_lock(&w->lock);
 		w->running = false;
-		if (w->freed)
+		freed = w->freed;
+		pthread_mutex_unlock(&w->lock);
+		if (freed)
 			w->job->abandon(w->userdata);
 		else
+			/* Not with the lock, which the loop takes before this thread runs again. */
 			eventfd_write(w->done_fd, 1);
+		pthread_mutex_lock(&w->lock);
 	}
 	pthread_mutex_unlock(&w->lock);
 	worker_unref(w);

@@ -7,7 +7,6 @@
 #include "util/cleanup.h"
 #include "verdict/devices.h"
 #include "verdict/figures.h"
-#include "verdict/kernel_thread.h"
 #include "verdict/writers.h"
 
 /* The journal and the superblock of a file system are written when nobody writes files, too. */
@@ -17,7 +16,6 @@
 #define OTHERS_MORE 1.25
 /* Work for nobody is named as the largest from a fifth on. */
 #define NOTABLE_PART 5
-#define SNAPSHOT_SUFFIX "-cow"
 /* So much of the device's time must have been traced to say who has half of it. */
 #define SEEN_NS NSEC_PER_SEC
 #define SEEN_PART 5
@@ -26,8 +24,7 @@
 
 static_assert(VERDICT_SHARES_MAX <= 64, "a group is a set of bits");
 
-/* Who took at least `half_ns` of a device's time is blamed alone. */
-static bool has_half(const struct verdict_load *load, double half_ns)
+bool verdict_has_half(const struct verdict_load *load, double half_ns)
 {
 	return load->count > 0 && load->busy_ns > 0 && (double)load->busy_ns >= half_ns;
 }
@@ -37,16 +34,32 @@ static int32_t leader_of(const struct verdict_sql *sql, int32_t tid)
 	return sql ? sql->leader_of(sql->userdata, tid) : tid;
 }
 
-static void add_share(struct verdict_load *sum, const struct verdict_share *share)
+static uint32_t count_served(const struct verdict_sql *sql, int32_t tid)
 {
-	sum->count++;
-	for (unsigned int i = 0; i < VERDICT_KINDS; i++)
-		sum->requests[i] += share->requests[i];
-	sum->bytes += share->bytes;
-	sum->busy_ns += share->busy_ns;
+	return sql && sql->count_served ? sql->count_served(sql->userdata, tid) : 0;
 }
 
-static void set_group(struct verdict_finding *v, const struct verdict_load *group, uint64_t shares)
+void verdict_drop_culprit(struct verdict_finding *v)
+{
+	v->culprit = NULL;
+	v->group = (struct verdict_load){ 0 };
+	v->group_shares = 0;
+	v->group_count = 0;
+	v->io_workers = v->served = 0;
+	v->is_parallel = v->leader_moved = false;
+	v->is_resync = false;
+	v->snapshot = NULL;
+	v->kernel_threads = 0;
+	v->is_write_back = false;
+	v->work_key = 0;
+	v->writer_back = NULL;
+	v->through = (struct verdict_who){ 0 };
+	v->by_counters = false;
+	v->committers = 0;
+	v->attributed_ns = 0;
+}
+
+void verdict_set_group(struct verdict_finding *v, const struct verdict_load *group, uint64_t shares)
 {
 	v->group = *group;
 	v->group_shares = shares;
@@ -54,34 +67,76 @@ static void set_group(struct verdict_finding *v, const struct verdict_load *grou
 	v->culprit_by = VERDICT_BY_THREAD;
 }
 
+/*
+ * One of the threads whose leader has most with them, NULL: there is none; and the leaders of all
+ * shares, 0 for those on other devices.
+ */
+static const struct verdict_share *find_main_leader(const struct verdict_finding *v,
+	const struct verdict_sql *sql, int32_t leaders[static VERDICT_SHARES_MAX])
+{
+	const struct verdict_share *shares = v->f->shares, *main = NULL;
+	uint64_t most_ns = 0;
+
+	for (uint32_t i = 0; i < v->f->shares_count; i++)
+		if (verdict_is_on_device(v, &shares[i]))
+			leaders[i] = leader_of(sql, shares[i].tid);
+	for (uint32_t i = 0; i < v->f->shares_count; i++) {
+		uint64_t ns = 0;
+
+		for (uint32_t k = 0; leaders[i] && k < v->f->shares_count; k++)
+			ns += leaders[k] == leaders[i] ? shares[k].busy_ns : 0;
+		if (ns <= most_ns)
+			continue;
+		most_ns = ns;
+		main = &shares[i];
+	}
+	return main;
+}
+
 /* The work of all threads on one statement counts together: each may have less than half. */
 static void find_parallel_group(struct verdict_finding *v, const struct verdict_sql *sql,
 	double half_ns)
 {
-	const struct verdict_load *first = &v->device->load[VERDICT_BY_THREAD];
-	int32_t leader = leader_of(sql, first->who.tid);
-	struct verdict_load group = { .who = first->who };
+	int32_t leaders[VERDICT_SHARES_MAX] = { 0 };
+	const struct verdict_share *first = find_main_leader(v, sql, leaders);
+	struct verdict_load group = { 0 };
 	bool leader_moved = false;
+	uint32_t io_workers = 0, served = 0, alike;
 	uint64_t shares = 0;
+	int32_t leader;
 
-	/* Only PostgreSQL has parallel workers; its leader is a process of one thread. */
-	if (leader != first->who.tid)
-		group.who.pid = group.who.tid = leader;
+	if (!first)
+		return;
+	leader = leaders[first - v->f->shares];
+	/* Only PostgreSQL has such workers; their leader is a process of one thread. */
+	if (leader == first->tid)
+		verdict_set_who(&group.who, first->pid, first->tid, first->comm);
+	else
+		verdict_set_who(&group.who, leader, leader, first->comm);
 	for (uint32_t i = 0; i < v->f->shares_count; i++) {
 		const struct verdict_share *share = &v->f->shares[i];
 
-		if (!verdict_is_on_device(v, share) || leader_of(sql, share->tid) != leader)
+		if (leaders[i] != leader)
 			continue;
-		add_share(&group, share);
+		verdict_add_share(&group, share, 1);
 		shares |= 1ULL << i;
 		leader_moved |= share->tid == leader;
+		if (count_served(sql, share->tid) == 0)
+			continue;
+		io_workers++;
+		served = count_served(sql, share->tid);
 	}
-	if (group.count < 2 || !has_half(&group, half_ns))
+	/* An I/O worker alone does not read for itself, either. */
+	if ((group.count < 2 && io_workers == 0) || !verdict_has_half(&group, half_ns))
 		return;
-	set_group(v, &group, shares);
+	verdict_set_group(v, &group, shares);
 	v->is_parallel = true;
 	v->leader_moved = leader_moved;
 	v->group_count = group.count - leader_moved;
+	v->io_workers = io_workers;
+	/* The answers were samples: not each of those sessions had a read in hand then. */
+	alike = served > 1 && sql->count_alike ? sql->count_alike(sql->userdata, leader) : 0;
+	v->served = alike > served ? alike : served;
 }
 
 /*
@@ -143,20 +198,22 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 			others_ns += share->pid == group.who.pid ? share->busy_ns : 0;
 			continue;
 		}
-		add_share(&group, share);
+		verdict_add_share(&group, share, 1);
 		shares |= 1ULL << i;
 	}
 	if (group.count < 2)
 		return;
-	if (!has_half(&group, half_ns)) {
-		if (!stand_for_process(&group, process, others_ns) || !has_half(process, half_ns))
+	if (!verdict_has_half(&group, half_ns)) {
+		if (!stand_for_process(&group, process, others_ns) ||
+			!verdict_has_half(process, half_ns))
 			return;
 		memcpy(group.requests, process->requests, sizeof(group.requests));
 		group.bytes = process->bytes;
+		group.read_bytes = process->read_bytes;
 		group.busy_ns = process->busy_ns;
 		group.uncertain = true;
 	}
-	set_group(v, &group, shares);
+	verdict_set_group(v, &group, shares);
 	v->group_count = group.count;
 	if (sql->count_alike) {
 		v->group_count = sql->count_alike(sql->userdata, group.who.tid);
@@ -166,97 +223,6 @@ static void find_sessions(struct verdict_finding *v, const struct verdict_sql *s
 	/* Then all of them are in it, and not only those that are known. */
 	if (group.uncertain)
 		v->group.count = v->group_count;
-}
-
-static const struct verdict_share *find_resync_share(const struct verdict_finding *v)
-{
-	for (uint32_t i = 0; i < v->f->shares_count; i++) {
-		const struct verdict_share *share = &v->f->shares[i];
-
-		if (verdict_is_on_device(v, share) && share->kernel &&
-			verdict_is_resync(share->comm))
-			return share;
-	}
-	return NULL;
-}
-
-/*
- * What the resynchronisation of an array did. A thread of the array writes for it, and what
- * programs write meanwhile, too.
- */
-static struct verdict_load sum_resync(const struct verdict_finding *v)
-{
-	const struct verdict_share *resync = find_resync_share(v);
-	struct verdict_load sum = { 0 };
-
-	if (!resync)
-		return sum;
-	verdict_set_who(&sum.who, resync->tid, resync->tid, resync->comm);
-	for (uint32_t i = 0; i < v->f->shares_count; i++) {
-		const struct verdict_share *share = &v->f->shares[i];
-
-		if (!verdict_is_on_device(v, share) || !share->kernel ||
-			!verdict_is_same_array(share->comm, resync->comm))
-			continue;
-		add_share(&sum, share);
-		sum.uncertain |= share != resync;
-	}
-	return sum;
-}
-
-static void find_resync(struct verdict_finding *v, double half_ns)
-{
-	const struct verdict_load sum = sum_resync(v);
-
-	if (!has_half(&sum, half_ns))
-		return;
-	set_group(v, &sum, 0);
-	v->is_resync = true;
-	v->file = "";
-}
-
-/*
- * LVM keeps what a snapshot had in a volume of this name; a "-" in a name is "--". The one that was
- * written most: blocks are copied to it before they are overwritten.
- */
-static const struct verdict_device *find_snapshot(const struct verdict_finding *v)
-{
-	const struct verdict_device *most = NULL;
-
-	for (uint32_t i = 0; i < v->f->devices_count; i++) {
-		const struct verdict_device *d = &v->f->devices[i];
-		size_t length = strlen(d->label), suffix = strlen(SNAPSHOT_SUFFIX);
-
-		if (d == v->device || length <= suffix || d->label[length - suffix - 1] == '-' ||
-			strcmp(d->label + length - suffix, SNAPSHOT_SUFFIX) != 0 ||
-			!verdict_stands_on(v->f, d, v->device))
-			continue;
-		if (d->since.write_bytes > (most ? most->since.write_bytes : 0))
-			most = d;
-	}
-	return most;
-}
-
-static void find_copying(struct verdict_finding *v, double half_ns)
-{
-	const struct verdict_device *snapshot = find_snapshot(v);
-	struct verdict_load sum = { .uncertain = true };
-
-	for (uint32_t i = 0; snapshot && i < v->f->shares_count; i++) {
-		const struct verdict_share *share = &v->f->shares[i];
-
-		if (!verdict_is_on_device(v, share) || !share->kernel ||
-			!verdict_is_worker(share->comm))
-			continue;
-		if (sum.count == 0)
-			verdict_set_who(&sum.who, share->tid, share->tid, share->comm);
-		add_share(&sum, share);
-	}
-	/* It is read and written. Workers that write a file write back what others dirtied. */
-	if (!has_half(&sum, half_ns) || *v->file || 2 * snapshot->since.write_bytes < sum.bytes / 2)
-		return;
-	set_group(v, &sum, 0);
-	v->snapshot = snapshot;
 }
 
 /* Or one that was at least written to. */
@@ -310,7 +276,7 @@ static void find_sessions_or_thread(struct verdict_finding *v, const struct verd
 	const struct verdict_finding kept = *v;
 
 	find_sessions(v, sql, half_ns);
-	if (v->culprit && has_half(thread, half_ns) &&
+	if (v->culprit && verdict_has_half(thread, half_ns) &&
 		(double)v->group.busy_ns < OTHERS_MORE * (double)thread->busy_ns)
 		*v = kept;
 }
@@ -325,15 +291,15 @@ static void find_with_half(struct verdict_finding *v, const struct verdict_sql *
 		VERDICT_BY_UNIT };
 	const struct verdict_load *load = v->device->load;
 
-	find_resync(v, half_ns);
+	verdict_find_resync(v, half_ns);
 	if (!v->culprit)
-		find_copying(v, half_ns);
+		verdict_find_copying(v, half_ns);
 	if (!v->culprit)
 		find_parallel_group(v, sql, half_ns);
 	if (!v->culprit)
 		find_sessions_or_thread(v, sql, half_ns);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
-		if (!has_half(&load[order[i]], half_ns))
+		if (!verdict_has_half(&load[order[i]], half_ns))
 			continue;
 		v->culprit = &load[order[i]];
 		v->culprit_by = order[i];
@@ -341,8 +307,9 @@ static void find_with_half(struct verdict_finding *v, const struct verdict_sql *
 }
 
 /*
- * A program rather than a journal thread or kernel worker with more, which works on behalf of such
- * programs; but a resync and the copying for a snapshot work for nobody.
+ * Kernel threads that wrote back more than any program sent, or else a program rather than another
+ * kernel thread, which works on behalf of such; a resync and the copying for a snapshot work for
+ * nobody.
  */
 static void find_largest(struct verdict_finding *v)
 {
@@ -355,9 +322,12 @@ static void find_largest(struct verdict_finding *v)
 		if (i != VERDICT_BY_FILE && (double)load[i].busy_ns > most_ns)
 			most_ns = (double)load[i].busy_ns;
 	if (!v->culprit)
-		find_resync(v, most_ns);
+		verdict_find_resync(v, most_ns);
 	if (!v->culprit)
-		find_copying(v, most_ns);
+		verdict_find_copying(v, most_ns);
+	/* Behind a limit they only send on what programs of the group had asked for. */
+	if (!v->culprit && v->rule->class != RECORD_CLASS_throttled)
+		verdict_find_write_back(v);
 	for (unsigned int i = 0; i < ARRAY_SIZE(order) && !v->culprit; i++) {
 		if (load[order[i]].count == 0 || load[order[i]].busy_ns == 0)
 			continue;
@@ -379,7 +349,7 @@ static void judge_what_was_seen(struct verdict_finding *v)
 	/* The quiet time after the freeze says nothing of it. */
 	if (!v->culprit || v->culprit->inferred || seen_ns < SEEN_NS ||
 		2 * d->busy_since_ns < d->traced_ns || seen_ns * SEEN_PART < v->work_ns ||
-		!has_half(v->culprit, seen_ns / 2) ||
+		!verdict_has_half(v->culprit, seen_ns / 2) ||
 		v->culprit->busy_ns + v->attributed_ns < d->before_ns)
 		return;
 	v->unseen_ns = (uint64_t)(v->work_ns - seen_ns);
@@ -389,7 +359,44 @@ static void judge_what_was_seen(struct verdict_finding *v)
 
 static bool is_most(const struct verdict_finding *v)
 {
-	return v->culprit && !v->culprit->inferred && has_half(v->culprit, v->work_ns / 2);
+	return v->culprit && !v->culprit->inferred && verdict_has_half(v->culprit, v->work_ns / 2);
+}
+
+/* Whether the culprit has enough for that, of all or at least of what was traced. */
+static bool settle(struct verdict_finding *v)
+{
+	v->culprit_is_most = is_most(v);
+	if (!v->culprit_is_most)
+		judge_what_was_seen(v);
+	return v->culprit_is_most;
+}
+
+static void try_committer(struct verdict_finding *v)
+{
+	const struct verdict_finding kept = *v;
+
+	verdict_find_committer(v);
+	if (!is_most(v))
+		*v = kept;
+}
+
+/*
+ * What kernel threads sent belongs to a control group, also where nobody knows which of its
+ * programs it was for, or all of these have ended.
+ */
+static void find_owner(struct verdict_finding *v)
+{
+	const struct verdict_load *unit = &v->device->load[VERDICT_BY_UNIT],
+				  *process = &v->device->load[VERDICT_BY_PROCESS];
+
+	if ((v->culprit && !v->culprit->inferred) || unit->inferred ||
+		!verdict_has_half(unit, (double)v->device->traced_ns / 2))
+		return;
+	verdict_drop_culprit(v);
+	v->culprit = unit;
+	v->culprit_by = VERDICT_BY_UNIT;
+	if (process->inferred)
+		v->writer_back = &process->who;
 }
 
 /* The smallest with half of what was traced says most: a thread has a statement. */
@@ -401,10 +408,9 @@ static void find_most(struct verdict_finding *v, const struct verdict_sql *sql)
 	add_before(v);
 	verdict_find_writer(v);
 	verdict_find_reader(v);
-	v->culprit_is_most = is_most(v);
-	if (!v->culprit_is_most)
-		judge_what_was_seen(v);
-	if (v->culprit_is_most)
+	if (!v->culprit || v->culprit->inferred)
+		try_committer(v);
+	if (settle(v))
 		return;
 	find_with_half(&larger, sql, larger.work_ns / 2);
 	larger.culprit_is_most = is_most(&larger);
@@ -417,9 +423,15 @@ static void find_most(struct verdict_finding *v, const struct verdict_sql *sql)
 	/* Who has less than half of it this way is not even known to be the largest. */
 	kept = *v;
 	verdict_find_writers(v, sql);
+	if (settle(v))
+		return;
+	*v = kept;
+	find_owner(v);
+	if (settle(v))
+		return;
+	kept = *v;
+	verdict_find_before(v);
 	v->culprit_is_most = is_most(v);
-	if (!v->culprit_is_most)
-		judge_what_was_seen(v);
 	if (!v->culprit_is_most)
 		*v = kept;
 }
@@ -471,6 +483,8 @@ bool verdict_is_culprit(const struct verdict_finding *v, const struct verdict_sq
 	culprit = &v->culprit->who;
 	if (v->culprit_by == VERDICT_BY_UNIT)
 		return w->cgroup == v->device->cgroup;
+	if (v->committers > 1)
+		return strcmp(w->comm, culprit->comm) == 0;
 	/* In a crowd of others the culprit is one of many. */
 	if (w->processes || (w->threads > 1 && v->culprit_by == VERDICT_BY_THREAD))
 		return false;

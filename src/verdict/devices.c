@@ -75,9 +75,13 @@ int verdict_get_fs_device(struct verdict_facts *f, uint32_t major, uint32_t mino
 	int i = verdict_find_device(f, major, minor);
 
 	for (uint32_t j = 0; i < 0 && j < f->devices_count; j++)
-		if (is_partition_of(name, f->devices[j].name))
+		if (is_partition_of(name, f->devices[j].name) ||
+			(major == 0 && *name && strcmp(name, f->devices[j].name) == 0))
 			i = (int)j;
-	/* Anonymous devices have major 0 and are no disks: FUSE, NFS, overlay, btrfs. */
+	/*
+	 * Anonymous devices have major 0. Those of btrfs and overlay have the name of a disk, which
+	 * has a sample; those of FUSE and NFS that of a source.
+	 */
 	return i >= 0 || major == 0 ? i : verdict_get_device(f, major, minor, name);
 }
 
@@ -100,6 +104,9 @@ void verdict_note_below(struct verdict_facts *f, const char *name, const char *l
 		s = &f->stack[f->stack_count++];
 	text_copy(s->name, sizeof(s->name), name);
 	text_copy(s->below, sizeof(s->below), below);
+	/* Half a name would be that of another disk. */
+	if (strlen(below) >= sizeof(s->below))
+		s->below[strrchr(s->below, '\n') ? strrchr(s->below, '\n') - s->below : 0] = '\0';
 	if (*label)
 		text_copy(s->label, sizeof(s->label), label);
 }
@@ -140,10 +147,15 @@ static bool name_stands_on(const struct verdict_facts *f, const char *upper, con
 	return false;
 }
 
+bool verdict_name_stands_on(const struct verdict_facts *f, const char *upper, const char *lower)
+{
+	return name_stands_on(f, upper, lower, STACK_DEPTH_MAX);
+}
+
 bool verdict_stands_on(const struct verdict_facts *f, const struct verdict_device *upper,
 	const struct verdict_device *lower)
 {
-	return upper == lower || name_stands_on(f, upper->name, lower->name, STACK_DEPTH_MAX);
+	return upper == lower || verdict_name_stands_on(f, upper->name, lower->name);
 }
 
 /* The disk of that name, or that has a partition of that name. */

@@ -25,6 +25,9 @@ void verdict_note_below(struct verdict_facts *f, const char *name, const char *l
 bool verdict_stands_on(const struct verdict_facts *f, const struct verdict_device *upper,
 	const struct verdict_device *lower);
 
+/* The same of two names, whether there are facts of these disks or not. */
+bool verdict_name_stands_on(const struct verdict_facts *f, const char *upper, const char *lower);
+
 /* How busy it was at most in a sample, also in those that leave it out, in percent. */
 double verdict_util_at_most(const struct verdict_device *d);
 

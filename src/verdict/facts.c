@@ -14,7 +14,7 @@ static_assert(VERDICT_DEVICES_MAX <= INT8_MAX, "a thread keeps the index of its 
 #define PILE_UP_NS (60 * NSEC_PER_SEC)
 
 /* It is locked into memory with the session. */
-static_assert(sizeof(struct verdict_facts) <= 264 * 1024, "the facts of one incident are small");
+static_assert(sizeof(struct verdict_facts) <= 272 * 1024, "the facts of one incident are small");
 
 enum verdict_wait verdict_wait_of(enum record_cause cause)
 {
@@ -78,6 +78,9 @@ bool verdict_note_full(struct verdict_facts *f, const struct record_trigger *tri
 void verdict_note_open(struct verdict_facts *f, const struct record_open *open)
 {
 	verdict_note_full(f, &open->trigger, false);
+	text_copy(f->rule, sizeof(f->rule), open->trigger.rule);
+	if (strcmp(f->rule, "health") == 0)
+		f->health_failing_s = open->trigger.value;
 	for (uint32_t i = 0; i < open->stack_count && i < RECORD_STACKED_MAX; i++)
 		verdict_note_below(f, open->stack[i].dev_name, open->stack[i].label,
 			open->stack[i].below);
@@ -194,6 +197,11 @@ static uint64_t waited_since(const struct verdict_facts *f, uint64_t counted_unt
 
 static void note_longest(struct verdict_waiter *w, const struct record_operation *op)
 {
+	const bool writes =
+		op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_sync;
+
+	if (writes && op->dur_ns > w->written_ns)
+		w->written_ns = op->dur_ns;
 	if (op->dur_ns < w->longest_ns)
 		return;
 	w->longest_ns = op->dur_ns;
@@ -306,7 +314,7 @@ static uint64_t key_of_path(const char *path)
 	return hash;
 }
 
-static struct verdict_file_id file_id(const struct record_dev *dev, uint64_t inode,
+struct verdict_file_id verdict_file_id_of(const struct record_dev *dev, uint64_t inode,
 	const char *path)
 {
 	return (struct verdict_file_id){ .dev = *dev,
@@ -335,7 +343,7 @@ static void note_writer(struct verdict_writer *w, const struct record_operation 
 
 static void note_dirtier(struct verdict_facts *f, const struct record_operation *op)
 {
-	const struct verdict_file_id id = file_id(&op->dev, op->inode, op->path);
+	const struct verdict_file_id id = verdict_file_id_of(&op->dev, op->inode, op->path);
 	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
 	const bool is_slowed = op->op == RECORD_OP_write &&
 		(op->waits_for == RECORD_CAUSE_dirty_throttling ||
@@ -359,7 +367,7 @@ static void note_dirtier(struct verdict_facts *f, const struct record_operation 
 
 static void note_reader(struct verdict_facts *f, const struct record_operation *op)
 {
-	const struct verdict_file_id id = file_id(&op->dev, op->inode, op->path);
+	const struct verdict_file_id id = verdict_file_id_of(&op->dev, op->inode, op->path);
 	uint32_t i = 0;
 
 	if (!*op->path)
@@ -371,6 +379,18 @@ static void note_reader(struct verdict_facts *f, const struct record_operation *
 	if (i == f->readers_count)
 		f->readers[f->readers_count++].id = id;
 	note_writer(&f->readers[i].by, op);
+}
+
+/* A virtual machine that is backed up has all of them frozen at once. */
+static void note_frozen(struct verdict_facts *f, const struct record_operation *op)
+{
+	if (op->dur_ns < VERDICT_FROZEN_NS || (op->dev.major == 0 && op->dev.minor == 0))
+		return;
+	for (uint32_t i = 0; i < f->frozen_count; i++)
+		if (f->frozen[i].major == op->dev.major && f->frozen[i].minor == op->dev.minor)
+			return;
+	if (f->frozen_count < VERDICT_FROZEN_MAX)
+		f->frozen[f->frozen_count++] = op->dev;
 }
 
 static void note_map_holder(struct verdict_facts *f, const struct record_operation *op)
@@ -404,7 +424,7 @@ static bool is_failure(int64_t ret)
 		ret == -ETIMEDOUT || ret == -EUCLEAN;
 }
 
-static void note_error(struct verdict_facts *f, const struct record_operation *op)
+void verdict_note_error(struct verdict_facts *f, const struct record_operation *op)
 {
 	struct verdict_error *e = NULL;
 
@@ -413,11 +433,17 @@ static void note_error(struct verdict_facts *f, const struct record_operation *o
 	for (unsigned int i = 0; i < VERDICT_ERRORS_MAX && !e; i++)
 		if (f->errors[i].number == 0 || f->errors[i].number == (int32_t)-op->ret)
 			e = &f->errors[i];
-	if (!e || e->count++ > 0)
+	if (!e)
+		return;
+	e->count += 1 + op->alike.count;
+	/* Of short ones, those that followed within a second of the last line have none. */
+	e->at_least |= op->dur_ns == 0;
+	if (e->number)
 		return;
 	e->number = (int32_t)-op->ret;
 	verdict_set_who(&e->who, op->pid, op->tid, op->comm);
 	verdict_set_path(e->path, op->path);
+	e->device = (int8_t)verdict_get_fs_device(f, op->dev.major, op->dev.minor, op->dev_name);
 }
 
 bool verdict_is_earlier(const struct verdict_facts *f, uint64_t start_mono_ns)
@@ -460,7 +486,7 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 	int device;
 
 	if (finished)
-		note_error(f, op);
+		verdict_note_error(f, op);
 	note_map_holder(f, op);
 	if (verdict_is_earlier(f, op->start_mono_ns)) {
 		note_earlier(f, op, finished);
@@ -481,6 +507,8 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 	/* The kernel's own work is not an operation that a process waits for. */
 	if (kernel)
 		return;
+	if (wait == VERDICT_WAIT_frozen)
+		note_frozen(f, op);
 	/* Whoever removes a file need not have written it. */
 	if (op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_fallocate)
 		note_dirtier(f, op);
@@ -495,149 +523,49 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 
 /* Lines of the block probe */
 
-void verdict_note_device(struct verdict_facts *f, const struct record_device *device)
+/* The kernel logs as a warning, too, that a path, a link or a disk is back. */
+static bool is_recovery(const char *text)
 {
-	int i = verdict_get_device(f, device->dev.major, device->dev.minor, device->dev_name);
-	struct verdict_device *d;
+	static const char *const signs[] = { "Reinstating path", "link up", "Link is up",
+		"link is up", "reconnected", "ecovery done", "ecovery complete" };
 
-	verdict_note_below(f, device->dev_name, "", device->below);
-	if (i < 0)
-		return;
-	d = &f->devices[i];
-	if (device->no_completion_ns >= d->no_completion_ns && device->no_completion_ns > 0) {
-		d->no_completion_ns = device->no_completion_ns;
-		d->no_completion_in_flight = device->in_flight;
-	}
-	if (!device->final)
-		return;
-	d->has_totals = true;
-	d->requests = device->requests;
-	d->read_bytes = device->read_bytes;
-	d->write_bytes = device->write_bytes;
-	d->before_ns = device->before_busy_ns;
-	d->traced_ns = device->read_busy_ns + device->write_busy_ns + device->discard_busy_ns +
-		device->flush_busy_ns - device->before_busy_ns;
-	d->flush_ns = device->flush_busy_ns;
-	d->queue_time = device->queue;
-	d->device_time = device->device;
+	for (unsigned int i = 0; i < ARRAY_SIZE(signs); i++)
+		if (strstr(text, signs[i]))
+			return true;
+	return false;
 }
 
-static uint64_t all_bytes(const struct record_io_by *by)
+static void note_killed(struct verdict_facts *f, const char *text)
 {
-	return by->bytes + by->discard_bytes;
-}
+	struct verdict_who who = { 0 };
+	bool in_group;
 
-/* Lines of one kind come in descending order of busy time. Returns true for the first one. */
-static bool note_load(struct verdict_load *load, const struct record_io_by *by)
-{
-	if (load->count++ > 0)
-		return false;
-	verdict_set_who(&load->who, by->pid, by->tid, by->comm);
-	load->requests[VERDICT_READ] = by->read_requests;
-	load->requests[VERDICT_WRITE] = by->write_requests;
-	load->requests[VERDICT_DISCARD] = by->discard_requests;
-	load->requests[VERDICT_FLUSH] = by->flush_requests;
-	load->bytes = all_bytes(by);
-	load->busy_ns = by->busy_ns;
-	load->before_requests = by->before_requests;
-	load->before_bytes = by->before_bytes;
-	load->before_ns = by->before_busy_ns;
-	load->inferred = by->inferred;
-	load->uncertain = by->uncertain;
-	return true;
-}
-
-static void note_share(struct verdict_facts *f, int device, const struct record_io_by *by)
-{
-	struct verdict_share *share;
-
-	if (f->shares_count == VERDICT_SHARES_MAX)
+	if (!kmsg_parse_killed(text, &who.pid, who.comm, sizeof(who.comm), &in_group) ||
+		f->killed++ > 0)
 		return;
-	share = &f->shares[f->shares_count++];
-	*share = (struct verdict_share){
-		.bytes = all_bytes(by),
-		.busy_ns = by->busy_ns,
-		.requests = { (uint32_t)by->read_requests, (uint32_t)by->write_requests,
-			(uint32_t)by->discard_requests, (uint32_t)by->flush_requests },
-		.pid = by->pid,
-		.tid = by->tid,
-		.device = (int8_t)device,
-		.kernel = by->inferred,
-	};
-	text_copy(share->comm, sizeof(share->comm), by->comm);
-}
-
-/* A file that took less of a device's time is no part of a freeze. */
-#define NOTABLE_FILE_NS (20 * NSEC_PER_MSEC)
-
-static void note_written(struct verdict_facts *f, int device, const struct record_io_by *by)
-{
-	struct verdict_file *file;
-
-	if (by->busy_ns + by->before_busy_ns < NOTABLE_FILE_NS)
-		return;
-	if (f->files_count == VERDICT_FILES_MAX || !by->inferred ||
-		by->read_requests > by->write_requests)
-		return;
-	file = &f->files[f->files_count++];
-	*file = (struct verdict_file){
-		.id = file_id(&by->fs_dev, by->inode, by->path),
-		.busy_ns = by->busy_ns,
-		.bytes = by->bytes,
-		.before_ns = by->before_busy_ns,
-		.before_bytes = by->before_bytes,
-		.before_requests = (uint32_t)by->before_requests,
-		.write_requests = (uint32_t)by->write_requests,
-		.device = (int8_t)device,
-	};
-}
-
-/* More than a file has was read more than once. */
-static void note_read_again(struct verdict_device *d, const struct record_io_by *by)
-{
-	if (by->file_bytes == 0)
-		return;
-	d->files_read_bytes += by->read_bytes;
-	if (by->read_bytes > by->file_bytes)
-		d->files_again_bytes += by->read_bytes - by->file_bytes;
-}
-
-void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by)
-{
-	int i = verdict_find_device(f, by->dev.major, by->dev.minor);
-	struct verdict_load *load;
-
-	if (i < 0)
-		return;
-	load = f->devices[i].load;
-	if (by->by == RECORD_BY_file) {
-		note_read_again(&f->devices[i], by);
-		note_written(f, i, by);
-	}
-	if (by->by == RECORD_BY_process) {
-		note_load(&load[VERDICT_BY_PROCESS], by);
-		if (!by->inferred)
-			note_load(&load[VERDICT_BY_PROGRAM], by);
-	} else if (by->by == RECORD_BY_thread) {
-		note_load(&load[VERDICT_BY_THREAD], by);
-		note_share(f, i, by);
-	} else if (by->by == RECORD_BY_file && note_load(&load[VERDICT_BY_FILE], by)) {
-		verdict_set_path(f->devices[i].file, by->path);
-		f->devices[i].file_id = file_id(&by->fs_dev, by->inode, by->path);
-	} else if (by->by == RECORD_BY_cgroup && *by->unit &&
-		note_load(&load[VERDICT_BY_UNIT], by)) {
-		text_copy(f->devices[i].unit, sizeof(f->devices[i].unit), by->unit);
-		f->devices[i].cgroup = by->cgroup;
-	}
+	who.tid = who.pid;
+	f->killed_who = who;
+	f->killed_in_group = in_group;
 }
 
 void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *line)
 {
-	bool is_error = line->level != RECORD_LEVEL_NONE && line->level <= RECORD_LEVEL_warning;
+	bool is_error;
+
+	if (line->oom_kill) {
+		note_killed(f, line->text);
+		return;
+	}
+	if (f->fs_stopped == KMSG_STOPPED_NOT)
+		f->fs_stopped = kmsg_find_stopped(line->text, f->fs_stopped_disk);
+	is_error = line->level != RECORD_LEVEL_NONE && line->level <= RECORD_LEVEL_warning &&
+		!is_recovery(line->text);
 
 	if (f->kernel_lines++ == 0 || (is_error && f->kernel_errors == 0))
 		text_copy(f->kernel_text, sizeof(f->kernel_text), line->text);
 	f->kernel_errors += is_error;
+	f->kernel_failures +=
+		is_error && line->level <= RECORD_LEVEL_err && kmsg_is_failure(line->text);
 }
 
 void verdict_note_unresponsive(struct verdict_facts *f, unsigned int target, const char *name,

@@ -12,6 +12,8 @@
 
 #include "config/config.h"
 #include "record/record.h"
+#include "util/clock.h"
+#include "watch/kmsg.h"
 
 /* The facts are locked into memory, 260 KB in all. What is beyond a limit is only counted. */
 #define VERDICT_DEVICES_MAX 16
@@ -30,11 +32,19 @@
 #define VERDICT_READERS_MAX 16
 /* Processes with such a thread. */
 #define VERDICT_MAP_HOLDERS_MAX 4
+/* Locks of the kernel that threads waited for while it was asked who holds them. */
+#define VERDICT_LOCKS_MAX 8
 /* Control groups that were at their memory limit. */
 #define VERDICT_GROUPS_MAX 4
+/* CPU limits that control groups were at. */
+#define VERDICT_CPU_LIMITS_MAX 4
 /* I/O limits that a control group was at, for a device each. */
 #define VERDICT_IO_LIMITS_MAX 4
 #define VERDICT_ERRORS_MAX 4
+/* File systems that were frozen. */
+#define VERDICT_FROZEN_MAX 16
+/* A snapshot freezes a file system for some ten milliseconds; only a longer freeze is a fault. */
+#define VERDICT_FROZEN_NS NSEC_PER_SEC
 /* Disks that stand on others. */
 #define VERDICT_STACK_MAX 24
 /* What a sentence says of a statement that holds a lock. */
@@ -63,6 +73,8 @@
  */
 #define VERDICT_LOADED_QUEUE 2
 #define VERDICT_LOADED_AWAIT_MS 20
+/* Samples since the trigger that say how evenly a busy device works. */
+#define VERDICT_RATES_MAX 16
 
 enum verdict_wait {
 #define CAUSE_KIND(id, text) VERDICT_WAIT_##id,
@@ -102,14 +114,26 @@ struct verdict_load {
 	struct verdict_who who;
 	uint64_t requests[VERDICT_KINDS];
 	uint64_t bytes; /* read, written and discarded */
+	uint64_t read_bytes;
 	uint64_t busy_ns;
 	/* Of a file: what had begun before, which is not in the others. */
 	uint64_t before_requests;
 	uint64_t before_bytes;
 	uint64_t before_ns;
 	bool inferred;
-	bool uncertain; /* it is not certain that it had dirtied what was written back */
+	bool uncertain;	  /* it is not certain that it had dirtied what was written back */
+	const char *role; /* what its name tells, until it is the program's; NULL: nothing */
 };
+
+/* A process that is no kernel thread, and what the device was busy with for it. */
+struct verdict_process {
+	uint64_t busy_ns;
+	int32_t pid;
+	char comm[16];
+};
+
+/* Whoever used a device most, and who came next. */
+#define VERDICT_PROCESSES_MAX 3
 
 /* Which file it is: by device and inode where both are known, else by its path. */
 struct verdict_file_id {
@@ -133,6 +157,7 @@ struct verdict_file {
 /* The share of one thread. The shares of a statement's workers are added up. */
 struct verdict_share {
 	uint64_t bytes;
+	uint64_t read_bytes;
 	uint64_t busy_ns;
 	uint32_t requests[VERDICT_KINDS];
 	int32_t pid;
@@ -145,7 +170,7 @@ struct verdict_share {
 /* What a device did during some time, according to the samples. */
 struct verdict_work {
 	uint64_t ns;
-	uint64_t bytes;
+	uint64_t bytes[VERDICT_KINDS];
 	uint64_t requests[VERDICT_KINDS];
 	uint64_t ticks_ns[VERDICT_KINDS]; /* what they took, added up */
 	double queue_ns_sum;		  /* queue depth multiplied by time */
@@ -172,7 +197,12 @@ struct verdict_device {
 	double left_out_max_pct;      /* util at most, in samples that leave it out */
 	struct verdict_work baseline; /* up to VERDICT_LEAD_NS before the trigger */
 	struct verdict_work busy;     /* in samples at VERDICT_BUSY_PCT or with a queue */
+	uint32_t rates_count;
+	float rates[VERDICT_RATES_MAX]; /* requests a second in samples as of `busy` since it */
 	struct verdict_since since;
+	/* In the last VERDICT_LEAD_NS before the trigger. */
+	uint64_t lead_read_bytes;
+	uint64_t lead_write_bytes;
 	/* Of the files that were read most, and what of it was more than they have. */
 	uint64_t files_read_bytes;
 	uint64_t files_again_bytes;
@@ -198,6 +228,8 @@ struct verdict_device {
 	struct record_latency queue_time;
 	struct record_latency device_time;
 	struct verdict_load load[VERDICT_BY_COUNT];
+	uint32_t processes_count;
+	struct verdict_process processes[VERDICT_PROCESSES_MAX];
 	char file
 		[VERDICT_PATH_SIZE]; /* of load[VERDICT_BY_FILE]; a long path loses its beginning */
 	struct verdict_file_id file_id;
@@ -215,6 +247,7 @@ struct verdict_waiter {
 	uint64_t waited_ns; /* since VERDICT_LEAD_NS before the trigger, no time twice */
 	uint64_t until_ns;  /* the end of what is in it */
 	uint64_t longest_ns;
+	uint64_t written_ns; /* the longest in a write or fsync */
 	uint64_t cgroup;
 	int32_t tid; /* 0: free; of a crowd, the one that waited longest */
 	int32_t pid;
@@ -260,10 +293,65 @@ struct verdict_wait_facts {
 /* A control group that used as much of a device as it may. */
 struct verdict_io_limit {
 	char path[RECORD_SUBJECT_SIZE];
-	int8_t device; /* index */
+	uint64_t cgroup; /* 0: not known */
+	int8_t device;	 /* index */
 	enum record_io_limit kind;
 	uint64_t per_s;
 	uint64_t at_limit_ns;
+};
+
+/*
+ * A control group that got less than half of the CPU time that it wanted, in samples in which it
+ * did.
+ */
+struct verdict_cpu_limit {
+	char path[RECORD_SUBJECT_SIZE];
+	double limit_cpus;
+	uint64_t at_limit_ns;
+	uint64_t held_back_ns; /* added up over all CPUs */
+	double wanted_ns;      /* the same, with what its threads ran */
+};
+
+/* Samples with many times more threads that could run than CPUs. */
+struct verdict_cpu_shortage {
+	uint64_t ns;
+	uint64_t running_max;
+	uint32_t cpus;
+};
+
+/* A watched process that was stopped, of several the one that was for longest; pid 0: none was. */
+struct verdict_stopped {
+	struct verdict_who who;
+	struct verdict_who tracer; /* the debugger; pid 0: there is none */
+	uint32_t threads;	   /* at most; 0: not counted */
+	uint64_t longest_ns;
+	uint64_t in_incident_ns; /* the part of it since VERDICT_LEAD_NS before the trigger */
+	char cgroup[RECORD_SUBJECT_SIZE]; /* that is frozen; "": none is */
+};
+
+/* What a watched process moved in the last seconds before the trigger, on all disks. */
+struct verdict_process_io {
+	struct verdict_who who; /* pid 0: nobody is known */
+	uint64_t over_ns;
+	uint64_t read_bytes;
+	uint64_t write_bytes;
+};
+
+/* Of the file system on a device, the commits while probes were armed. */
+struct verdict_journal {
+	uint64_t longest_ns;		  /* of those that were seen whole */
+	uint64_t at_least_ns;		  /* of one that had begun before, or had not ended */
+	uint64_t blocks;		  /* of metadata in the longest */
+	uint64_t data_pct;		  /* of its time, to write the data of files first */
+	struct verdict_who who;		  /* changed most of the metadata; pid 0: nobody did half */
+	char name[RECORD_DISK_NAME_SIZE]; /* of the disk or partition that it is on */
+	uint64_t commits;
+	uint64_t commit_ns; /* of all that were seen whole */
+	/* The same however little it was; pid 0: so many processes of one name together. */
+	struct verdict_who committer;
+	uint32_t committers;
+	double committer_pct;
+	double share_pct;
 };
 
 /* Who serves the file system on which threads waited longest for a server. */
@@ -315,11 +403,32 @@ struct verdict_map_holder {
 	char function[RECORD_NAME_SIZE]; /* that it waited in; "" */
 };
 
+/* A lock of the kernel or a mutex that threads waited for, and who held it for longest. */
+struct verdict_kernel_lock {
+	uint32_t id; /* of the record; 0: free */
+	enum record_kernel_lock kind;
+	struct verdict_who process;   /* of the threads that waited */
+	char path[VERDICT_PATH_SIZE]; /* of the inode */
+	uint64_t longest_ns;
+	uint64_t waited_ns; /* about: all that waited at once, as long as the longest of them */
+	uint32_t waiters;   /* at most */
+	uint32_t readers;   /* that held it then; 0: a writer did */
+	struct verdict_who holder; /* tid 0: not known */
+	uint64_t held_ns;	   /* at least */
+	int32_t syscall;
+	char holder_state;
+	enum record_cause holder_waits_for;
+	int32_t deadlocked_with; /* thread that the holder of a mutex waits for, and that for it */
+	uint64_t connection_id;
+};
+
 /* Operations that returned an error which the disk or a full file system leads to. */
 struct verdict_error {
 	int32_t number; /* of errno; 0: free */
 	uint32_t count;
+	bool at_least;		/* some have no line */
 	struct verdict_who who; /* of the first */
+	int8_t device;		/* index, of the first; -1: not known */
 	char path[VERDICT_PATH_SIZE];
 };
 
@@ -386,9 +495,10 @@ struct verdict_queue {
 /* What the host or a control group evicted and needed again, in the samples since the trigger. */
 struct verdict_memory {
 	char path[RECORD_SUBJECT_SIZE]; /* "" of the host */
+	uint64_t cgroup;		/* 0: not known */
 	uint64_t limit_bytes;
 	uint64_t reread_bytes;
-	uint64_t swapped_in_bytes;
+	uint64_t swapped_in_bytes;  /* of the host without zram, of a group with it */
 	uint64_t swapped_out_bytes; /* only of the host */
 	uint64_t active_bytes;
 	uint64_t reclaimed_bytes; /* only of the host */
@@ -401,7 +511,9 @@ struct verdict_facts {
 	uint64_t min_stall_ns;
 	/* Operations that began before this time are noted in `earlier`; 0: none are. */
 	uint64_t earlier_than_ns;
-	bool closing; /* each operation that hangs has its last line now */
+	char rule[RECORD_NAME_SIZE]; /* that opened it, or "manual"; "" before its first line */
+	double health_failing_s;     /* at most, if that is the health check */
+	bool closing;		     /* each operation that hangs has its last line now */
 	struct verdict_earlier earlier;
 	struct verdict_full full;
 	struct verdict_file_server file_server;
@@ -415,22 +527,38 @@ struct verdict_facts {
 	uint64_t longest_ns;
 	uint32_t waiters_left_out;
 	struct verdict_map_holder map_holders[VERDICT_MAP_HOLDERS_MAX];
+	struct verdict_kernel_lock locks[VERDICT_LOCKS_MAX];
 	struct verdict_error errors[VERDICT_ERRORS_MAX];
 	uint32_t kernel_lines;
-	uint32_t kernel_errors;		     /* of them those that are warnings or worse */
+	uint32_t kernel_errors;	      /* of them those that are warnings or worse */
+	uint32_t kernel_failures;     /* and those that say that a disk or file system failed */
+	enum kmsg_stopped fs_stopped; /* what the kernel did to a file system, on this disk */
+	char fs_stopped_disk[KMSG_DISK_SIZE];
 	char kernel_text[VERDICT_PATH_SIZE]; /* of the first of these, or else the first line */
+	uint32_t killed;		     /* processes, by the kernel, for want of memory */
+	bool killed_in_group;		     /* of the first: of memory in its control group */
+	struct verdict_who killed_who;	     /* the first */
 	double memory_full_max_pct;
+	double memory_full_ns; /* in which all tasks were stalled on memory (PSI full) */
 	struct verdict_memory host;
 	uint32_t groups_count;
 	struct verdict_memory groups[VERDICT_GROUPS_MAX];
 	uint32_t io_limits_count;
 	struct verdict_io_limit io_limits[VERDICT_IO_LIMITS_MAX];
+	struct verdict_process_io before; /* whoever moved most */
+	struct verdict_stopped stopped;
+	uint32_t cpu_limits_count;
+	struct verdict_cpu_limit cpu_limits[VERDICT_CPU_LIMITS_MAX];
+	struct verdict_cpu_shortage cpu_shortage;
 	uint32_t shares_count;
 	struct verdict_share shares[VERDICT_SHARES_MAX];
+	uint32_t frozen_count;
+	struct record_dev frozen[VERDICT_FROZEN_MAX]; /* for VERDICT_FROZEN_NS or longer */
 	uint32_t files_count;
 	struct verdict_file files[VERDICT_FILES_MAX];
 	uint32_t devices_count;
 	struct verdict_device devices[VERDICT_DEVICES_MAX];
+	struct verdict_journal journals[VERDICT_DEVICES_MAX]; /* of the same devices */
 	struct verdict_wait_facts waits[VERDICT_WAIT_COUNT];
 	struct verdict_waiter waiters[VERDICT_WAITERS_MAX]; /* the last ones are of crowds */
 	uint32_t crowd_threads_count;
@@ -449,13 +577,18 @@ void verdict_begin(struct verdict_facts *f, uint64_t trigger_ns, uint64_t min_st
  */
 bool verdict_is_earlier(const struct verdict_facts *f, uint64_t start_mono_ns);
 
+/* dev 0:0, inode 0: not known. Of the path only a hash is kept. */
+struct verdict_file_id verdict_file_id_of(const struct record_dev *dev, uint64_t inode,
+	const char *path);
 /* The end of a path is the name of the file: a long one loses its beginning. */
 bool verdict_is_same_file(const struct verdict_file_id *a, const struct verdict_file_id *b);
 
 void verdict_set_path(char to[static VERDICT_PATH_SIZE], const char *path);
 void verdict_set_who(struct verdict_who *who, int32_t pid, int32_t tid, const char *comm);
 
-/* One function for each type of line that has facts; that for samples is in facts_sample.c. */
+/* Of lines without facts it notes nothing. */
+void verdict_note_line(struct verdict_facts *f, const struct record *r);
+/* What it calls, one function for each type of line that has facts. */
 void verdict_note_open(struct verdict_facts *f, const struct record_open *open);
 /*
  * A rule has opened the incident, or fires `later` in it. True: a file system becomes full, and is
@@ -465,9 +598,14 @@ bool verdict_note_full(struct verdict_facts *f, const struct record_trigger *tri
 void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample);
 void verdict_note_operation(struct verdict_facts *f, const struct record_operation *op,
 	bool finished);
+/* An operation that failed; others have no such number. */
+void verdict_note_error(struct verdict_facts *f, const struct record_operation *op);
 void verdict_note_device(struct verdict_facts *f, const struct record_device *device);
 void verdict_note_io_by(struct verdict_facts *f, const struct record_io_by *by);
+void verdict_note_journal(struct verdict_facts *f, const struct record_journal *line);
 void verdict_note_kernel(struct verdict_facts *f, const struct record_kernel *line);
+/* In kernel_lock.c. */
+void verdict_note_lock(struct verdict_facts *f, const struct record_lock_wait *lock);
 
 /* Called each second and at each answer: how long a database has been unresponsive by then. */
 void verdict_note_unresponsive(struct verdict_facts *f, unsigned int target, const char *name,

@@ -12,15 +12,16 @@ static void add_work(struct verdict_work *work, const struct record_disk *disk, 
 	double full_pct)
 {
 	const uint32_t requests[] = { disk->reads, disk->writes, disk->discards, disk->flushes };
+	const uint64_t bytes[] = { disk->read_bytes, disk->write_bytes, disk->discard_bytes, 0 };
 	const uint32_t ticks_ms[] = { disk->read_ticks_ms, disk->write_ticks_ms,
 		disk->discard_ticks_ms, disk->flush_ticks_ms };
 
 	for (unsigned int i = 0; i < VERDICT_KINDS; i++) {
 		work->requests[i] += requests[i];
+		work->bytes[i] += bytes[i];
 		work->ticks_ns[i] += ticks_ms[i] * NSEC_PER_MSEC;
 	}
 	work->ns += ns;
-	work->bytes += disk->read_bytes + disk->write_bytes + disk->discard_bytes;
 	work->queue_ns_sum += disk->queue * (double)ns;
 	work->util_ns_sum += disk->util_pct / 100 * (double)ns;
 	work->pressure_ns += full_pct / 100 * (double)ns;
@@ -40,6 +41,14 @@ static bool is_busy(const struct record_disk *disk)
 				disk->write_await_ms >= VERDICT_LOADED_AWAIT_MS));
 }
 
+static void add_rate(struct verdict_device *d, const struct record_disk *disk, uint64_t ns)
+{
+	double requests = (double)disk->reads + disk->writes + disk->discards + disk->flushes;
+
+	if (d->rates_count < VERDICT_RATES_MAX)
+		d->rates[d->rates_count++] = (float)(requests * NSEC_PER_SEC / (double)ns);
+}
+
 /* How much of the time of a sample was after the trigger. */
 static double part_since(const struct verdict_facts *f, uint64_t end_ns, uint64_t ns)
 {
@@ -48,9 +57,24 @@ static double part_since(const struct verdict_facts *f, uint64_t end_ns, uint64_
 	return end_ns - f->trigger_ns >= ns ? 1 : (double)(end_ns - f->trigger_ns) / (double)ns;
 }
 
-static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
+/*
+ * The kernel may take a disk for busy since it last looked, which after a rest was a second ago.
+ * It cannot have been busy for longer than its requests took, each up to a millisecond more than
+ * is counted.
+ */
+static double util_of(const struct record_disk *disk, uint64_t ns)
+{
+	double requests = (double)disk->reads + disk->writes + disk->discards + disk->flushes;
+	double most_pct = 100 * (disk->queue + requests * NSEC_PER_MSEC / (double)ns);
+
+	return requests > 0 && disk->inflight == 0 && most_pct < disk->util_pct ? most_pct
+										: disk->util_pct;
+}
+
+static void note_disk(struct verdict_facts *f, const struct record_disk *sampled,
 	const struct record_reading *s, bool baseline)
 {
+	struct record_disk corrected = *sampled, *disk = &corrected;
 	double full_pct = s->psi.io.present ? s->psi.io.full_pct : 0;
 	uint64_t ns = s->interval_ns;
 	bool matters = is_at_work(disk) || verdict_is_below(f, disk->dev_name);
@@ -61,6 +85,7 @@ static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 
 	if (i < 0)
 		return;
+	corrected.util_pct = util_of(sampled, ns);
 	d = &f->devices[i];
 	d->sampled = true;
 	if (!*d->name)
@@ -71,6 +96,10 @@ static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 	}
 	d->samples++;
 	d->newest_sample = f->samples;
+	if (s->mono_ns <= f->trigger_ns) {
+		d->lead_read_bytes += disk->read_bytes;
+		d->lead_write_bytes += disk->write_bytes;
+	}
 	if (s->mono_ns > f->trigger_ns && s->memory.present) {
 		d->since.ns += ns;
 		d->since.read_bytes += disk->read_bytes;
@@ -79,6 +108,8 @@ static void note_disk(struct verdict_facts *f, const struct record_disk *disk,
 	work_ns = (uint64_t)(disk->util_pct / 100 * (double)ns);
 	if (is_busy(disk)) {
 		add_work(&d->busy, disk, ns, full_pct);
+		if (s->mono_ns > f->trigger_ns)
+			add_rate(d, disk, ns);
 		d->busy_since_ns += (uint64_t)((double)work_ns * part_since(f, s->mono_ns, ns));
 	}
 	d->busy_ns += work_ns;
@@ -189,6 +220,7 @@ static struct verdict_memory *find_group(struct verdict_facts *f, const struct r
 	if (group->limit_hits == 0 || f->groups_count == VERDICT_GROUPS_MAX)
 		return NULL;
 	m = &f->groups[f->groups_count++];
+	m->cgroup = group->id;
 	text_copy(m->path, sizeof(m->path), group->path);
 	return m;
 }
@@ -207,14 +239,20 @@ static void note_group(struct verdict_facts *f, const struct record_cgroup *grou
 	m->oom_kills += group->oom_kills;
 }
 
+/* Swap on zram is in memory and loads no disk. */
+static uint64_t on_disks(uint64_t swapped_bytes, uint64_t zram_bytes)
+{
+	return swapped_bytes > zram_bytes ? swapped_bytes - zram_bytes : 0;
+}
+
 static void note_memory(struct verdict_facts *f, const struct record_memory *memory,
 	const struct record_limits *limits)
 {
 	struct verdict_memory *m = &f->host;
 
 	m->reread_bytes += memory->reread_bytes;
-	m->swapped_in_bytes += memory->swapped_in_bytes;
-	m->swapped_out_bytes += memory->swapped_out_bytes;
+	m->swapped_in_bytes += on_disks(memory->swapped_in_bytes, memory->zram_in_bytes);
+	m->swapped_out_bytes += on_disks(memory->swapped_out_bytes, memory->zram_out_bytes);
 	m->active_bytes += memory->active_bytes;
 	m->reclaimed_bytes += memory->reclaimed_bytes;
 	for (uint32_t i = 0; i < limits->cgroups_count && i < RECORD_CGROUPS_MAX; i++)
@@ -238,7 +276,9 @@ static struct verdict_io_limit *get_io_limit(struct verdict_facts *f,
 	if (device < 0 || f->io_limits_count == VERDICT_IO_LIMITS_MAX)
 		return NULL;
 	f->io_limits_count++;
-	*limit = (struct verdict_io_limit){ .device = (int8_t)device, .kind = l->kind };
+	*limit = (struct verdict_io_limit){ .cgroup = l->id,
+		.device = (int8_t)device,
+		.kind = l->kind };
 	text_copy(limit->path, sizeof(limit->path), l->path);
 	return limit;
 }
@@ -258,6 +298,127 @@ static void note_io_limits(struct verdict_facts *f, const struct record_limits *
 	}
 }
 
+/*
+ * The limit itself is at work all the time in a group that works: it hurts where it takes more than
+ * it leaves.
+ */
+#define HELD_BACK_PCT 50
+
+/* NULL: there is no room. */
+static struct verdict_cpu_limit *get_cpu_limit(struct verdict_facts *f, const char *path)
+{
+	struct verdict_cpu_limit *limit = f->cpu_limits;
+
+	for (; limit < f->cpu_limits + f->cpu_limits_count; limit++)
+		if (strcmp(limit->path, path) == 0)
+			return limit;
+	if (f->cpu_limits_count == VERDICT_CPU_LIMITS_MAX)
+		return NULL;
+	f->cpu_limits_count++;
+	*limit = (struct verdict_cpu_limit){ 0 };
+	text_copy(limit->path, sizeof(limit->path), path);
+	return limit;
+}
+
+static void note_cpu_limits(struct verdict_facts *f, const struct record_limits *limits,
+	uint64_t interval_ns)
+{
+	for (uint32_t i = 0; i < limits->cpu_limits_count && i < RECORD_CPU_LIMITS_MAX; i++) {
+		const struct record_cpu_limited *l = &limits->cpu_limits[i];
+		struct verdict_cpu_limit *limit =
+			l->held_back_pct >= HELD_BACK_PCT ? get_cpu_limit(f, l->path) : NULL;
+
+		if (!limit)
+			continue;
+		limit->limit_cpus = l->limit_cpus;
+		limit->at_limit_ns += interval_ns;
+		limit->held_back_ns += l->held_back_ns;
+		limit->wanted_ns += 100 * (double)l->held_back_ns / l->held_back_pct;
+	}
+}
+
+/*
+ * So many threads for each CPU, and none of them idle. A database with all its clients at work has
+ * several for each.
+ */
+#define SHORT_THREADS 8
+#define SHORT_BUSY_PCT 95
+
+static void note_cpus(struct verdict_facts *f, const struct record_reading *s)
+{
+	struct verdict_cpu_shortage *shortage = &f->cpu_shortage;
+
+	if (s->cpu.cpus == 0 || s->cpu.busy_pct < SHORT_BUSY_PCT ||
+		s->procs_running < (uint64_t)SHORT_THREADS * s->cpu.cpus)
+		return;
+	shortage->ns += s->interval_ns;
+	shortage->cpus = s->cpu.cpus;
+	if (s->procs_running > shortage->running_max)
+		shortage->running_max = s->procs_running;
+}
+
+/* The last sample before the trigger has them, the one that has moved most first. */
+static void note_process_io(struct verdict_facts *f, const struct record_limits *limits)
+{
+	const struct record_process_io *most = &limits->process_io[0];
+
+	if (limits->process_io_count == 0)
+		return;
+	verdict_set_who(&f->before.who, most->pid, most->pid, most->comm);
+	f->before.over_ns = most->over_ns;
+	f->before.read_bytes = most->read_bytes;
+	f->before.write_bytes = most->write_bytes;
+}
+
+/* How much of it was since VERDICT_LEAD_NS before the trigger. */
+static uint64_t since_lead(const struct verdict_facts *f, uint64_t now_ns, uint64_t ns)
+{
+	const uint64_t since_ns = now_ns + VERDICT_LEAD_NS - f->trigger_ns;
+
+	return ns < since_ns ? ns : since_ns;
+}
+
+static bool is_same_stop(const struct verdict_stopped *a, const struct record_stopped *b)
+{
+	return a->who.pid == b->pid && a->tracer.pid == b->tracer &&
+		strcmp(a->cgroup, b->cgroup) == 0;
+}
+
+/* A debugger that is attached to a process which is stopped already has not stopped it. */
+static void note_stopped(struct verdict_facts *f, const struct record_stopped *s, uint64_t now_ns)
+{
+	struct verdict_stopped *stopped = &f->stopped;
+
+	if (!s->present || s->stopped_ns < stopped->longest_ns)
+		return;
+	if (!is_same_stop(stopped, s))
+		*stopped = (struct verdict_stopped){ 0 };
+	verdict_set_who(&stopped->who, s->pid, s->pid, s->comm);
+	if (s->tracer)
+		verdict_set_who(&stopped->tracer, s->tracer, s->tracer, s->tracer_comm);
+	text_copy(stopped->cgroup, sizeof(stopped->cgroup), s->cgroup);
+	if (s->threads > stopped->threads)
+		stopped->threads = s->threads;
+	stopped->longest_ns = s->stopped_ns;
+	stopped->in_incident_ns = since_lead(f, now_ns, s->stopped_ns);
+}
+
+/* A value that is not known is not a number, and compares false. */
+static void note_health(struct verdict_facts *f, const struct record_health *health)
+{
+	if (health->present && f->health_failing_s > 0 && health->failing_s > f->health_failing_s)
+		f->health_failing_s = health->failing_s;
+}
+
+static void note_pressure(struct verdict_facts *f, const struct record_reading *s)
+{
+	if (!s->psi.memory.present)
+		return;
+	if (s->psi.memory.full_pct > f->memory_full_max_pct)
+		f->memory_full_max_pct = s->psi.memory.full_pct;
+	f->memory_full_ns += s->psi.memory.full_pct / 100 * (double)s->interval_ns;
+}
+
 void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sample)
 {
 	const struct record_reading *s = &sample->reading;
@@ -268,9 +429,13 @@ void verdict_note_sample(struct verdict_facts *f, const struct record_sample *sa
 		return;
 	if (!baseline) {
 		f->samples++;
-		if (s->psi.memory.present && s->psi.memory.full_pct > f->memory_full_max_pct)
-			f->memory_full_max_pct = s->psi.memory.full_pct;
+		note_pressure(f, s);
 		note_io_limits(f, &sample->limits, s->interval_ns);
+		note_cpu_limits(f, &sample->limits, s->interval_ns);
+		note_cpus(f, s);
+		note_stopped(f, &sample->limits.stopped, s->mono_ns);
+		note_process_io(f, &sample->limits);
+		note_health(f, &s->health);
 	}
 	if (s->mono_ns > f->trigger_ns && s->memory.present)
 		note_memory(f, &s->memory, &sample->limits);

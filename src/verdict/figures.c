@@ -23,9 +23,9 @@ uint64_t verdict_requests_of(const struct verdict_work *work)
 	return sum(work->requests);
 }
 
-uint64_t verdict_ticks_of(const struct verdict_work *work)
+uint64_t verdict_bytes_of(const struct verdict_work *work)
 {
-	return sum(work->ticks_ns);
+	return sum(work->bytes);
 }
 
 double verdict_busy_await_ms(const struct verdict_device *d, enum verdict_kind kind)
@@ -51,7 +51,7 @@ void verdict_device_rates(const struct verdict_device *d, double *ret_requests, 
 	       all_s = (double)d->busy_ns / NSEC_PER_SEC;
 
 	*ret_requests = busy_s > 0 ? (double)verdict_requests_of(&d->busy) / busy_s : 0;
-	*ret_bytes = busy_s > 0 ? (double)d->busy.bytes / busy_s : 0;
+	*ret_bytes = busy_s > 0 ? (double)verdict_bytes_of(&d->busy) / busy_s : 0;
 	/*
 	 * The probe counts exactly, but only since it was armed. The larger value is closer to the
 	 * truth.
@@ -98,4 +98,12 @@ double verdict_await_of(const struct verdict_device *d)
 {
 	return d->read_await_max_ms > d->write_await_max_ms ? d->read_await_max_ms
 							    : d->write_await_max_ms;
+}
+
+bool verdict_is_group_line(const char *a, const char *b)
+{
+	size_t a_len = strlen(a), b_len = strlen(b), len = a_len < b_len ? a_len : b_len;
+	const char *longer = a_len < b_len ? b : a;
+
+	return strncmp(a, b, len) == 0 && (longer[len] == '\0' || longer[len] == '/');
 }

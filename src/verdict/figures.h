@@ -12,12 +12,9 @@
 #include "util/clock.h"
 #include "verdict/facts.h"
 
-/* A snapshot freezes a file system for some ten milliseconds; only a longer freeze is a fault. */
-#define VERDICT_FROZEN_NS NSEC_PER_SEC
-
-/* Requests of all kinds, and what they took, added up. */
+/* Requests and bytes of all kinds, added up. */
 uint64_t verdict_requests_of(const struct verdict_work *work);
-uint64_t verdict_ticks_of(const struct verdict_work *work);
+uint64_t verdict_bytes_of(const struct verdict_work *work);
 
 /* Requests and bytes per second of a device while it was busy. */
 void verdict_device_rates(const struct verdict_device *d, double *ret_requests, double *ret_bytes);
@@ -36,6 +33,9 @@ double verdict_busy_await_ms(const struct verdict_device *d, enum verdict_kind k
 enum verdict_kind verdict_main_kind(const struct verdict_device *d);
 /* The larger of the greatest read and write awaits, in milliseconds. */
 double verdict_await_of(const struct verdict_device *d);
+
+/* Whether one of two control groups is in the other, or both are the same. */
+bool verdict_is_group_line(const char *a, const char *b);
 
 /* A device whose requests are passed on to another one: loop, device mapper, md. */
 bool verdict_is_stacked(const struct verdict_device *d);

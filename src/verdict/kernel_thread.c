@@ -49,6 +49,12 @@ bool verdict_is_worker(const char *comm)
 	return begins_with(comm, "kworker/");
 }
 
+bool verdict_writes_back(const char *comm)
+{
+	return verdict_is_worker(comm) || begins_with(comm, "jbd2/") ||
+		begins_with(comm, "xfsaild/");
+}
+
 int verdict_array_length(const char *comm)
 {
 	return (int)(strlen(comm) - strlen(work_of(comm)));

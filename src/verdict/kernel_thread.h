@@ -21,6 +21,8 @@ bool verdict_is_resync(const char *comm);
 bool verdict_is_same_array(const char *a, const char *b);
 /* A worker of the kernel, which does all kinds of work, among them the copying for snapshots. */
 bool verdict_is_worker(const char *comm);
+/* It writes back what programs dirtied, or the metadata of their file system. */
+bool verdict_writes_back(const char *comm);
 /* The length of "md0" in the name of such a thread. */
 int verdict_array_length(const char *comm);
 

@@ -19,6 +19,9 @@
  * in this incident.
  */
 #define AGAIN_SHARE 4
+/* As the rule psi_memory_full takes it: a fifth of the time in two samples. */
+#define PRESSED_PCT 20
+#define PRESSED_NS (NSEC_PER_SEC / 5 * 2)
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -43,7 +46,9 @@ static struct verdict_since moved_by_others(const struct verdict_facts *f,
 	for (uint32_t i = 0; i < f->devices_count; i++) {
 		const struct verdict_device *other = &f->devices[i];
 
-		if (verdict_stands_on(f, other, d) || verdict_stands_on(f, d, other))
+		/* What zram moved is left out of what was swapped. */
+		if (verdict_stands_on(f, other, d) || verdict_stands_on(f, d, other) ||
+			strncmp(other->name, "zram", 4) == 0)
 			continue;
 		sum.read_bytes += other->since.read_bytes;
 		sum.write_bytes += other->since.write_bytes;
@@ -166,6 +171,15 @@ static void add_again(struct text *t, const struct verdict_memory *m)
 	}
 }
 
+static void add_killed(const struct verdict_memory *m, struct text *t)
+{
+	if (m->oom_kills == 0)
+		return;
+	text_add(t, "; the kernel killed ");
+	text_add_count(t, m->oom_kills, "process", "processes");
+	text_add(t, " of it");
+}
+
 static double exchanged_pct(const struct verdict_facts *f, const struct verdict_memory *m,
 	const struct verdict_device *d)
 {
@@ -201,11 +215,137 @@ void verdict_say_memory(const struct verdict_finding *v, struct text *t)
 	verdict_add_device(t, v->device);
 	text_add(t, " in ");
 	record_add_duration(t, v->device->since.ns);
-	if (m->oom_kills == 0)
-		return;
-	text_add(t, "; the kernel killed ");
-	text_add_count(t, m->oom_kills, "process", "processes");
-	text_add(t, " of it");
+	add_killed(m, t);
+}
+
+/* How long threads of the group waited for memory. */
+static uint64_t waited_ns(const struct verdict_facts *f, const struct verdict_memory *m)
+{
+	uint64_t ns = 0;
+
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX && m->cgroup; i++)
+		if (f->waiters[i].tid != 0 && f->waiters[i].wait == VERDICT_WAIT_memory &&
+			f->waiters[i].cgroup == m->cgroup)
+			ns += f->waiters[i].waited_ns;
+	return ns;
+}
+
+/* The one whose threads waited longest, or that was at its limit most often; else the inner one. */
+static bool is_more_at_limit(const struct verdict_facts *f, const struct verdict_memory *a,
+	const struct verdict_memory *b)
+{
+	uint64_t a_ns = waited_ns(f, a), b_ns = waited_ns(f, b);
+
+	if (a_ns != b_ns)
+		return a_ns > b_ns;
+	if (a->limit_hits != b->limit_hits)
+		return a->limit_hits > b->limit_hits;
+	return strlen(a->path) > strlen(b->path);
+}
+
+/*
+ * The watched group that was at its limit and whose threads waited. NULL: none was, or it may be
+ * one of several.
+ */
+static const struct verdict_memory *find_at_limit(const struct verdict_facts *f,
+	bool *ret_is_one_of_several)
+{
+	const struct verdict_memory *most = NULL;
+
+	*ret_is_one_of_several = false;
+	for (uint32_t i = 0; i < f->groups_count; i++)
+		if (f->groups[i].limit_hits > 0 &&
+			(!most || is_more_at_limit(f, &f->groups[i], most)))
+			most = &f->groups[i];
+	for (uint32_t i = 0; most && i < f->groups_count; i++)
+		if (f->groups[i].limit_hits > 0 && waited_ns(f, most) == 0 &&
+			!verdict_is_group_line(f->groups[i].path, most->path))
+			*ret_is_one_of_several = true;
+	return *ret_is_one_of_several ? NULL : most;
+}
+
+bool verdict_is_group_memory(const struct verdict_finding *v)
+{
+	return v->rule->class == RECORD_CLASS_memory && !v->device;
+}
+
+/* "control group /db was short of memory: it was at its limit of 48.0 MiB 412 times, " */
+static void add_at_limit(const struct verdict_memory *m, struct text *t)
+{
+	text_addf(t, "control group %s was short of memory: it was at its limit of ", m->path);
+	record_add_size(t, m->limit_bytes);
+	text_add(t, " ");
+	text_add_count(t, m->limit_hits, "time", "times");
+	text_add(t, ", ");
+}
+
+/*
+ * "control group /db was short of memory: it was at its limit of 48.0 MiB 412 times, so 4 threads
+ * waited up to 1.11 s for memory (mariadbd tid 7 the longest); no disk was at its limit"
+ */
+void verdict_say_group_memory(const struct verdict_finding *v, struct text *t)
+{
+	bool is_one_of_several;
+	const struct verdict_memory *m = find_at_limit(v->f, &is_one_of_several);
+
+	if (m) {
+		add_at_limit(m, t);
+		text_add(t, "so ");
+	} else {
+		text_addf(t, "%s was short of memory: ",
+			is_one_of_several ? "one of several control groups at their limits"
+					  : "a control group that is not watched");
+	}
+	if (v->victims > 0)
+		verdict_add_victims(v, t);
+	else
+		text_add(t, "threads waited");
+	text_add(t, " for memory (");
+	verdict_add_who(t, &v->f->waits[VERDICT_WAIT_memory].who);
+	text_add(t, v->victims == 1 ? ")" : " the longest)");
+	if (m)
+		add_killed(m, t);
+	if (verdict_is_no_device_at_fault(v->f))
+		text_add(t, "; no disk was at its limit");
+}
+
+bool verdict_is_pressed_for_memory(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_COUNT;
+	return f->memory_full_max_pct >= PRESSED_PCT && f->memory_full_ns >= PRESSED_NS;
+}
+
+/*
+ * "control group /db was short of memory: it was at its limit of 48.0 MiB 412 times, and all tasks
+ * that could run waited for memory for up to 83 % of the time, each less than 100 ms at a time"
+ */
+void verdict_say_memory_pressure(const struct verdict_finding *v, struct text *t)
+{
+	bool is_one_of_several;
+	const struct verdict_memory *m = find_at_limit(v->f, &is_one_of_several);
+
+	if (m) {
+		add_at_limit(m, t);
+		text_add(t, "and ");
+	} else {
+		text_add(t,
+			is_one_of_several
+				? "one of several control groups at their limits was short of memory: "
+				: host_evicted(&v->f->host) ? "the host was short of memory: "
+							    : "memory was short: ");
+	}
+	text_add(t, "all tasks that could run waited for memory for up to ");
+	verdict_add_pct(t, v->f->memory_full_max_pct);
+	text_add(t, " of the time");
+	if (v->f->longest_ns == 0) {
+		text_add(t, ", each less than ");
+		record_add_duration(t, v->f->min_stall_ns);
+		text_add(t, " at a time");
+	}
+	if (m)
+		add_killed(m, t);
+	if (verdict_is_no_device_at_fault(v->f))
+		text_add(t, "; no disk was at its limit");
 }
 
 void verdict_add_memory(const struct verdict_finding *v, struct text *t, uint64_t *ret_bytes,

@@ -6,6 +6,7 @@
 
 #include "util/clock.h"
 #include "verdict/figures.h"
+#include "verdict/journal.h"
 #include "verdict/words.h"
 
 #define MEMORY_FULL_PCT 10
@@ -166,15 +167,21 @@ static void add_victims_part(const struct verdict_finding *v, struct record_verd
 	if (v->victims == 0)
 		return;
 	part = add_part(r, RECORD_WHAT_victims, RECORD_BASIS_measured, &t);
+	part->total_ns = v->victims_ns;
+	part->threads = v->victims;
+	part->longest_ns = v->victims_longest_ns;
+	if (verdict_is_mutex(v)) {
+		verdict_add_mutex_waiters(v->mutex, &t);
+		part->pid = v->mutex->process.pid;
+		text_copy(part->comm, sizeof(part->comm), v->mutex->process.comm);
+		return;
+	}
 	text_addf(&t, "%s[%" PRId32 "/%" PRId32 "] waited ", first->comm, first->pid, first->tid);
 	if (v->victims > 1 || v->f->waiters_left_out > 0)
 		text_addf(&t, "the longest of %s%u threads, ",
 			v->f->waiters_left_out ? "at least " : "", v->victims);
 	record_add_duration(&t, first->longest_ns);
 	text_addf(&t, " for %s", verdict_wait_name(first->wait));
-	part->total_ns = v->victims_ns;
-	part->threads = v->victims;
-	part->longest_ns = v->victims_longest_ns;
 	part->pid = first->pid;
 	part->tid = first->tid;
 	text_copy(part->comm, sizeof(part->comm), first->comm);
@@ -201,7 +208,7 @@ static void add_holder_part(const struct verdict_finding *v, struct record_verdi
 	struct record_verdict_part *part;
 	struct text t;
 
-	if (v->rule->class != RECORD_CLASS_locked || !h->connection_id || h->candidates > 1)
+	if (!verdict_is_queue(v) || !h->connection_id || h->candidates > 1)
 		return;
 	part = add_part(r, RECORD_WHAT_culprit,
 		h->candidates ? RECORD_BASIS_inferred : RECORD_BASIS_measured, &t);
@@ -217,6 +224,52 @@ static void add_holder_part(const struct verdict_finding *v, struct record_verdi
 	text_add(&t, "\"");
 }
 
+static void add_kernel_lock_part(const struct verdict_finding *v, struct record_verdict *r)
+{
+	const struct verdict_kernel_lock *l = verdict_find_lock(v->f);
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!verdict_is_kernel_lock(v) || !l->holder.tid)
+		return;
+	part = add_part(r, RECORD_WHAT_culprit, RECORD_BASIS_measured, &t);
+	verdict_add_lock_holder(l, &t);
+	set_who(part, &l->holder);
+	text_copy(part->path, sizeof(part->path), l->path);
+	part->longest_ns = l->held_ns;
+}
+
+static void add_mutex_part(const struct verdict_finding *v, struct record_verdict *r)
+{
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!verdict_is_mutex(v))
+		return;
+	part = add_part(r, RECORD_WHAT_culprit, RECORD_BASIS_measured, &t);
+	verdict_add_mutex_holder(v->mutex, &t);
+	set_who(part, &v->mutex->holder);
+	part->longest_ns = v->mutex->held_ns;
+}
+
+/* Who debugs it stops it. */
+static void add_stopped_part(const struct verdict_finding *v, struct record_verdict *r)
+{
+	const struct verdict_stopped *s = &v->f->stopped;
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!verdict_is_about_stopped(v))
+		return;
+	part = add_part(r, s->tracer.pid ? RECORD_WHAT_culprit : RECORD_WHAT_cause,
+		RECORD_BASIS_measured, &t);
+	verdict_add_stopped(s, &t);
+	set_who(part, s->tracer.pid ? &s->tracer : &s->who);
+	part->tid = 0;
+	part->threads = s->threads;
+	part->longest_ns = s->longest_ns;
+}
+
 static void add_lock_part(const struct verdict_finding *v, struct record_verdict *r)
 {
 	struct record_verdict_part *part;
@@ -230,12 +283,28 @@ static void add_lock_part(const struct verdict_finding *v, struct record_verdict
 	part->longest_ns = v->f->queue.longest_ns;
 }
 
+static void add_journal_part(const struct verdict_finding *v, struct record_verdict *r)
+{
+	const struct verdict_journal *journal = verdict_find_journal(v);
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!journal)
+		return;
+	part = add_part(r, RECORD_WHAT_journal, RECORD_BASIS_measured, &t);
+	verdict_add_journal(v, journal, &t);
+	set_who(part, &journal->who);
+	part->longest_ns = journal->at_least_ns > journal->longest_ns ? journal->at_least_ns
+								      : journal->longest_ns;
+	part->share_pct = journal->who.pid ? journal->share_pct : NAN;
+}
+
 /* Whether the thread is a victim although it waited before the incident. */
 static bool is_early_victim(const struct verdict_finding *v, int32_t tid)
 {
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
 		if (v->f->waiters[i].early && v->f->waiters[i].tid == tid)
-			return v->concerned.bits[i / 64] >> i % 64 & 1;
+			return verdict_has_row(&v->concerned, i);
 	return false;
 }
 
@@ -285,7 +354,7 @@ static void add_short_part(const struct verdict_finding *v, struct record_verdic
 	struct record_verdict_part *part;
 	struct text t;
 
-	if (v->rule->class != RECORD_CLASS_memory)
+	if (v->rule->class != RECORD_CLASS_memory || !v->device)
 		return;
 	part = add_part(r, RECORD_WHAT_memory, RECORD_BASIS_measured, &t);
 	verdict_add_memory(v, &t, &part->bytes, &part->share_pct);
@@ -305,6 +374,19 @@ static void add_memory_part(const struct verdict_facts *f, struct record_verdict
 	text_add(&t, "all non-idle tasks were stalled on memory for up to ");
 	verdict_add_pct(&t, f->memory_full_max_pct);
 	text_add(&t, " of the time (PSI memory full)");
+}
+
+static void add_killed_part(const struct verdict_facts *f, struct record_verdict *r)
+{
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (f->killed == 0)
+		return;
+	part = add_part(r, RECORD_WHAT_killed, RECORD_BASIS_measured, &t);
+	verdict_add_killed(f, &t);
+	set_who(part, &f->killed_who);
+	part->tid = 0;
 }
 
 static void add_kernel_part(const struct verdict_facts *f, struct record_verdict *r)
@@ -327,7 +409,7 @@ static void add_missing_statement(const struct verdict_finding *v, const struct 
 	struct text t;
 
 	/* A thread that has a role runs no statement. */
-	if (!sql || !v->culprit || *v->culprit_role ||
+	if (!sql || !verdict_is_named(v) || *v->culprit_role ||
 		!sql->is_server(sql->userdata, v->culprit->who.pid))
 		return;
 	add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
@@ -368,8 +450,12 @@ static void add_missing_part(const struct verdict_finding *v, struct record_verd
 	if (v->rule->class == RECORD_CLASS_unknown) {
 		add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
 		verdict_add_missing(v->f, &t);
-	} else if (v->rule->class == RECORD_CLASS_locked && !v->f->queue.holder.connection_id) {
+	} else if (verdict_is_queue(v) && !v->f->queue.holder.connection_id) {
 		add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
+		if (v->f->queue.lock == RECORD_LOCK_replica) {
+			text_add(&t, "it is not known why the replica did not confirm");
+			return;
+		}
 		text_add(&t, "the database does not say who holds the lock");
 		/* Of other locks it always tells, or it is no such server. */
 		if (v->f->queue.lock == RECORD_LOCK_metadata ||
@@ -392,6 +478,8 @@ static void add_missing_part(const struct verdict_finding *v, struct record_verd
 			v->device->has_totals
 				? "it is not known who loaded the device: no process that trace.* selects did"
 				: "it is not known who loaded the device: its requests were not traced");
+	} else if (verdict_is_kernel_lock(v) && verdict_find_lock(v->f)->holder.tid) {
+		return;
 	} else if (v->wait == VERDICT_WAIT_lock && !v->device) {
 		add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
 		text_add(&t, "it is not known who holds the lock");
@@ -399,6 +487,23 @@ static void add_missing_part(const struct verdict_finding *v, struct record_verd
 		add_part(r, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t);
 		text_add(&t, "it is not known which process serves the FUSE file system");
 	}
+}
+
+/* It stands last, and is left out where there is no more room. */
+static void add_alternative_part(const struct verdict_finding *v, struct record_verdict *r)
+{
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!v || r->parts_count == RECORD_PARTS_MAX)
+		return;
+	part = add_part(r, RECORD_WHAT_alternative, v->rule->basis, &t);
+	verdict_add_finding(v, &t);
+	text_add(&t, "; all waits together ");
+	record_add_duration(&t, verdict_cost_of(v));
+	part->threads = v->victims;
+	part->longest_ns = v->victims_longest_ns;
+	part->total_ns = verdict_cost_of(v);
 }
 
 void verdict_add_parts(const struct verdict_finding *v, const struct verdict_finding *second,
@@ -423,14 +528,20 @@ void verdict_add_parts(const struct verdict_finding *v, const struct verdict_fin
 	if (statement)
 		add_statement_part(v, statement, ret_verdict);
 	add_holder_part(v, ret_verdict);
+	add_kernel_lock_part(v, ret_verdict);
+	add_mutex_part(v, ret_verdict);
+	add_stopped_part(v, ret_verdict);
 	add_lock_part(v, ret_verdict);
+	add_journal_part(v, ret_verdict);
 	add_victims_part(v, ret_verdict);
 	add_second_part(second, ret_verdict);
 	add_earlier_part(v, ret_verdict);
 	add_database_part(v, ret_verdict);
 	add_memory_part(v->f, ret_verdict);
+	add_killed_part(v->f, ret_verdict);
 	add_kernel_part(v->f, ret_verdict);
 	add_missing_part(v, ret_verdict);
 	if (!statement)
 		add_missing_statement(v, sql, ret_verdict);
+	add_alternative_part(v->alternative, ret_verdict);
 }

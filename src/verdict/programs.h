@@ -10,7 +10,10 @@
 
 #include "verdict/facts.h"
 
-/* The names of processes are those that the facts have of disks and databases. */
+/*
+ * The names of processes are those that the facts have of disks and databases. What the old name of
+ * the busiest thread of a disk tells is kept as its role.
+ */
 void verdict_name_programs(struct verdict_facts *facts);
 
 #endif

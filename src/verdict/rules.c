@@ -33,6 +33,10 @@
 #define SLOWER_LOAD 1.2
 /* Requests wait behind one another, too: the device itself is busy for so much longer with each. */
 #define SLOWER_WORK_TIMES 2
+/* A disk without credits does less than before however busy it was, and always as much. */
+#define LESS_LOAD 0.8
+#define PLATEAU 1.3f
+#define PLATEAU_SAMPLES 3
 #define BASELINE_NS (5 * NSEC_PER_SEC)
 #define BASELINE_REQUESTS 5
 /*
@@ -82,11 +86,14 @@ static bool is_frozen(const struct verdict_facts *f, enum verdict_wait *ret_wait
 
 double verdict_times_slower(const struct verdict_device *d)
 {
-	/* The kernel counts whole milliseconds, perhaps none for a few quick requests. */
-	double before = (double)(verdict_ticks_of(&d->baseline) + NSEC_PER_MSEC) /
-		(double)verdict_requests_of(&d->baseline);
+	enum verdict_kind kind = verdict_main_kind(d);
+	const struct verdict_work *now = &d->busy, *before = &d->baseline;
 
-	return (double)verdict_ticks_of(&d->busy) / (double)verdict_requests_of(&d->busy) / before;
+	if (now->requests[kind] == 0 || before->requests[kind] == 0)
+		return 0;
+	/* The kernel counts whole milliseconds, perhaps none for a few quick requests. */
+	return (double)now->ticks_ns[kind] / (double)now->requests[kind] /
+		((double)(before->ticks_ns[kind] + NSEC_PER_MSEC) / (double)before->requests[kind]);
 }
 
 /*
@@ -98,24 +105,67 @@ static double times_busier(const struct verdict_device *d)
 	const struct verdict_work *now = &d->busy, *before = &d->baseline;
 	double busier = now->util_ns_sum / before->util_ns_sum;
 	double requests = (double)verdict_requests_of(now) / (double)verdict_requests_of(before);
-	double bytes = (double)now->bytes / (double)before->bytes;
+	double bytes = (double)verdict_bytes_of(now) / (double)verdict_bytes_of(before);
 
 	/* Without bytes on either side it is not a number, or infinite. */
 	return busier / (bytes > requests && isfinite(bytes) ? bytes : requests);
 }
 
+/*
+ * Whether it has no more to do of what it does most. A few large reads after many small writes are
+ * fewer requests, and perhaps no more bytes; that they take longer says nothing of the device.
+ */
+static bool does_no_more(const struct verdict_device *d)
+{
+	enum verdict_kind kind = verdict_main_kind(d);
+	const struct verdict_work *now = &d->busy, *before = &d->baseline;
+	double longer = (double)now->ns / (double)before->ns * SLOWER_LOAD;
+
+	return (double)now->requests[kind] <= longer * (double)before->requests[kind] &&
+		(double)now->bytes[kind] <= longer * (double)before->bytes[kind];
+}
+
+/* Three quarters of the samples are alike: the first and the last ones are of both times. */
+static bool is_on_plateau(const struct verdict_device *d)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < d->rates_count; i++) {
+		uint32_t alike = 0;
+
+		for (uint32_t j = 0; j < d->rates_count; j++)
+			alike += d->rates[j] >= d->rates[i] && d->rates[j] < PLATEAU * d->rates[i];
+		most = alike > most ? alike : most;
+	}
+	return most >= PLATEAU_SAMPLES && 4 * most >= 3 * d->rates_count;
+}
+
+/*
+ * A disk that was busy already and does less now: its credits have run out. Large requests in a row
+ * that have become small ones at random places would look the same, but for their size.
+ */
+static bool has_no_credits(const struct verdict_device *d, double requests, double bytes,
+	double requests_before, double bytes_before)
+{
+	return requests <= LESS_LOAD * requests_before && bytes <= LESS_LOAD * bytes_before &&
+		bytes * requests_before >= bytes_before * requests / 2 && is_on_plateau(d);
+}
+
 bool verdict_is_slower_than_before(const struct verdict_device *d, double requests, double bytes)
 {
 	double baseline_s = (double)d->baseline.ns / NSEC_PER_SEC;
-	double before = (double)verdict_requests_of(&d->baseline);
-	double now = (double)verdict_requests_of(&d->busy);
+	double requests_before = (double)verdict_requests_of(&d->baseline) / baseline_s;
+	double bytes_before = (double)verdict_bytes_of(&d->baseline) / baseline_s;
 
-	if (d->baseline.ns < BASELINE_NS || before / baseline_s < BASELINE_REQUESTS || !(now > 0))
+	if (d->baseline.ns < BASELINE_NS ||
+		(double)d->baseline.requests[verdict_main_kind(d)] <
+			BASELINE_REQUESTS * baseline_s ||
+		verdict_times_slower(d) < SLOWER_TIMES || times_busier(d) < SLOWER_WORK_TIMES ||
+		!does_no_more(d))
 		return false;
-	return d->baseline.util_ns_sum < (double)d->baseline.ns / 2 &&
-		verdict_times_slower(d) >= SLOWER_TIMES && times_busier(d) >= SLOWER_WORK_TIMES &&
-		requests <= SLOWER_LOAD * before / baseline_s &&
-		bytes <= SLOWER_LOAD * (double)d->baseline.bytes / baseline_s;
+	if (d->baseline.util_ns_sum >= (double)d->baseline.ns / 2)
+		return has_no_credits(d, requests, bytes, requests_before, bytes_before);
+	return requests <= SLOWER_LOAD * requests_before && bytes <= SLOWER_LOAD * bytes_before;
 }
 
 /*
@@ -216,6 +266,40 @@ static uint64_t longest_above(const struct verdict_facts *f, const struct verdic
 	return longest_ns;
 }
 
+/* How long threads of the group waited for files on the device. */
+static uint64_t waited_at_limit_ns(const struct verdict_facts *f, const struct verdict_io_limit *l)
+{
+	uint64_t ns = 0;
+
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX && l->cgroup; i++) {
+		const struct verdict_waiter *w = &f->waiters[i];
+
+		if (w->tid != 0 && w->cgroup == l->cgroup && w->device >= 0 &&
+			verdict_stands_on(f, &f->devices[w->device], &f->devices[l->device]))
+			ns += w->waited_ns;
+	}
+	return ns;
+}
+
+static bool holds_back(const struct verdict_facts *f, const struct verdict_io_limit *l,
+	const struct verdict_device *d)
+{
+	const struct verdict_device *limited = &f->devices[l->device];
+
+	return l->at_limit_ns >= BUSY_NS && verdict_stands_on(f, d, limited) &&
+		verdict_util_at_most(limited) < VERDICT_BUSY_PCT &&
+		longest_above(f, limited) >= DELAYED_NS;
+}
+
+/* The one whose threads waited longest, or that was at its limit for longest. */
+static bool is_more_limited(const struct verdict_facts *f, const struct verdict_io_limit *a,
+	const struct verdict_io_limit *b)
+{
+	uint64_t a_ns = waited_at_limit_ns(f, a), b_ns = waited_at_limit_ns(f, b);
+
+	return a_ns != b_ns ? a_ns > b_ns : a->at_limit_ns > b->at_limit_ns;
+}
+
 /* The kernel holds requests back before the queue of the device, which has time left. */
 const struct verdict_io_limit *verdict_find_io_limit(const struct verdict_facts *f,
 	const struct verdict_device *d)
@@ -224,15 +308,15 @@ const struct verdict_io_limit *verdict_find_io_limit(const struct verdict_facts 
 
 	for (uint32_t i = 0; i < f->io_limits_count; i++) {
 		const struct verdict_io_limit *l = &f->io_limits[i];
-		const struct verdict_device *limited = &f->devices[l->device];
 
-		if (l->at_limit_ns < BUSY_NS || (found && l->at_limit_ns <= found->at_limit_ns) ||
-			!verdict_stands_on(f, d, limited) ||
-			verdict_util_at_most(limited) >= VERDICT_BUSY_PCT ||
-			longest_above(f, limited) < DELAYED_NS)
-			continue;
-		found = l;
+		if (holds_back(f, l, d) && (!found || is_more_limited(f, l, found)))
+			found = l;
 	}
+	/* Where no thread of it waited, it may be any of several. */
+	for (uint32_t i = 0; found && i < f->io_limits_count; i++)
+		if (holds_back(f, &f->io_limits[i], d) && waited_at_limit_ns(f, found) == 0 &&
+			!verdict_is_group_line(f->io_limits[i].path, found->path))
+			return NULL;
 	return found;
 }
 
@@ -266,13 +350,24 @@ bool verdict_is_a_device_at_fault(const struct verdict_facts *f)
 	return false;
 }
 
-/* Longer waits that nothing explains are the reason more likely. */
+/* All threads of programs added up. */
+static uint64_t total_ns(const struct verdict_facts *f, enum verdict_wait wait)
+{
+	uint64_t ns = 0;
+
+	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
+		if (f->waiters[i].tid != 0 && !f->waiters[i].kernel && f->waiters[i].wait == wait)
+			ns += f->waiters[i].waited_ns;
+	return ns;
+}
+
+/* Waits that took more time and that nothing explains are the reason more likely. */
 static bool is_waiting(const struct verdict_facts *f, enum verdict_wait wait)
 {
-	uint64_t ns = f->waits[wait].longest_ns;
+	uint64_t ns = total_ns(f, wait);
 
-	if (ns < f->waits[VERDICT_WAIT_none].longest_ns ||
-		(ns < f->waits[VERDICT_WAIT_device].longest_ns && !verdict_is_a_device_at_fault(f)))
+	if (ns == 0 || ns < total_ns(f, VERDICT_WAIT_none) ||
+		(ns < total_ns(f, VERDICT_WAIT_device) && !verdict_is_a_device_at_fault(f)))
 		return false;
 	return ns >= WAITING_NS || count_threads(f, wait) >= WAITING_THREADS;
 }
@@ -289,10 +384,24 @@ static bool is_waiting_for_memory(const struct verdict_facts *f, enum verdict_wa
 	return is_waiting(f, *ret_wait);
 }
 
+/* The stack says it: the kernel reclaims memory of the group, not of the host. */
+static bool is_group_short_of_memory(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_memory;
+	return f->waits[*ret_wait].waits_for == RECORD_CAUSE_group_memory &&
+		is_waiting(f, *ret_wait);
+}
+
+static bool is_behind_holder(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_lock;
+	return verdict_find_lock(f) && is_waiting(f, *ret_wait);
+}
+
 static bool is_waiting_for_lock(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
 	*ret_wait = VERDICT_WAIT_lock;
-	return is_waiting(f, *ret_wait);
+	return !verdict_find_lock(f) && is_waiting(f, *ret_wait);
 }
 
 static bool is_waiting_for_journal(const struct verdict_facts *f, enum verdict_wait *ret_wait)
@@ -304,6 +413,12 @@ static bool is_waiting_for_journal(const struct verdict_facts *f, enum verdict_w
 static bool is_waiting_for_dirty(const struct verdict_facts *f, enum verdict_wait *ret_wait)
 {
 	*ret_wait = VERDICT_WAIT_dirty;
+	return is_waiting(f, *ret_wait);
+}
+
+static bool is_waiting_for_other(const struct verdict_facts *f, enum verdict_wait *ret_wait)
+{
+	*ret_wait = VERDICT_WAIT_other;
 	return is_waiting(f, *ret_wait);
 }
 
@@ -335,7 +450,8 @@ static bool waits_explain(const struct verdict_facts *f, const struct verdict_da
 		const struct verdict_waiter *w = &f->waiters[i];
 
 		if ((w->wait == VERDICT_WAIT_server || w->wait == VERDICT_WAIT_memory ||
-			    w->wait == VERDICT_WAIT_lock || w->wait == VERDICT_WAIT_journal) &&
+			    w->wait == VERDICT_WAIT_lock || w->wait == VERDICT_WAIT_journal ||
+			    w->wait == VERDICT_WAIT_other) &&
 			verdict_is_of_server(w, d) && is_waiting(f, w->wait))
 			return true;
 	}
@@ -380,6 +496,10 @@ const struct verdict_rule verdict_rules[] = {
 	/* Whoever holds the lock does not wait for a device. */
 	{ RECORD_CLASS_locked, RECORD_BASIS_measured, .host_holds = verdict_is_locked,
 		.say = verdict_say_locked },
+	{ RECORD_CLASS_locked, RECORD_BASIS_measured, .host_holds = is_behind_holder,
+		.say = verdict_say_kernel_lock },
+	{ RECORD_CLASS_locked, RECORD_BASIS_measured, .host_holds = verdict_is_mutex_held,
+		.say = verdict_say_mutex },
 	/* Before the disks: more of it would only be read again faster. */
 	{ RECORD_CLASS_memory, RECORD_BASIS_measured, .device_holds = verdict_is_short_of_memory,
 		.say = verdict_say_memory },
@@ -398,10 +518,19 @@ const struct verdict_rule verdict_rules[] = {
 	/* The limit itself is not visible, only that the time was spent before the device queue. */
 	{ RECORD_CLASS_throttled, RECORD_BASIS_inferred, .device_holds = is_delayed_before_queue,
 		.say = verdict_say_delayed },
+	{ RECORD_CLASS_stopped, RECORD_BASIS_measured, .host_holds = verdict_is_stopped,
+		.say = verdict_say_stopped },
+	{ RECORD_CLASS_cpu, RECORD_BASIS_measured, .host_holds = verdict_is_held_back,
+		.say = verdict_say_cpu_limit },
+	/* Nothing shows for whom the CPUs were too few, so whatever has victims comes first. */
+	{ RECORD_CLASS_cpu, RECORD_BASIS_inferred, .host_holds = verdict_is_short_of_cpus,
+		.say = verdict_say_cpu_shortage },
 	{ RECORD_CLASS_unanswered, RECORD_BASIS_measured, .host_holds = is_unanswered,
 		.is_symptom = true, .say = verdict_say_unanswered },
 	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_server,
 		.say = verdict_say_waiting },
+	{ RECORD_CLASS_memory, RECORD_BASIS_measured, .host_holds = is_group_short_of_memory,
+		.say = verdict_say_group_memory },
 	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_memory,
 		.say = verdict_say_waiting },
 	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_lock,
@@ -410,6 +539,15 @@ const struct verdict_rule verdict_rules[] = {
 		.say = verdict_say_waiting },
 	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_dirty,
 		.say = verdict_say_waiting },
+	{ RECORD_CLASS_waiting, RECORD_BASIS_measured, .host_holds = is_waiting_for_other,
+		.say = verdict_say_waiting },
+	{ RECORD_CLASS_memory, RECORD_BASIS_measured, .host_holds = verdict_is_killed,
+		.say = verdict_say_killed },
+	{ RECORD_CLASS_failed, RECORD_BASIS_measured, .host_holds = verdict_has_failed,
+		.say = verdict_say_failed },
+	/* Many short waits, where nothing else was found. */
+	{ RECORD_CLASS_memory, RECORD_BASIS_inferred, .host_holds = verdict_is_pressed_for_memory,
+		.is_symptom = true, .say = verdict_say_memory_pressure },
 	{ RECORD_CLASS_unknown, RECORD_BASIS_inferred, .host_holds = is_anything,
 		.is_symptom = true, .say = verdict_say_unknown },
 };

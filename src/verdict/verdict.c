@@ -21,8 +21,6 @@
 #define HOLDER_NS (NSEC_PER_SEC / 4)
 /* What else went wrong is worth a sentence when others waited so long for it. */
 #define SECOND_NS NSEC_PER_SEC
-/* More than the table has rules about the host. */
-#define HOST_RULES_MAX 16
 
 static bool load_is_known(const struct verdict_device *d)
 {
@@ -163,7 +161,8 @@ static bool waits_for_device(const struct verdict_finding *v, const struct verdi
 	case VERDICT_WAIT_dirty:
 		return is_throttled(v, w);
 	case VERDICT_WAIT_lock:
-		return is_in_stack(v, w) || holder_waits_for_device(v, w);
+		return !verdict_holder_runs(v->f, w) &&
+			(is_in_stack(v, w) || holder_waits_for_device(v, w));
 	case VERDICT_WAIT_journal:
 		return is_in_stack(v, w) || waits_for_same_journal(v, w);
 	default:
@@ -179,8 +178,11 @@ static bool is_concerned(const struct verdict_finding *v, const struct verdict_w
 	if (v->rule->class == RECORD_CLASS_full)
 		return false;
 	/* What threads of the host waited for is another matter. */
-	if (v->rule->class == RECORD_CLASS_locked)
+	if (verdict_is_queue(v) || verdict_is_mutex(v) || v->rule->class == RECORD_CLASS_failed ||
+		v->rule->class == RECORD_CLASS_cpu || verdict_is_about_stopped(v))
 		return false;
+	if (verdict_is_kernel_lock(v))
+		return verdict_waits_for_lock(v, w);
 	if (v->rule->class == RECORD_CLASS_unanswered)
 		return verdict_is_of_server(w, v->unresponsive);
 	if (v->rule->class == RECORD_CLASS_memory && w->wait == VERDICT_WAIT_memory)
@@ -188,11 +190,6 @@ static bool is_concerned(const struct verdict_finding *v, const struct verdict_w
 	if (v->device)
 		return waits_for_device(v, w);
 	return v->wait == VERDICT_WAIT_COUNT || w->wait == v->wait;
-}
-
-static bool has_row(const struct verdict_rows *rows, unsigned int i)
-{
-	return rows->bits[i / 64] >> i % 64 & 1;
 }
 
 static void add_row(struct verdict_rows *rows, unsigned int i)
@@ -211,8 +208,9 @@ static bool is_counted(const struct verdict_finding *v, const struct verdict_row
 	unsigned int i)
 {
 	for (unsigned int j = 0; j < i; j++)
-		if (v->f->waiters[j].tid == v->f->waiters[i].tid && has_row(&v->concerned, j) &&
-			!has_row(said, j) && !has_row(&v->own, j))
+		if (v->f->waiters[j].tid == v->f->waiters[i].tid &&
+			verdict_has_row(&v->concerned, j) && !verdict_has_row(said, j) &&
+			!verdict_has_row(&v->own, j))
 			return true;
 	return false;
 }
@@ -221,8 +219,8 @@ static bool is_single_victim(const struct verdict_finding *v, const struct verdi
 	int32_t tid)
 {
 	for (unsigned int i = 0; i < VERDICT_SINGLES_MAX; i++)
-		if (v->f->waiters[i].tid == tid && has_row(&v->concerned, i) && !has_row(said, i) &&
-			!has_row(&v->own, i))
+		if (v->f->waiters[i].tid == tid && verdict_has_row(&v->concerned, i) &&
+			!verdict_has_row(said, i) && !verdict_has_row(&v->own, i))
 			return true;
 	return false;
 }
@@ -267,9 +265,9 @@ static void find_victims(struct verdict_finding *v, const struct verdict_sql *sq
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
 		const struct verdict_waiter *w = &v->f->waiters[i];
 
-		if (!has_row(&v->concerned, i) || has_row(said, i))
+		if (!verdict_has_row(&v->concerned, i) || verdict_has_row(said, i))
 			continue;
-		if (has_row(&v->own, i)) {
+		if (verdict_has_row(&v->own, i)) {
 			v->own_ns += w->waited_ns;
 			continue;
 		}
@@ -289,17 +287,26 @@ static void find_victims(struct verdict_finding *v, const struct verdict_sql *sq
 	}
 	v->victims += count_in_crowds(v, said, crowds);
 	v->victims_counted += count_in_crowds(v, said, sql_crowds);
+	verdict_add_behind_mutex(v);
 }
 
-static uint64_t cost_of(const struct verdict_finding *v)
+uint64_t verdict_cost_of(const struct verdict_finding *v)
 {
 	uint64_t ns = v->victims_ns + v->own_ns / OWN_COST_DIVISOR;
 
 	if (v->rule->is_reason && v->rule->is_reason(v->f))
 		return UINT64_MAX;
 	/* Its victims are sessions, which wait in no operation of the kernel. */
-	if (v->rule->class == RECORD_CLASS_locked)
+	if (verdict_is_queue(v))
 		return v->f->queue.cost_ns;
+	/* Threads that could run wait in no operation either. */
+	if (verdict_held_back_ns(v))
+		return verdict_held_back_ns(v);
+	if (verdict_is_about_stopped(v))
+		return verdict_stopped_ns(v->f);
+	/* All its sessions may have waited, of which nothing is traced. */
+	if (v->rule->class == RECORD_CLASS_unanswered && ns < v->unresponsive->longest.ns)
+		return v->unresponsive->longest.ns;
 	return v->rule->basis == RECORD_BASIS_inferred ? ns / INFERRED_COST_DIVISOR : ns;
 }
 
@@ -310,12 +317,15 @@ static bool has_victims(const struct verdict_finding *v)
 	case RECORD_CLASS_full:
 		/* One that became full in the incident may be another matter. */
 		return verdict_is_quite_full(v->f) && !v->f->full.later;
-	case RECORD_CLASS_locked:
 	case RECORD_CLASS_unanswered:
 		return true;
+	case RECORD_CLASS_failed:
+		return verdict_find_main_error(v->f) != NULL;
 	default:
 		break;
 	}
+	if (verdict_is_queue(v) || verdict_held_back_ns(v) || verdict_is_about_stopped(v))
+		return true;
 	if (v->rule->basis == RECORD_BASIS_inferred)
 		return v->victims_longest_ns / INFERRED_COST_DIVISOR >= HOLDER_NS;
 	return v->victims_longest_ns >= HOLDER_NS;
@@ -325,8 +335,8 @@ static bool is_worse(const struct verdict_finding *a, const struct verdict_findi
 {
 	if (has_victims(a) != has_victims(b))
 		return has_victims(a);
-	if (cost_of(a) != cost_of(b))
-		return cost_of(a) > cost_of(b);
+	if (verdict_cost_of(a) != verdict_cost_of(b))
+		return verdict_cost_of(a) > verdict_cost_of(b);
 	return a->rule == b->rule && a->device && is_better(a->device, b->device, a->rule->blames);
 }
 
@@ -336,7 +346,7 @@ struct findings {
 	const struct verdict_sql *sql;
 	struct verdict_rows of_devices; /* waits that devices explain */
 	unsigned int count;
-	struct verdict_finding list[VERDICT_DEVICES_MAX + HOST_RULES_MAX];
+	struct verdict_finding list[VERDICT_DEVICES_MAX + VERDICT_HOST_RULES_MAX];
 };
 
 /*
@@ -351,12 +361,29 @@ static void add_early(struct verdict_finding *v)
 		if (!early->early || !is_concerned(v, early))
 			continue;
 		for (unsigned int j = 0; j < VERDICT_WAITERS_MAX; j++)
-			if (!v->f->waiters[j].early && has_row(&v->concerned, j) &&
+			if (!v->f->waiters[j].early && verdict_has_row(&v->concerned, j) &&
 				verdict_waits_alike(early, &v->f->waiters[j]))
 				add_row(&v->concerned, i);
-		if (has_row(&v->concerned, i))
+		if (verdict_has_row(&v->concerned, i))
 			v->early += early->threads;
 	}
+}
+
+/* The database says it, or the name of the thread. */
+static const char *role_of_culprit(const struct verdict_finding *v, const struct verdict_sql *sql)
+{
+	const struct verdict_who *who = &v->culprit->who;
+	const char *role =
+		sql && sql->find_role ? sql->find_role(sql->userdata, who->pid, who->tid) : "";
+
+	return !*role && v->culprit->role ? v->culprit->role : role;
+}
+
+static const struct verdict_device *failed_device(const struct verdict_facts *f)
+{
+	const struct verdict_error *e = verdict_find_main_error(f);
+
+	return e && e->device >= 0 ? &f->devices[e->device] : NULL;
 }
 
 /* Fills in all but the victims. */
@@ -384,11 +411,12 @@ static void add_finding(struct findings *all, const struct verdict_rule *rule,
 	v->throttled = find_throttled(v);
 	if (rule->class == RECORD_CLASS_full && f->full.device >= 0)
 		v->device = &f->devices[f->full.device];
+	if (rule->class == RECORD_CLASS_failed)
+		v->device = failed_device(f);
 	if (rule->blames && v->device)
 		verdict_find_culprit(v, all->sql);
-	if (all->sql && all->sql->find_role && v->culprit)
-		v->culprit_role = all->sql->find_role(all->sql->userdata, v->culprit->who.pid,
-			v->culprit->who.tid);
+	if (v->culprit)
+		v->culprit_role = role_of_culprit(v, all->sql);
 	if (all->sql && all->sql->find_relation)
 		v->relation = all->sql->find_relation(all->sql->userdata,
 			rule->class == RECORD_CLASS_full && !v->culprit ? f->full.path : v->file);
@@ -397,25 +425,46 @@ static void add_finding(struct findings *all, const struct verdict_rule *rule,
 			add_row(&v->concerned, i);
 	add_early(v);
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
-		if (has_row(&v->concerned, i) && verdict_is_culprit(v, all->sql, &f->waiters[i]))
+		if (verdict_has_row(&v->concerned, i) &&
+			verdict_is_culprit(v, all->sql, &f->waiters[i]))
 			add_row(&v->own, i);
+	v->mutex = verdict_find_mutex(v);
 	if (d)
 		add_rows(&all->of_devices, &v->concerned);
 }
 
-/*
- * Whether the database may not answer because of what the finding is about. A server that is
- * stopped needs no other reason, and nobody is blamed for a load that it does not wait for.
- */
-static bool concerns_server(const struct verdict_finding *v)
+static bool has_row_of_server(const struct verdict_finding *v)
 {
-	if (!v->rule->blames && !v->unresponsive->longest.stopped)
-		return true;
 	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
-		if (has_row(&v->concerned, i) &&
+		if (verdict_has_row(&v->concerned, i) &&
 			verdict_is_of_server(&v->f->waiters[i], v->unresponsive))
 			return true;
 	return false;
+}
+
+/*
+ * Whether the database may not answer because of what the finding is about. A server that is
+ * stopped needs no other reason. On a disk the server may wait in ways that are not traced, but not
+ * for a frozen file system or a limit: of these it is known who waits for them.
+ */
+static bool explains_silence(const struct verdict_finding *v)
+{
+	if (has_row_of_server(v))
+		return true;
+	if (verdict_is_queue(v))
+		return strcmp(v->f->queue.target, v->unresponsive->target) == 0;
+	if (verdict_is_mutex(v))
+		return v->mutex->process.pid == v->unresponsive->server.pid;
+	if (verdict_is_about_stopped(v))
+		return v->f->stopped.who.pid == v->unresponsive->server.pid ||
+			strcmp(v->f->stopped.who.comm, v->unresponsive->server.comm) == 0;
+	/* Sessions that were held up keep the CPUs busy once they are let go. */
+	if (v->rule->class == RECORD_CLASS_cpu)
+		return !v->unresponsive->longest.stopped &&
+			verdict_cpu_ns(v) >= v->unresponsive->longest.ns / 2;
+	if (!v->device && v->unresponsive->server.pid && v->rule->class != RECORD_CLASS_full)
+		return false;
+	return has_victims(v) || (!v->rule->blames && !v->unresponsive->longest.stopped);
 }
 
 /* Whether what was found so far is enough to leave out a symptom. */
@@ -423,11 +472,11 @@ static bool is_explained(struct findings *all, const struct verdict_rule *sympto
 {
 	const struct verdict_rows none = { 0 };
 
-	if (symptom->class == RECORD_CLASS_unknown)
+	if (symptom->class != RECORD_CLASS_unanswered)
 		return all->count > 0;
 	for (unsigned int i = 0; i < all->count; i++) {
 		find_victims(&all->list[i], all->sql, &none);
-		if (has_victims(&all->list[i]) || concerns_server(&all->list[i]))
+		if (explains_silence(&all->list[i]))
 			return true;
 	}
 	return false;
@@ -453,6 +502,19 @@ static void find_all(struct findings *all)
 }
 
 /*
+ * Beside a disk at its limit, threads that wait for a lock for less than a second mostly wait for
+ * somebody who waits for that disk, but each time too short to be recorded.
+ */
+static bool is_common(const struct verdict_finding *v)
+{
+	if (v->rule->class != RECORD_CLASS_waiting)
+		return false;
+	return v->victims_longest_ns < HOLDER_NS ||
+		(v->wait == VERDICT_WAIT_lock && v->victims_longest_ns < NSEC_PER_SEC &&
+			verdict_is_a_device_at_fault(v->f));
+}
+
+/*
  * The finding that cost most of those whose victims have not been named; of two with the same
  * cost the one that stands above in the table, or the device that says more. NULL: there is none.
  */
@@ -472,12 +534,12 @@ static struct verdict_finding *find_most(struct findings *all, const struct verd
 		 * Threads may wait for a lock or the journal while its holder waits for a device
 		 * that is at fault.
 		 */
-		if (v->rule->class == RECORD_CLASS_waiting)
+		if (v->rule->class == RECORD_CLASS_waiting || verdict_is_kernel_lock(v))
 			add_rows(&said, &all->of_devices);
 		find_victims(v, all->sql, &said);
 		/* Such waits are common on a busy host: only where nothing else was found. */
-		if (v->rule->class == RECORD_CLASS_waiting && v->victims_longest_ns < HOLDER_NS) {
-			if (!common || cost_of(v) > cost_of(common))
+		if (is_common(v)) {
+			if (!common || verdict_cost_of(v) > verdict_cost_of(common))
 				common = v;
 			continue;
 		}
@@ -495,23 +557,49 @@ static const struct verdict_finding *find_second(struct findings *all,
 		first->rule->class == RECORD_CLASS_unknown ? NULL : find_most(all, first);
 
 	/* A disk that hangs or becomes full is worth a remark even if nobody waits for it. */
-	if (v && v->victims_ns < SECOND_NS && v->rule->class != RECORD_CLASS_hung &&
+	if (v && v->victims_ns < SECOND_NS && !verdict_held_back_ns(v) &&
+		!verdict_is_about_stopped(v) && v->rule->class != RECORD_CLASS_hung &&
 		v->rule->class != RECORD_CLASS_full)
 		return NULL;
 	/* A clause of the sentence has the queue already. */
-	if (v && v->rule->class == RECORD_CLASS_locked)
+	if (v && verdict_is_queue(v))
 		return NULL;
 	return v;
+}
+
+/*
+ * The next best explanation, whoever its victims are. NULL: nobody waited for anything else, or the
+ * second finding is it.
+ */
+static const struct verdict_finding *find_alternative(struct findings *all,
+	const struct verdict_finding *first, const struct verdict_finding *second)
+{
+	const struct verdict_finding *best = NULL;
+	const struct verdict_rows none = { 0 };
+
+	for (unsigned int i = 0; i < all->count; i++) {
+		struct verdict_finding *v = &all->list[i];
+
+		if (v == first || v == second)
+			continue;
+		find_victims(v, all->sql, &none);
+		if (verdict_cost_of(v) > (best ? verdict_cost_of(best) : 0))
+			best = v;
+	}
+	return best;
 }
 
 void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql,
 	struct record_verdict *ret_verdict)
 {
 	struct findings all = { .f = f, .sql = sql };
-	const struct verdict_finding *first;
+	const struct verdict_finding *second;
+	struct verdict_finding *first;
 
 	find_all(&all);
 	first = find_most(&all, NULL);
+	second = find_second(&all, first);
+	first->alternative = find_alternative(&all, first, second);
 	memset(ret_verdict, 0, sizeof(*ret_verdict));
-	verdict_say(first, find_second(&all, first), sql, ret_verdict);
+	verdict_say(first, second, sql, ret_verdict);
 }

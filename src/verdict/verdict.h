@@ -19,7 +19,8 @@ struct verdict_statement {
 	char database[RECORD_NAME_SIZE];
 	char text[RECORD_VERDICT_STATEMENT_SIZE]; /* empty: statements are not recorded */
 	uint64_t elapsed_ns;
-	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	uint64_t started_ns;  /* CLOCK_MONOTONIC */
+	uint64_t moved_bytes; /* by its own thread, as far as it is known */
 	int32_t tid;
 	bool likely; /* another thread of the server did the I/O, probably for it */
 };
@@ -29,19 +30,20 @@ struct verdict_sql {
 	/* False: no statement is known for that thread, or, when tid is 0, for that process. */
 	bool (*find_statement)(void *userdata, int32_t pid, int32_t tid,
 		struct verdict_statement *ret);
-	/*
-	 * The server's client statement that moved more than all others, and at least so much, if
-	 * one did. Or NULL.
-	 */
-	bool (*find_busiest)(void *userdata, int32_t pid, uint64_t least_bytes,
-		struct verdict_statement *ret);
+	/* The server's statement that moved at least as much as all others, if one did. Or NULL. */
+	bool (*find_busiest)(void *userdata, int32_t pid, struct verdict_statement *ret);
 	/* Whether the process is a configured database server, even if it does not answer. */
 	bool (*is_server)(void *userdata, int32_t pid);
 	/*
-	 * The thread whose statement a parallel worker helps with; for other threads the thread
-	 * itself.
+	 * The thread whose statement a parallel worker helps with, or for which the I/O workers of
+	 * a server read; for other threads the thread itself.
 	 */
 	int32_t (*leader_of)(void *userdata, int32_t tid);
+	/*
+	 * For how many sessions with the same statement an I/O worker reads, nearly always; 0: it
+	 * is none, or reads for others, too. May be NULL.
+	 */
+	uint32_t (*count_served)(void *userdata, int32_t tid);
 	/* What a thread of a server is for that serves no client: "checkpointer"; "". Or NULL. */
 	const char *(*find_role)(void *userdata, int32_t pid, int32_t tid);
 	/* What a file of a database is, "shop.public.orders"; "": its name says it. Or NULL. */

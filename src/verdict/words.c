@@ -14,12 +14,15 @@
 #define PATH_NAMES 2
 /* What follows the name of a file that has been removed, as temporary files of databases are. */
 #define DELETED "//deleted"
-/* A kind of request with less than this part of all is not worth a word. */
 /* Flushes that took a quarter of the time of the main kind of requests are worth a figure. */
 #define LONG_FLUSHES 4
+/* A kind of request with less than this part of all is not worth a word. */
 #define LITTLE 20
 /* So much that began before tracing is worth a clause. */
 #define UNTRACED_PCT 5
+/* Nobody looks into a program that had less, but would take a name in the sentence for a hint. */
+#define NAMED_PCT 20
+#define HALF_PCT 50
 
 void verdict_add_pct(struct text *t, double pct)
 {
@@ -31,21 +34,19 @@ static void add_ms(struct text *t, double ms)
 	text_addf(t, ms >= 10 || ms <= 0 ? "%.0f ms" : "%.1f ms", ms);
 }
 
+/* "sdb"; "vg0-mysql (dm-0)": the name that people know comes first. */
 void verdict_add_device(struct text *t, const struct verdict_device *d)
 {
+	if (*d->label)
+		text_addf(t, "%s (", d->label);
 	if (*d->name)
 		text_add(t, d->name);
 	else
 		text_addf(t, "%" PRIu32 ":%" PRIu32, d->major, d->minor);
 	if (*d->label)
-		text_addf(t, " (%s)", d->label);
+		text_add(t, ")");
 }
 
-/*
- * "util 100 %, r_await 296 ms, queue depth 64": means over the time in which it was busy, named
- * as by iostat(1); of the awaits that of the requests that took most of the time. Without such a
- * time, the highest in a sample.
- */
 /* Requests that wait behind a flush take long, too: then it is what the others wait for. */
 static bool has_long_flushes(const struct verdict_device *d, enum verdict_kind kind)
 {
@@ -55,6 +56,11 @@ static bool has_long_flushes(const struct verdict_device *d, enum verdict_kind k
 		d->busy.ticks_ns[VERDICT_FLUSH] * LONG_FLUSHES >= d->busy.ticks_ns[kind];
 }
 
+/*
+ * "util 100 %, r_await 296 ms, queue depth 64": means over the time in which it was busy, named
+ * as by iostat(1); of the awaits that of the requests that took most of the time. Without such a
+ * time, the highest in a sample.
+ */
 void verdict_add_figures(struct text *t, const struct verdict_device *d)
 {
 	static const char *const awaits[] = { "r_await ", "w_await ", "d_await ", "f_await " };
@@ -188,6 +194,24 @@ void verdict_add_unresponsive(const struct verdict_database *d, struct text *t)
 		text_add(t, " because its process was stopped");
 }
 
+void verdict_add_killed(const struct verdict_facts *f, struct text *t)
+{
+	text_add(t, "the kernel killed ");
+	if (f->killed == 1) {
+		text_add(t, "process ");
+		verdict_add_who(t, &f->killed_who);
+	} else {
+		text_add_count(t, f->killed, "process", "processes");
+	}
+	text_add(t, " for want of memory");
+	if (f->killed_in_group)
+		text_add(t, f->killed == 1 ? " in its control group" : " in a control group");
+	if (f->killed == 1)
+		return;
+	text_add(t, ", the first ");
+	verdict_add_who(t, &f->killed_who);
+}
+
 /* Why there is no verdict: which observations are missing, or what they fail to explain. */
 void verdict_add_missing(const struct verdict_facts *f, struct text *t)
 {
@@ -284,7 +308,53 @@ static void add_file(const struct verdict_finding *v, struct text *t)
 	text_add(t, ")");
 }
 
-/* "postgres pid 4711 and 2 parallel workers" */
+/* "30 sessions of mariadbd with the same statement"; the part has one of their threads. */
+static void add_sessions(const struct verdict_finding *v, uint32_t count, struct text *t)
+{
+	text_addf(t, "%" PRIu32 " sessions of ", count);
+	text_add(t, v->culprit->who.comm);
+	text_add(t, " with the same statement");
+}
+
+/*
+ * "postgres pid 4711 and 2 parallel workers"; "2 parallel workers of postgres pid 4711"; "3 I/O
+ * workers (mostly for postgres pid 4711)"
+ */
+static void add_workers(const struct verdict_finding *v, const char *role, struct text *t)
+{
+	uint32_t parallel = v->group_count - v->io_workers;
+	bool is_named = v->leader_moved || parallel > 0;
+
+	if (parallel > 0 && !v->leader_moved) {
+		text_add_count(t, parallel, "parallel worker", "parallel workers");
+		text_add(t, " of ");
+	}
+	if (is_named) {
+		verdict_add_who(t, &v->culprit->who);
+		if (*role)
+			text_addf(t, " (%s)", role);
+	}
+	if (parallel > 0 && v->leader_moved) {
+		text_add(t, v->io_workers > 0 ? ", " : " and ");
+		text_add_count(t, parallel, "parallel worker", "parallel workers");
+	}
+	if (v->io_workers == 0)
+		return;
+	text_add(t, is_named ? " and " : "");
+	text_add_count(t, v->io_workers, "I/O worker", "I/O workers");
+	text_add(t, " (mostly for ");
+	if (is_named && v->served > 1)
+		text_addf(t, "%u sessions with its statement", v->served);
+	else if (is_named)
+		text_add(t, "it");
+	else if (v->served > 1)
+		add_sessions(v, v->served, t);
+	else
+		verdict_add_who(t, &v->culprit->who);
+	text_add(t, ")");
+}
+
+/* "mariadbd pid 4711 (page cleaner)" */
 static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 {
 	const char *role = v->culprit->inferred ? verdict_kernel_thread_role(v->culprit->who.comm)
@@ -302,23 +372,28 @@ static void add_culprit_who(const struct verdict_finding *v, struct text *t)
 		text_add(t, v->device->unit);
 		return;
 	}
+	if (v->is_parallel) {
+		add_workers(v, role, t);
+		return;
+	}
+	if (v->kernel_threads > 1) {
+		text_add(t, "kernel workers");
+		return;
+	}
+	if (v->committers > 1) {
+		text_addf(t, "%u processes of ", v->committers);
+		record_add_printable(t, v->culprit->who.comm);
+		return;
+	}
+	if (verdict_is_sessions(v)) {
+		add_sessions(v, v->group_count, t);
+		return;
+	}
 	if (v->culprit->inferred)
 		text_add(t, "the kernel thread ");
-	if (v->is_parallel && !v->leader_moved) {
-		text_add_count(t, v->group_count, "parallel worker", "parallel workers");
-		text_add(t, " of ");
-	}
-	if (verdict_is_sessions(v))
-		text_addf(t, "%u sessions with the same statement, ", v->group_count);
 	verdict_add_who(t, &v->culprit->who);
 	if (role && *role)
 		text_addf(t, " (%s)", role);
-	if (v->is_parallel && v->leader_moved) {
-		text_add(t, " and ");
-		text_add_count(t, v->group_count, "parallel worker", "parallel workers");
-	}
-	if (verdict_is_sessions(v))
-		text_add(t, " first,");
 }
 
 /* What is known of nobody. */
@@ -334,41 +409,91 @@ static bool has_untraced(const struct verdict_finding *v)
 	return untraced_pct(v) >= UNTRACED_PCT;
 }
 
+/* Who dirtied what kernel workers write back is not known, but that it was write-back is. */
+bool verdict_culprit_has_half(const struct verdict_finding *v)
+{
+	return v->culprit_is_most || (v->is_write_back && verdict_culprit_pct(v) >= HALF_PCT);
+}
+
+/*
+ * The file has half of what was traced. Of somebody with less than half it is not said, unless at
+ * least half of his own must have been for it.
+ */
+static bool is_mostly_on_file(const struct verdict_finding *v)
+{
+	const struct verdict_load *file = &v->device->load[VERDICT_BY_FILE];
+
+	return *v->file &&
+		(verdict_culprit_has_half(v) ||
+			file->busy_ns + v->culprit->busy_ns / 2 >= v->device->traced_ns);
+}
+
 /*
  * "mariadbd tid 2211 used 92 % of the device time (2130 reads, 214 MiB), mostly on big/t.ibd"; of
- * somebody with less than half: "nobody used half of the device time; mariadbd tid 2211 used most,
- * 30 % (...)"
+ * somebody with less than half: "mariadbd tid 2211 used the most, 30 % of the device time (...)"
  */
 void verdict_add_culprit(const struct verdict_finding *v, struct text *t)
 {
-	if (!v->culprit_is_most)
-		text_addf(t, "nobody %s half of the device time; ",
-			has_untraced(v) || v->culprit->inferred ? "is known to have used" : "used");
 	add_culprit_who(v, t);
 	text_add(t, verdict_is_probable(v) ? " probably used " : " used ");
-	if (!v->culprit_is_most)
-		text_add(t, "most, ");
+	if (!verdict_culprit_has_half(v))
+		text_add(t, "the most, ");
 	/* The busiest threads of a device are known. */
 	if (v->group_shares && verdict_is_sessions(v) && v->group_count > v->culprit->count)
 		text_add(t, "at least ");
 	verdict_add_pct(t, verdict_culprit_pct(v));
-	if (v->culprit_is_most)
-		text_add(t, " of the device time");
+	text_add(t, " of the device time");
 	if (v->unseen_ns)
 		text_add(t, " since tracing began");
 	text_add(t, " (");
 	add_work(t, v->culprit);
-	text_add(t, ")");
-	if (v->writer_back) {
+	text_add(t,
+		v->by_counters ? ", by its own counters most of it before tracing began)" : ")");
+	if (v->writer_back || v->through.pid) {
 		text_add(t, " through the kernel thread ");
-		verdict_add_who(t, v->writer_back);
+		verdict_add_who(t, v->through.pid ? &v->through : v->writer_back);
+	} else if (v->is_write_back) {
+		text_add(t, " to write back what programs had dirtied before");
 	} else if (v->culprit->inferred) {
 		text_add(t, " for programs that are not known");
 	}
-	if (*v->file) {
+	if (is_mostly_on_file(v)) {
 		text_add(t, ", mostly on ");
 		add_file(v, t);
 	}
+}
+
+bool verdict_is_named(const struct verdict_finding *v)
+{
+	return v->culprit && (v->culprit_is_most || verdict_culprit_pct(v) >= NAMED_PCT);
+}
+
+/* Where no program is named, the file may be all that is known. */
+static void add_unknown_cause(const struct verdict_finding *v, struct text *t)
+{
+	text_add(t, "; it is not known who caused it");
+	if (!verdict_is_named(v) && *v->file) {
+		text_add(t, ", but most of it was for ");
+		add_file(v, t);
+	}
+	text_add(t, ": ");
+}
+
+void verdict_add_blame(const struct verdict_finding *v, struct text *t)
+{
+	if (verdict_culprit_has_half(v)) {
+		text_add(t, ": ");
+	} else if (has_untraced(v) || v->culprit->inferred) {
+		add_unknown_cause(v, t);
+		if (has_untraced(v) && verdict_is_named(v))
+			text_add(t, "of what could be traced, ");
+	} else {
+		text_add(t, "; no program alone caused it: ");
+	}
+	if (verdict_is_named(v))
+		verdict_add_culprit(v, t);
+	else
+		text_add(t, "no program used as much as a fifth of the device time");
 }
 
 bool verdict_is_probable(const struct verdict_finding *v)
@@ -384,41 +509,43 @@ double verdict_culprit_pct(const struct verdict_finding *v)
 	return pct < 100 ? pct : 100;
 }
 
-/* "python3 pid 12 had the largest file open for writing there: /small/temporary, 38.0 MiB" */
+/*
+ * "the file that grew fastest was /small/log (by 2.0 MiB), written by python3 pid 12"; "the largest
+ * file open for writing was /small/temporary (38.0 MiB), held open by python3 pid 12"
+ */
 void verdict_add_writer(const struct verdict_finding *v, struct text *t)
 {
 	const struct verdict_full *full = &v->f->full;
 
-	verdict_add_who(t, &full->writer);
 	text_add(t,
-		full->grown_bytes ? " had the fastest growing file open for writing there: "
-			: full->changed
-			? " had the largest file open there that was written to meanwhile: "
-			: " had the largest file open for writing there: ");
+		full->grown_bytes	? "the file that grew fastest was "
+			: full->changed ? "the largest file that was written to meanwhile was "
+					: "the largest file open for writing was ");
 	verdict_add_path(t, full->path);
+	text_add(t, " (");
 	if (*v->relation) {
-		text_add(t, " (");
 		text_add(t, v->relation);
-		text_add(t, ")");
+		text_add(t, ", ");
 	}
-	text_add(t, full->grown_bytes ? ", which grew by " : ", ");
+	text_add(t, full->grown_bytes ? "by " : "");
 	record_add_size(t, full->grown_bytes ? full->grown_bytes : full->written_bytes);
+	text_add(t, full->grown_bytes || full->changed ? "), written by " : "), held open by ");
+	verdict_add_who(t, &full->writer);
 	if (full->search == RECORD_SEARCH_cut_off)
 		text_add(t, " (not all open files were looked at)");
 }
 
-/* "; 47 % of the device time went to requests from before tracing began, of unknown programs" */
+/* "; who used another 47 %, before tracing began, is not known" */
 void verdict_add_untraced(const struct verdict_finding *v, struct text *t)
 {
 	if (v->unseen_ns) {
-		text_add(t, "; requests from before kept the device busy for ");
+		text_add(t, "; who used the ");
 		record_add_duration(t, v->unseen_ns);
+		text_add(t, " before tracing began is not known");
 	} else if (has_untraced(v)) {
-		text_add(t, "; ");
+		text_add(t, "; who used another ");
 		verdict_add_pct(t, untraced_pct(v));
-		text_add(t,
-			" of the device time went to requests from before tracing began, of "
-			"unknown programs");
+		text_add(t, ", before tracing began, is not known");
 	}
 }
 
@@ -439,15 +566,16 @@ void verdict_add_text(struct text *t, const char *s)
 	}
 }
 
-/* "a statement that app@localhost had been running for 31 s: "SELECT ..."" */
+/* "a statement of app@localhost that had run for 31 s: "SELECT ..."" */
 void verdict_add_statement(struct text *t, const struct verdict_statement *s, bool with_text)
 {
-	text_add(t, "a statement that ");
+	text_add(t, "a statement ");
 	if (*s->user) {
+		text_add(t, "of ");
 		text_add(t, s->user);
 		text_add(t, " ");
 	}
-	text_add(t, "had been running for ");
+	text_add(t, "that had run for ");
 	record_add_duration(t, s->elapsed_ns);
 	if (!with_text || !*s->text)
 		return;

@@ -22,6 +22,12 @@ void verdict_add_device(struct text *t, const struct verdict_device *d);
 void verdict_add_figures(struct text *t, const struct verdict_device *d);
 
 void verdict_add_culprit(const struct verdict_finding *v, struct text *t);
+/* ": mariadbd used 92 % ..."; or that it is not known who caused it, and who used the most. */
+void verdict_add_blame(const struct verdict_finding *v, struct text *t);
+/* Whether the sentence names the culprit, or who used the most: less than a fifth says nothing. */
+bool verdict_is_named(const struct verdict_finding *v);
+/* Whether the culprit, or kernel workers that write back, had half of the device's time. */
+bool verdict_culprit_has_half(const struct verdict_finding *v);
 /* A statement as one line: each run of blanks and line ends becomes one blank. */
 void verdict_add_text(struct text *t, const char *s);
 void verdict_add_writer(const struct verdict_finding *v, struct text *t);
@@ -37,6 +43,8 @@ void verdict_add_statement(struct text *t, const struct verdict_statement *s, bo
 uint64_t verdict_start_error_ns(const struct verdict_statement *s);
 /* "main (mariadbd pid 31863) did not answer for 10.30 s because its process was stopped" */
 void verdict_add_unresponsive(const struct verdict_database *d, struct text *t);
+/* "the kernel killed process mysqld pid 7 for want of memory" */
+void verdict_add_killed(const struct verdict_facts *f, struct text *t);
 /* Why there is no verdict. */
 void verdict_add_missing(const struct verdict_facts *f, struct text *t);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "verdict/culprit.h"
+
 /*
  * Who is slowed down in writes to the file writes it; else probably who waits for it. NULL: nobody
  * is known, or several are.
@@ -57,13 +59,23 @@ void verdict_find_writer(struct verdict_finding *v)
 	stand_for_file(v, found, VERDICT_WRITE);
 }
 
+void verdict_add_share(struct verdict_load *sum, const struct verdict_share *share, double part)
+{
+	sum->count++;
+	sum->busy_ns += (uint64_t)((double)share->busy_ns * part);
+	sum->bytes += (uint64_t)((double)share->bytes * part);
+	sum->read_bytes += (uint64_t)((double)share->read_bytes * part);
+	for (unsigned int i = 0; i < VERDICT_KINDS; i++)
+		sum->requests[i] += (uint64_t)((double)share->requests[i] * part);
+}
+
 bool verdict_is_on_device(const struct verdict_finding *v, const struct verdict_share *share)
 {
 	return share->device == v->device - v->f->devices;
 }
 
 /* What kernel threads sent to the device: no more can have been on behalf of programs. */
-static uint64_t kernel_ns(const struct verdict_finding *v)
+uint64_t verdict_kernel_ns(const struct verdict_finding *v)
 {
 	uint64_t ns = 0;
 
@@ -92,7 +104,7 @@ void verdict_find_reader(struct verdict_finding *v)
 	const struct verdict_writer *found = *v->file ? reader_of(v->f, &v->device->file_id) : NULL;
 
 	if (!found || file->requests[VERDICT_READ] <= file->requests[VERDICT_WRITE] ||
-		!v->culprit || !v->culprit->inferred || file->busy_ns > kernel_ns(v))
+		!v->culprit || !v->culprit->inferred || file->busy_ns > verdict_kernel_ns(v))
 		return;
 	stand_for_file(v, found, VERDICT_READ);
 	if (found->threads)
@@ -153,16 +165,9 @@ static void add_file(struct writer *w, const struct verdict_file *file)
 
 static void add_sent(struct writers *all, uint64_t key, const struct verdict_share *share)
 {
-	for (uint32_t i = 0; i < all->count; i++) {
-		struct verdict_load *sent = &all->list[i].sent;
-
-		if (all->list[i].key != key)
-			continue;
-		sent->busy_ns += share->busy_ns;
-		sent->bytes += share->bytes;
-		for (unsigned int k = 0; k < VERDICT_KINDS; k++)
-			sent->requests[k] += share->requests[k];
-	}
+	for (uint32_t i = 0; i < all->count; i++)
+		if (all->list[i].key == key)
+			verdict_add_share(&all->list[i].sent, share, 1);
 }
 
 /* What the threads of each writer sent themselves. */
@@ -210,7 +215,7 @@ void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *s
 	struct writers all = { 0 };
 	const struct writer *largest = NULL;
 	struct verdict_load most = { 0 };
-	const uint64_t most_ns = kernel_ns(v);
+	const uint64_t most_ns = verdict_kernel_ns(v);
 
 	for (uint32_t i = 0; i < v->f->files_count; i++) {
 		const struct verdict_file *file = &v->f->files[i];
@@ -238,13 +243,10 @@ void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *s
 	if (!largest ||
 		(v->culprit && !v->culprit->inferred && v->culprit->busy_ns >= most.busy_ns))
 		return;
+	verdict_drop_culprit(v);
 	if (process->inferred)
 		v->writer_back = &process->who;
 	v->group = most;
-	v->group_shares = 0;
-	v->group_count = 0;
-	v->is_parallel = v->is_resync = false;
-	v->snapshot = NULL;
 	if (sql && sql->count_alike)
 		v->group_count = sql->count_alike(sql->userdata, most.who.tid);
 	v->attributed_ns = largest->files.before_ns;

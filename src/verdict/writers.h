@@ -21,7 +21,11 @@ void verdict_find_writers(struct verdict_finding *v, const struct verdict_sql *s
 
 /* Whether a program other than pid is slowed down in writes to the finding's file. */
 bool verdict_is_written_by_others(const struct verdict_finding *v, int32_t pid);
+/* Adds that part of what the thread sent, from 0 to 1. */
+void verdict_add_share(struct verdict_load *sum, const struct verdict_share *share, double part);
 bool verdict_is_on_device(const struct verdict_finding *v, const struct verdict_share *share);
+/* Device time of what kernel threads sent to the finding's device. */
+uint64_t verdict_kernel_ns(const struct verdict_finding *v);
 /* The same number for all threads that work on one statement, or else in one process. */
 uint64_t verdict_work_key(const struct verdict_sql *sql, int32_t pid, int32_t tid);
 

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static bool is_word(const char *word, size_t len, const char *what)
 {
@@ -80,6 +81,19 @@ uint64_t cgroup_path_hash(const struct cgroup_path *path)
 	for (const char *p = path->path.p; p < path->path.end; p++)
 		hash = (hash ^ (unsigned char)*p) * 0x100000001b3ULL;
 	return hash;
+}
+
+uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd)
+{
+	char directory[PATH_MAX];
+	int n = snprintf(directory, sizeof(directory), "fs/cgroup%.*s",
+		(int)(path->path.end - path->path.p), path->path.p);
+	struct stat st;
+
+	if (path->v1 || n < 0 || (size_t)n >= sizeof(directory) ||
+		fstatat(sysfs_fd, directory, &st, 0) < 0)
+		return 0;
+	return st.st_ino;
 }
 
 int cgroup_path_open(const struct cgroup_path *path, int sysfs_fd, const char *controller,

@@ -33,6 +33,12 @@ bool cgroup_path_ascend(struct cgroup_path *path);
 
 uint64_t cgroup_path_hash(const struct cgroup_path *path);
 
+/*
+ * The id that the kernel's programs get of the group of a thread: the inode number of the directory
+ * in version 2. 0: not known, as of version 1.
+ */
+uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd);
+
 /* Opens one of its files for reading; the controller is that of version 1. A negative errno. */
 int cgroup_path_open(const struct cgroup_path *path, int sysfs_fd, const char *controller,
 	const char *name);

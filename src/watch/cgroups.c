@@ -15,9 +15,6 @@
 #include "util/text.h"
 #include "watch/cgroup_path.h"
 
-/* Processes that one call of cgroups_learn() looks up. */
-#define LEARN_MAX 4
-#define CGROUP_FILE_SIZE 4096
 /* Without a limit, v1 has the largest possible number of pages here, in bytes. */
 #define V1_UNLIMITED (1ULL << 62)
 #define GROWTH_MIN_NS (50 * NSEC_PER_SEC)
@@ -92,14 +89,15 @@ static void slot_free(struct cgroups_slot *slot)
 	close_fd(slot->current_fd);
 	close_fd(slot->stat_fd);
 	close_fd(slot->events_fd);
+	close_fd(slot->kills_fd);
 	slot->used = false;
 }
 
-void cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd)
+int cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd)
 {
 	memset(c, 0, sizeof(*c));
-	c->procfs_fd = procfs_fd;
 	c->sysfs_fd = sysfs_fd;
+	return cgroup_reader_init(&c->reader, procfs_fd);
 }
 
 void cgroups_reset(struct cgroups *c)
@@ -107,12 +105,16 @@ void cgroups_reset(struct cgroups *c)
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
 		slot_free(&c->slots[i]);
 	io_limits_reset(&c->io);
+	cpu_limits_reset(&c->cpu);
+	freezers_reset(&c->freezers);
+	cgroup_reader_forget(&c->reader);
 	c->left_out = 0;
 }
 
 void cgroups_done(struct cgroups *c)
 {
 	cgroups_reset(c);
+	cgroup_reader_done(&c->reader);
 }
 
 static int open_file(const struct cgroups *c, const struct cgroup_path *path, const char *name)
@@ -131,9 +133,11 @@ static bool open_slot(const struct cgroups *c, const struct cgroup_path *path,
 		.limit_fd = open_file(c, path, v1 ? "memory.limit_in_bytes" : "memory.max"),
 		.high_fd = v1 ? -1 : open_file(c, path, "memory.high"),
 		.events_fd = open_file(c, path, v1 ? "memory.failcnt" : "memory.events.local"),
+		.kills_fd = v1 ? open_file(c, path, "memory.oom_control") : -1,
 		.current_fd = open_file(c, path, v1 ? "memory.usage_in_bytes" : "memory.current"),
 		.stat_fd = open_file(c, path, "memory.stat"),
 	};
+	ret_slot->view.id = cgroup_path_id(path, c->sysfs_fd);
 	text_copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path->path.p,
 		(size_t)(path->path.end - path->path.p));
 	if (ret_slot->limit_fd >= 0 && ret_slot->current_fd >= 0 && ret_slot->stat_fd >= 0)
@@ -179,26 +183,63 @@ static void add_with_ancestors(struct cgroups *c, const char *buf, size_t len)
 	while (cgroup_path_ascend(&path));
 }
 
+static void take_answer(struct cgroups *c, const struct processes *processes,
+	const struct cgroup_answer *a)
+{
+	if (a->len == 0)
+		return;
+	add_with_ancestors(c, a->text, a->len);
+	io_limits_learn(&c->io, c->sysfs_fd, a->text, a->len);
+	cpu_limits_learn(&c->cpu, c->sysfs_fd, a->text, a->len);
+	freezers_learn(&c->freezers, c->sysfs_fd, processes, a->pid, a->text, a->len);
+}
+
+static void ask_again(struct processes *processes, int32_t pid)
+{
+	for (uint32_t i = 0; i < processes->count; i++)
+		if (processes->list[i].pid == pid)
+			processes->list[i].cgroup_asked = false;
+}
+
+/* The process that the thread hangs in is not asked about again. */
+static void take_answers(struct cgroups *c, struct processes *processes)
+{
+	unsigned int done;
+	const struct cgroup_reading *reading = cgroup_reader_take(&c->reader, &done);
+
+	for (unsigned int i = 0; reading && i < reading->count; i++) {
+		const struct cgroup_answer *a = &reading->answers[i];
+
+		if (i < done)
+			take_answer(c, processes, a);
+		else if (i > done)
+			ask_again(processes, a->pid);
+	}
+}
+
 void cgroups_learn(struct cgroups *c, struct processes *processes)
 {
-	unsigned int looked_at = 0;
+	int32_t pids[CGROUP_READER_MAX];
+	unsigned int count = 0;
 
-	for (uint32_t i = 0; i < processes->count && looked_at < LEARN_MAX; i++) {
+	take_answers(c, processes);
+	if (cgroup_reader_is_busy(&c->reader))
+		return;
+	for (uint32_t i = 0; i < processes->count && count < CGROUP_READER_MAX; i++) {
 		struct watch_process *p = &processes->list[i];
-		char name[32], buf[CGROUP_FILE_SIZE];
-		ssize_t n;
 
-		if (p->cgroup_known)
+		if (p->cgroup_asked)
 			continue;
-		p->cgroup_known = true;
-		looked_at++;
-		snprintf(name, sizeof(name), "%d/cgroup", p->pid);
-		n = file_read_at(c->procfs_fd, name, buf, sizeof(buf));
-		if (n <= 0)
-			continue;
-		add_with_ancestors(c, buf, (size_t)n);
-		io_limits_learn(&c->io, c->sysfs_fd, buf, (size_t)n);
+		p->cgroup_asked = true;
+		pids[count++] = p->pid;
 	}
+	if (count > 0)
+		cgroup_reader_ask(&c->reader, pids, count);
+}
+
+bool cgroups_are_learning(const struct cgroups *c)
+{
+	return cgroup_reader_is_busy(&c->reader);
 }
 
 /* -ERANGE: the file has "max" or no number at all. */
@@ -275,7 +316,7 @@ static void take_counts(struct cgroups_slot *slot, const struct cgroups_counts *
 static void read_counts(struct cgroups_slot *slot, char *buf, size_t size)
 {
 	struct cursor c = { buf, buf + strlen(buf) }, line;
-	struct cgroups_counts counts = { 0 };
+	struct cgroups_counts counts = { 0 }, killed = { 0 };
 	ssize_t n;
 
 	while (cursor_line(&c, &line))
@@ -283,6 +324,11 @@ static void read_counts(struct cgroups_slot *slot, char *buf, size_t size)
 	n = slot->events_fd < 0 ? -ENOENT : file_read_fd(slot->events_fd, buf, size);
 	if (n > 0)
 		cgroups_parse_events(buf, (size_t)n, &counts);
+	n = slot->kills_fd < 0 ? -ENOENT : file_read_fd(slot->kills_fd, buf, size);
+	if (n > 0) {
+		cgroups_parse_events(buf, (size_t)n, &killed);
+		counts.oom_kills = killed.oom_kills;
+	}
 	take_counts(slot, &counts);
 }
 
@@ -323,6 +369,8 @@ void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_n
 		if (c->slots[i].used && slot_update(&c->slots[i], now_ns, buf, size) < 0)
 			slot_free(&c->slots[i]);
 	io_limits_update(&c->io, disks, now_ns, buf, size);
+	cpu_limits_update(&c->cpu, now_ns, buf, size);
+	freezers_update(&c->freezers, now_ns, buf, size);
 }
 
 /* What a group reads again while it is not at its limit is due to one above it, or to the host. */
@@ -361,4 +409,5 @@ void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
 	}
 	limits->cgroups_count = count;
 	io_limits_fill(&c->io, disks, limits);
+	cpu_limits_fill(&c->cpu, limits);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * How much memory the control groups of watched processes hold, compared with their limit, and what
- * they read again for want of memory; io_limits.h has their I/O limits.
+ * they read again for want of memory; io_limits.h and cpu_limits.h have their other limits.
  * Used by the watch room; doctor reads the slots through watch.h.
- * Never opens /proc/PID/cgroup while an incident is open: it takes cgroup_mutex, which a stalled
- * host may hold for long.
+ * Never opens /proc/PID/cgroup itself: that takes cgroup_mutex, see cgroup_reader.h.
  */
 #ifndef IOSTALL_WATCH_CGROUPS_H
 #define IOSTALL_WATCH_CGROUPS_H
@@ -14,6 +13,9 @@
 #include <stdint.h>
 
 #include "util/parse.h"
+#include "watch/cgroup_reader.h"
+#include "watch/cpu_limits.h"
+#include "watch/freezers.h"
 #include "watch/io_limits.h"
 #include "watch/processes.h"
 #include "watch/refaults.h"
@@ -48,6 +50,7 @@ struct cgroups_slot {
 	int current_fd;
 	int stat_fd;
 	int events_fd;
+	int kills_fd; /* -1: version 2, which has them in the same file */
 	bool has_before;
 	struct cgroups_counts before;
 	uint64_t past_taken; /* how many readings have been put into `past`, which is a ring */
@@ -56,25 +59,29 @@ struct cgroups_slot {
 };
 
 struct cgroups {
-	int procfs_fd;
 	int sysfs_fd;
+	struct cgroup_reader reader;
 	uint32_t serial;
 	uint32_t left_out; /* control groups that found the table full */
 	struct cgroups_slot slots[WATCH_CGROUPS_MAX];
 	struct io_limits io;
+	struct cpu_limits cpu;
+	struct freezers freezers;
 };
 
-/* The descriptors stay the caller's. */
-void cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd);
+/* The descriptors stay the caller's, and must stay open. 0 or a negative errno. */
+int cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd);
 void cgroups_done(struct cgroups *c);
 /* Forgets all control groups, because other processes are watched from now on. */
 void cgroups_reset(struct cgroups *c);
 
 /*
- * Looks up the control groups of a few processes that have not been looked up yet. Only called
- * while no incident is open.
+ * Takes the control groups of the processes that the last call has asked for, and has those of a
+ * few others read. Only called while no incident is open.
  */
 void cgroups_learn(struct cgroups *c, struct processes *processes);
+/* Whether they are still being read. */
+bool cgroups_are_learning(const struct cgroups *c);
 
 /* Reads all control groups, behind the disks. buf holds one file at a time. */
 void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_ns, char *buf,
@@ -82,7 +89,7 @@ void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_n
 
 /*
  * Those that read most again because they were at their limits, and then the ones nearest to their
- * limits; and the I/O limits that most was used of.
+ * limits; the I/O limits that most was used of, and the CPU limits that held most back.
  */
 void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
 	struct record_limits *limits);
@@ -96,7 +103,8 @@ uint64_t cgroups_parse_reclaimable(const char *buf, size_t len);
 
 /*
  * How often the control group was at its limits and how many processes were killed for it, from
- * memory.events.local or, in version 1, memory.failcnt, which is one number. Pure.
+ * memory.events.local or, in version 1, memory.failcnt, which is one number, and
+ * memory.oom_control. Pure.
  */
 void cgroups_parse_events(const char *buf, size_t len, struct cgroups_counts *counts);
 

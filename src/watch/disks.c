@@ -6,12 +6,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/text.h"
 
 #define SECTOR_BYTES 512
 #define NSEC_PER_MSEC_REAL 1e6
+/* Disks of which one reading looks whether their file is still theirs. */
+#define SUSPENDED_CHECKS 4
 
 static void copy_patterns(struct disks *d, const struct config_list *device,
 	const struct config_list *device_ignore)
@@ -39,6 +42,21 @@ static bool row_is_judged(const struct disks *d, const struct watch_diskstats *s
 	return d->sysfs_fd < 0 || faccessat(d->sysfs_fd, path, F_OK, 0) < 0;
 }
 
+/*
+ * Opened when the disk appears, since a look-up in sysfs takes locks that others may hold while
+ * they wait for memory. To read it the kernel takes none but a spin lock of the device mapper.
+ */
+static int open_suspended(const struct disks *d, const struct record_disk *view)
+{
+	char path[64];
+
+	if (d->sysfs_fd < 0 || strncmp(view->dev_name, "dm-", 3) != 0)
+		return -1;
+	snprintf(path, sizeof(path), "dev/block/%u:%u/dm/suspended", view->dev.major,
+		view->dev.minor);
+	return openat(d->sysfs_fd, path, O_RDONLY | O_CLOEXEC);
+}
+
 static int32_t disk_add(struct disks *d, const struct watch_diskstats *stats)
 {
 	uint32_t i = 0;
@@ -57,26 +75,34 @@ static int32_t disk_add(struct disks *d, const struct watch_diskstats *stats)
 	disk->view.dev.major = stats->major;
 	disk->view.dev.minor = stats->minor;
 	text_copy(disk->view.dev_name, sizeof(disk->view.dev_name), stats->name);
+	disk->suspended_fd = open_suspended(d, &disk->view);
 	return (int32_t)i;
+}
+
+static void disk_forget(struct disks *d, int32_t i)
+{
+	if (i < 0)
+		return;
+	close_fd(d->disks[i].suspended_fd);
+	d->disks[i].used = false;
 }
 
 static void row_judge(struct disks *d, struct disks_row *row, const struct watch_diskstats *stats)
 {
 	bool judged = row_is_judged(d, stats);
 
-	if (!judged && row->disk >= 0)
-		d->disks[row->disk].used = false;
-	if (!judged)
+	if (!judged) {
+		disk_forget(d, row->disk);
 		row->disk = DISKS_ROW_UNJUDGED;
-	else if (row->disk < 0)
+	}
+	if (judged && row->disk < 0)
 		row->disk = disk_add(d, stats);
 	row->left_out = judged && row->disk < 0;
 }
 
 static void row_forget(struct disks *d, struct disks_row *row)
 {
-	if (row->disk >= 0)
-		d->disks[row->disk].used = false;
+	disk_forget(d, row->disk);
 	row->used = false;
 }
 
@@ -121,6 +147,13 @@ static struct disks_row *row_add(struct disks *d, const struct watch_diskstats *
 	text_copy(row->name, sizeof(row->name), stats->name);
 	row_judge(d, row, stats);
 	return row;
+}
+
+void disks_done(struct disks *d)
+{
+	for (uint32_t i = 0; i < d->rows_count; i++)
+		if (d->rows[i].used)
+			row_forget(d, &d->rows[i]);
 }
 
 void disks_set_patterns(struct disks *d, const struct config_list *device,
@@ -291,6 +324,31 @@ void disks_begin_reading(struct disks *d, uint64_t now_ns)
 	d->now_ns = now_ns;
 	d->row_hint = 0;
 	d->left_out = 0;
+	d->zram_before = d->zram;
+	d->zram = (struct disks_zram){ 0 };
+}
+
+static void take_zram(struct disks_zram *zram, const struct watch_diskstats *stats)
+{
+	if (strncmp(stats->name, "zram", 4) != 0)
+		return;
+	zram->read_bytes += stats->sectors[WATCH_DISKSTATS_READ] * SECTOR_BYTES;
+	zram->written_bytes += stats->sectors[WATCH_DISKSTATS_WRITE] * SECTOR_BYTES;
+}
+
+static uint64_t since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+struct disks_zram disks_zram_since(const struct disks *d)
+{
+	if (d->reading < 2)
+		return (struct disks_zram){ 0 };
+	return (struct disks_zram){
+		.read_bytes = since(d->zram.read_bytes, d->zram_before.read_bytes),
+		.written_bytes = since(d->zram.written_bytes, d->zram_before.written_bytes),
+	};
 }
 
 void disks_take_line(struct disks *d, struct cursor line)
@@ -318,6 +376,7 @@ void disks_take_line(struct disks *d, struct cursor line)
 	if (row->reading == d->reading)
 		return;
 	row->reading = d->reading;
+	take_zram(&d->zram, &stats);
 	if (row->left_out) {
 		/* The pattern matched before; another device may have made room since. */
 		row->disk = disk_add(d, &stats);
@@ -332,24 +391,41 @@ void disks_take_line(struct disks *d, struct cursor line)
 
 /*
  * What a suspended device holds back is not in flight, so /proc/diskstats shows nothing. The kernel
- * answers from a flag; of its locks it takes only a spin lock.
+ * answers from a flag.
  */
-static bool is_suspended(const struct disks *d, const struct record_disk *view)
+static bool is_suspended(const struct disks_disk *disk)
 {
-	char path[64], text[8];
+	char text[8];
 
-	if (strncmp(view->dev_name, "dm-", 3) != 0)
-		return false;
-	snprintf(path, sizeof(path), "dev/block/%u:%u/dm/suspended", view->dev.major,
-		view->dev.minor);
-	return file_read_at(d->sysfs_fd, path, text, sizeof(text)) > 0 && text[0] == '1';
+	return disk->suspended_fd >= 0 &&
+		file_read_fd(disk->suspended_fd, text, sizeof(text)) > 0 && text[0] == '1';
+}
+
+/*
+ * While the host is well: a device that is made anew under the same number has another file, and
+ * the kernel allocates a buffer at the first reading.
+ */
+static void keep_suspended_open(struct disks *d)
+{
+	char text[8];
+
+	for (unsigned int i = 0; i < SUSPENDED_CHECKS && d->disks_count > 0; i++) {
+		struct disks_disk *disk = &d->disks[d->checked++ % d->disks_count];
+
+		if (!disk->used || file_read_fd(disk->suspended_fd, text, sizeof(text)) > 0)
+			continue;
+		close_fd(disk->suspended_fd);
+		disk->suspended_fd = open_suspended(d, &disk->view);
+	}
 }
 
 void disks_end_reading(struct disks *d, bool armed)
 {
+	if (!armed)
+		keep_suspended_open(d);
 	for (uint32_t i = 0; i < d->disks_count; i++)
 		d->disks[i].view.suspended =
-			armed && d->disks[i].used && is_suspended(d, &d->disks[i].view);
+			armed && d->disks[i].used && is_suspended(&d->disks[i]);
 	for (uint32_t i = 0; i < d->rows_count; i++)
 		if (d->rows[i].used && d->rows[i].reading != d->reading)
 			row_forget(d, &d->rows[i]);

@@ -37,7 +37,14 @@ struct disks_disk {
 	uint64_t before_ns;
 	struct watch_diskstats before;
 	uint64_t waiting_since_ns; /* in flight without a completion; 0: not so */
+	int suspended_fd;	   /* tells whether a dm device is suspended; -1: there is none */
 	struct record_disk view;
+};
+
+/* What zram devices have read and written since they exist, whether they are ignored or not. */
+struct disks_zram {
+	uint64_t read_bytes;
+	uint64_t written_bytes;
 };
 
 struct disks {
@@ -46,10 +53,12 @@ struct disks {
 	struct config_list device_ignore;
 	uint64_t reading;
 	uint64_t now_ns;
+	struct disks_zram zram, zram_before;
 	uint32_t serial;
 	uint32_t row_hint;
 	uint32_t rows_count;  /* highest index in use, plus 1 */
 	uint32_t disks_count; /* highest index in use, plus 1 */
+	uint32_t checked;     /* disks, see keep_suspended_open() */
 	uint32_t left_out; /* disks and rows of the last reading that did not fit into the tables */
 	struct disks_row rows[DISKS_ROWS_MAX];
 	struct disks_disk disks[WATCH_DISKS_MAX];
@@ -66,6 +75,8 @@ void disks_init(struct disks *d, int sysfs_fd, const struct config_list *device,
 void disks_set_patterns(struct disks *d, const struct config_list *device,
 	const struct config_list *device_ignore);
 
+void disks_done(struct disks *d);
+
 /* One reading is a begin, each line of the file, and an end. */
 void disks_begin_reading(struct disks *d, uint64_t now_ns);
 void disks_take_line(struct disks *d, struct cursor line);
@@ -77,6 +88,9 @@ const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t mino
 
 /* What a whole disk did in the last interval; NULL: there is no such disk, or it is ignored. */
 const struct record_disk *disks_find(const struct disks *d, uint32_t major, uint32_t minor);
+
+/* What zram devices moved between the last two readings; 0 where one has gone meanwhile. */
+struct disks_zram disks_zram_since(const struct disks *d);
 
 /* Puts the disks with the most trouble into the sample and counts the others. */
 void disks_fill_sample(const struct disks *d, struct record_reading *sample);

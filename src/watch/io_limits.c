@@ -100,6 +100,7 @@ static bool group_open(struct io_limits_group *group, int sysfs_fd, const struct
 	}
 	group->used = true;
 	group->v1 = path->v1;
+	group->id = cgroup_path_id(path, sysfs_fd);
 	text_copy_end(group->path, sizeof(group->path), path->path.p,
 		(size_t)(path->path.end - path->path.p));
 	if (group->fds[0] >= 0)
@@ -353,6 +354,7 @@ static void fill_device(const struct io_limits_group *group, const struct io_lim
 	memmove(&limits->io[at + 1], &limits->io[at],
 		(limits->io_count - at - 1) * sizeof(limits->io[0]));
 	limits->io[at] = (struct record_io_limited){
+		.id = group->id,
 		.dev = { d->major, d->minor },
 		.kind = d->nearest,
 		.per_s = d->per_s.of[d->nearest],

@@ -40,6 +40,7 @@ struct io_limits_device {
 struct io_limits_group {
 	bool used;
 	bool v1;
+	uint64_t id; /* 0: not known */
 	uint64_t path_hash;
 	uint64_t before_ns;
 	/* Version 2: io.max and io.stat. Version 1: one for each limit. */

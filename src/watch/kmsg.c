@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/kmsg.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/parse.h"
+
+#define KMSG_WARNING 4
+#define KILLED "Killed process "
 
 /* A line about storage begins with one of these; if `numbered`, a digit has to follow. */
 static const struct {
@@ -75,6 +80,121 @@ bool kmsg_is_about_storage(const char *text)
 	return false;
 }
 
+/* A drive without a medium is not watched either, see watch.device_ignore. */
+bool kmsg_is_failure(const char *text)
+{
+	/* What a new disk says of its cache was an error up to 5.15. */
+	static const char *const others[] = { "blocked for more than", " dev sr", " dev fd",
+		"Caching mode page", "Assuming drive cache", "cache data failed" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++)
+		if (strstr(text, others[i]))
+			return false;
+	return kmsg_is_about_storage(text) && strncmp(text, "sr ", 3) != 0;
+}
+
+static const struct {
+	const char *text;
+	enum kmsg_stopped what;
+} stops[] = {
+	{ "Remounting filesystem read-only", KMSG_STOPPED_READ_ONLY },
+	{ "forced readonly", KMSG_STOPPED_READ_ONLY },
+	{ "hutting down filesystem", KMSG_STOPPED_SHUT_DOWN },
+	{ "ilesystem has been shut down", KMSG_STOPPED_SHUT_DOWN },
+};
+
+/* "(sda1)", "(device sda1)" or "(device sda1 state EA)" */
+static void copy_disk(const char *text, char ret_disk[static KMSG_DISK_SIZE])
+{
+	const char *at = strchr(text, '(');
+
+	*ret_disk = '\0';
+	if (!at)
+		return;
+	at++;
+	if (strncmp(at, "device ", strlen("device ")) == 0)
+		at += strlen("device ");
+	snprintf(ret_disk, KMSG_DISK_SIZE, "%.*s", (int)strcspn(at, " )"), at);
+}
+
+enum kmsg_stopped kmsg_find_stopped(const char *text, char ret_disk[static KMSG_DISK_SIZE])
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(stops); i++) {
+		if (!strstr(text, stops[i].text))
+			continue;
+		copy_disk(text, ret_disk);
+		return *ret_disk ? stops[i].what : KMSG_STOPPED_NOT;
+	}
+	return KMSG_STOPPED_NOT;
+}
+
+static bool is_part_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* A word, with the number of a partition or without. */
+bool kmsg_names_disk(const char *text, const char *disk)
+{
+	size_t len = strlen(disk);
+
+	for (const char *at = strstr(text, disk); len && at; at = strstr(at + 1, disk)) {
+		const char *end = at + len;
+
+		if (at > text && (is_part_of_name(at[-1]) || at[-1] == '-'))
+			continue;
+		if (isdigit((unsigned char)end[-1]))
+			end += *end == 'p' && isdigit((unsigned char)end[1]);
+		if (end > at + len || !isdigit((unsigned char)end[-1]))
+			end += strspn(end, "0123456789");
+		if (!is_part_of_name(*end))
+			return true;
+	}
+	return false;
+}
+
+static const char *const oom_beginnings[] = {
+	"oom-kill:",
+	"Out of memory",
+	"Memory cgroup out of memory",
+};
+
+bool kmsg_is_oom_kill(const char *text)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(oom_beginnings); i++)
+		if (strncmp(text, oom_beginnings[i], strlen(oom_beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+/* "Out of memory: Killed process 1234 (mysqld) total-vm:..."; a name may have brackets, too. */
+bool kmsg_parse_killed(const char *text, int32_t *ret_pid, char *ret_comm, size_t size,
+	bool *ret_of_group)
+{
+	const char *killed = kmsg_is_oom_kill(text) ? strstr(text, KILLED) : NULL;
+	const char *name, *end = NULL;
+	struct cursor c;
+	uint64_t pid;
+
+	if (!killed)
+		return false;
+	c = (struct cursor){ killed + strlen(KILLED), text + strlen(text) };
+	if (cursor_u64(&c, &pid) < 0 || pid > INT32_MAX || c.end - c.p < 2 ||
+		strncmp(c.p, " (", 2) != 0)
+		return false;
+	name = c.p + 2;
+	for (size_t i = 0; name[i] && i < size; i++)
+		if (name[i] == ')')
+			end = name + i;
+	if (!end)
+		return false;
+	*ret_pid = (int32_t)pid;
+	memcpy(ret_comm, name, (size_t)(end - name));
+	ret_comm[end - name] = '\0';
+	*ret_of_group = strncmp(text, "Memory cgroup", strlen("Memory cgroup")) == 0;
+	return true;
+}
+
 /* "3,1234,5678901,-;nvme nvme0: I/O 12 QID 3 timeout\n SUBSYSTEM=nvme\n" */
 int kmsg_parse(const char *buf, size_t len, struct kmsg_line *ret_line)
 {
@@ -106,7 +226,17 @@ int kmsg_parse(const char *buf, size_t len, struct kmsg_line *ret_line)
 int kmsg_open(struct kmsg *kmsg, const char *path)
 {
 	kmsg->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return kmsg->fd < 0 ? -errno : 0;
+	if (kmsg->fd < 0)
+		return -errno;
+	lseek(kmsg->fd, 0, SEEK_END);
+	return 0;
+}
+
+void kmsg_skip(struct kmsg *kmsg)
+{
+	if (kmsg->fd >= 0)
+		lseek(kmsg->fd, 0, SEEK_END);
+	kmsg->expected = 0;
 }
 
 void kmsg_close(struct kmsg *kmsg)
@@ -114,15 +244,21 @@ void kmsg_close(struct kmsg *kmsg)
 	kmsg->fd = close_fd(kmsg->fd);
 }
 
-void kmsg_begin(struct kmsg *kmsg)
+static void drop_oldest(struct kmsg *kmsg)
 {
-	kmsg->expected = 0;
-	kmsg->lost = 0;
-	if (kmsg->fd >= 0)
-		lseek(kmsg->fd, 0, SEEK_END);
+	kmsg->recent_first = (kmsg->recent_first + 1) % KMSG_RECENT_MAX;
+	kmsg->recent_count--;
 }
 
-int kmsg_next(struct kmsg *kmsg, unsigned int *budget, struct kmsg_line *ret_line)
+void kmsg_begin(struct kmsg *kmsg, uint64_t now_ns)
+{
+	kmsg->lost = 0;
+	while (kmsg->recent_count > 0 &&
+		kmsg->recent[kmsg->recent_first].read_ns + KMSG_RECENT_NS < now_ns)
+		drop_oldest(kmsg);
+}
+
+static int read_next(struct kmsg *kmsg, unsigned int *budget, struct kmsg_line *ret_line)
 {
 	while (kmsg->fd >= 0 && *budget > 0) {
 		ssize_t n = read(kmsg->fd, kmsg->buf, sizeof(kmsg->buf));
@@ -135,11 +271,39 @@ int kmsg_next(struct kmsg *kmsg, unsigned int *budget, struct kmsg_line *ret_lin
 			return 0;
 		if (kmsg_parse(kmsg->buf, (size_t)n, ret_line) < 0)
 			continue;
+		ret_line->read_ns = 0;
 		if (kmsg->expected && ret_line->sequence > kmsg->expected)
 			kmsg->lost += ret_line->sequence - kmsg->expected;
 		kmsg->expected = ret_line->sequence + 1;
-		if (ret_line->by_kernel && kmsg_is_about_storage(ret_line->text))
+		if (ret_line->by_kernel &&
+			(kmsg_is_about_storage(ret_line->text) || kmsg_is_oom_kill(ret_line->text)))
 			return 1;
 	}
 	return 0;
+}
+
+int kmsg_watch(struct kmsg *kmsg, uint64_t now_ns, unsigned int *budget, struct kmsg_line *ret_line)
+{
+	if (read_next(kmsg, budget, ret_line) == 0) {
+		/* Whoever fills the log must not make the daemon lag behind it. */
+		if (*budget == 0)
+			kmsg_skip(kmsg);
+		return 0;
+	}
+	if (ret_line->level > KMSG_WARNING)
+		return 1;
+	if (kmsg->recent_count == KMSG_RECENT_MAX)
+		drop_oldest(kmsg);
+	ret_line->read_ns = now_ns;
+	kmsg->recent[(kmsg->recent_first + kmsg->recent_count++) % KMSG_RECENT_MAX] = *ret_line;
+	return 1;
+}
+
+int kmsg_next(struct kmsg *kmsg, unsigned int *budget, struct kmsg_line *ret_line)
+{
+	if (kmsg->recent_count == 0)
+		return read_next(kmsg, budget, ret_line);
+	*ret_line = kmsg->recent[kmsg->recent_first];
+	drop_oldest(kmsg);
+	return 1;
 }

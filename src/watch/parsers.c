@@ -6,16 +6,6 @@
 
 #include "util/cleanup.h"
 
-static bool cursor_take(struct cursor *c, const char *prefix)
-{
-	size_t len = strlen(prefix);
-
-	if ((size_t)(c->end - c->p) < len || memcmp(c->p, prefix, len) != 0)
-		return false;
-	c->p += len;
-	return true;
-}
-
 /* Reads up to max numbers and returns how many there were. */
 static size_t cursor_numbers(struct cursor *c, uint64_t *values, size_t max)
 {
@@ -256,6 +246,8 @@ int watch_parse_thread_status(const char *buf, size_t len, struct watch_thread_s
 			parse_id(line, &status.id);
 		else if (cursor_take(&line, "PPid:"))
 			parse_id(line, &status.parent);
+		else if (cursor_take(&line, "TracerPid:"))
+			parse_id(line, &status.tracer);
 		else if (cursor_take(&line, "voluntary_ctxt_switches:") ||
 			cursor_take(&line, "nonvoluntary_ctxt_switches:"))
 			parse_switches(line, &status);

@@ -104,6 +104,7 @@ struct watch_thread_status {
 	int32_t id;
 	int32_t process;
 	int32_t parent;		    /* of the process; 0: none */
+	int32_t tracer;		    /* the process that debugs it; 0: none */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 	char state;
 	bool has_switches;

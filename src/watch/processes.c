@@ -25,54 +25,28 @@
 #define SEEN_PERIOD_NS (60 * NSEC_PER_SEC)
 /*
  * Ids that are looked at one by one. Each takes 3 us, and each is looked at twice. When more are
- * new since the last calls, a scan of all processes is cheaper.
+ * new since the last calls, a scan of all processes is cheaper, but on a busy host it may take ten
+ * seconds: a script that polls makes 40 a second.
  */
-#define NEW_IDS_MAX 64
+#define NEW_IDS_MAX 256
 /*
  * A call looks at so many processes even when its time is over: it may have been spent waiting for
  * a CPU, and a scan that takes one process at a time does not end before the freeze does.
  */
 #define LOOKS_MIN 32
-/* Processes of the list that one call of processes_check() reads again: all of them in 32 s. */
-#define CHECKS 8
-#define SEEN_MAX (PROCESSES_SEEN_SLOTS / 4 * 3)
-#define CGROUP_SIZE 8192
-
-#define UNIT_PREFIX "unit:"
-
-static uint32_t pid_set_slot(const struct pid_set *set, int32_t pid)
-{
-	/* Pids in use at the same time are mostly consecutive, so the pid itself is a good hash. */
-	uint32_t i = (uint32_t)pid % PROCESSES_SEEN_SLOTS;
-
-	while (set->slots[i] != 0 && set->slots[i] != pid)
-		i = (i + 1) % PROCESSES_SEEN_SLOTS;
-	return i;
-}
-
-static bool pid_set_has(const struct pid_set *set, int32_t pid)
-{
-	return set->slots[pid_set_slot(set, pid)] == pid;
-}
-
-static void pid_set_add(struct pid_set *set, int32_t pid)
-{
-	uint32_t i = pid_set_slot(set, pid);
-
-	if (set->slots[i] == pid || set->count >= SEEN_MAX)
-		return;
-	set->slots[i] = pid;
-	set->count++;
-}
-
-static void pid_set_clear(struct pid_set *set)
-{
-	memset(set, 0, sizeof(*set));
-}
+/*
+ * Processes of the list that one call of processes_check() reads again: all of them in 32 s. 64
+ * processes a second, of a full list, take 0.02 % of a CPU.
+ */
+#define CHECKS_MIN 8
+#define CHECK_CALLS 32
+/* For what a call learns of the units of processes, of which hundreds may be new. */
+#define UNITS_BUDGET_NS (5 * NSEC_PER_MSEC)
 
 static void copy_patterns(struct processes *p, const struct config_list *patterns)
 {
 	p->patterns = patterns ? *patterns : (struct config_list){ 0 };
+	p->has_units = unit_reader_set_patterns(&p->units, &p->patterns);
 }
 
 int processes_init(struct processes *p, int procfs_fd, const struct config_list *patterns)
@@ -82,12 +56,14 @@ int processes_init(struct processes *p, int procfs_fd, const struct config_list 
 	p->dir_fd = openat(procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (p->dir_fd < 0)
 		return -errno;
+	unit_reader_init(&p->units, procfs_fd);
 	copy_patterns(p, patterns);
 	return 0;
 }
 
 void processes_done(struct processes *p)
 {
+	unit_reader_done(&p->units);
 	p->dir_fd = close_fd(p->dir_fd);
 }
 
@@ -95,7 +71,8 @@ void processes_set_patterns(struct processes *p, const struct config_list *patte
 {
 	copy_patterns(p, patterns);
 	p->count = 0;
-	p->left_out = 0;
+	p->index_stale = true;
+	p->left_out = p->left_out_now = 0;
 	p->scanning = false;
 	p->scanned_once = false;
 	memset(p->newest_id, 0, sizeof(p->newest_id));
@@ -107,66 +84,38 @@ void processes_remove(struct processes *p, uint32_t index)
 {
 	p->count--;
 	memmove(&p->list[index], &p->list[index + 1], (p->count - index) * sizeof(p->list[0]));
+	p->index_stale = true;
 	p->changed = true;
 }
 
-/*
- * A unit matches a whole component of the path, or its part before a dot or an @: "mariadb" and
- * "mariadb.service" both match /system.slice/mariadb.service, "db" does not.
- */
-static bool cgroup_has_unit(const char *cgroup, const char *unit)
+void processes_copy_comm(const struct processes *p, int32_t pid, char *ret_comm, size_t size)
 {
-	size_t len = strlen(unit);
-
-	for (const char *p = cgroup; len > 0 && (p = strstr(p, unit)) != NULL; p++)
-		if (p > cgroup && p[-1] == '/' && strchr("/.@\n", p[len]))
-			return true;
-	return false;
+	*ret_comm = '\0';
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->list[i].pid == pid)
+			text_copy(ret_comm, size, p->list[i].comm);
 }
 
-static bool has_unit_patterns(const struct processes *p)
+uint32_t processes_left_out(const struct processes *p)
 {
-	for (unsigned int i = 0; i < p->patterns.count; i++)
-		if (strncmp(p->patterns.items[i], UNIT_PREFIX, strlen(UNIT_PREFIX)) == 0)
-			return true;
-	return false;
+	return p->left_out > p->left_out_now ? p->left_out : p->left_out_now;
 }
 
-static bool pattern_matches(const char *pattern, const struct watch_process *process,
-	const char *cgroup)
+static bool pattern_matches(const char *pattern, const struct watch_process *process)
 {
 	uint64_t pid;
 
-	if (strncmp(pattern, UNIT_PREFIX, strlen(UNIT_PREFIX)) == 0)
-		return cgroup_has_unit(cgroup, pattern + strlen(UNIT_PREFIX));
 	if (parse_unsigned(pattern, &pid) == 0)
 		return pid == (uint64_t)process->pid;
 	/* The kernel keeps 15 bytes of a name. */
 	return strncmp(pattern, process->comm, WATCH_COMM_SIZE - 1) == 0;
 }
 
-/* Reading /proc/PID/cgroup takes cgroup_mutex, which a stalled host may hold for long. */
-static bool cannot_ask_units(const struct processes *p, bool armed)
+/* By its name or its id. */
+static bool matches_itself(const struct processes *p, const struct watch_process *process)
 {
-	return armed && has_unit_patterns(p);
-}
-
-static bool process_matches(const struct processes *p, const struct watch_process *process,
-	bool armed)
-{
-	char cgroup[CGROUP_SIZE] = "";
-	char path[32];
-
-	if (has_unit_patterns(p) && !armed) {
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "%d/cgroup", process->pid);
-		n = file_read_at(p->procfs_fd, path, cgroup, sizeof(cgroup));
-		if (n < 0 && n != -ENOBUFS)
-			cgroup[0] = '\0';
-	}
 	for (unsigned int i = 0; i < p->patterns.count; i++)
-		if (pattern_matches(p->patterns.items[i], process, cgroup))
+		if (pattern_matches(p->patterns.items[i], process))
 			return true;
 	return false;
 }
@@ -197,20 +146,48 @@ static int process_read_name(const struct processes *p, int32_t pid,
 	return 0;
 }
 
-static struct watch_process *process_find(struct processes *p, int32_t pid)
+static uint16_t *index_slot(struct processes *p, int32_t pid)
 {
-	for (uint32_t i = 0; i < p->count; i++)
-		if (p->list[i].pid == pid)
-			return &p->list[i];
-	return NULL;
+	uint32_t i = (uint32_t)pid % PROCESSES_INDEX_SLOTS;
+
+	while (p->index[i] != 0 && p->list[p->index[i] - 1].pid != pid)
+		i = (i + 1) % PROCESSES_INDEX_SLOTS;
+	return &p->index[i];
 }
 
-static void process_add(struct processes *p, const struct watch_process *process)
+/* Made anew when it is needed: many processes may be removed at the same time. */
+static void index_refresh(struct processes *p)
 {
+	if (!p->index_stale)
+		return;
+	memset(p->index, 0, sizeof(p->index));
+	for (uint32_t i = 0; i < p->count; i++)
+		*index_slot(p, p->list[i].pid) = (uint16_t)(i + 1);
+	p->index_stale = false;
+}
+
+static struct watch_process *process_find(struct processes *p, int32_t pid)
+{
+	uint16_t place;
+
+	index_refresh(p);
+	place = *index_slot(p, pid);
+	return place == 0 ? NULL : &p->list[place - 1];
+}
+
+/* False: there is no room. */
+static bool process_add(struct processes *p, const struct watch_process *process)
+{
+	struct watch_process *added = &p->list[p->count];
+
 	if (p->count == WATCH_PROCESSES_MAX)
-		p->left_out_now++;
-	else
-		p->list[p->count++] = *process;
+		return false;
+	index_refresh(p);
+	*added = *process;
+	added->scan = p->scans;
+	p->count++;
+	*index_slot(p, process->pid) = (uint16_t)p->count;
+	return true;
 }
 
 /*
@@ -228,27 +205,114 @@ static bool process_is_young(const struct processes *p, int32_t pid)
 			       : pid > older || pid <= newest;
 }
 
-static void process_look_at(struct processes *p, int32_t pid, bool armed)
+/* What it belongs to is known later: see take_units(). */
+static void want_unit(struct processes *p, int32_t pid)
+{
+	if (p->has_units && !unit_reader_want(&p->units, pid))
+		p->changed = true;
+}
+
+static void process_look_at(struct processes *p, int32_t pid)
 {
 	struct watch_process process, *known = process_find(p, pid);
 	struct pid_set *filled = &p->sets[!p->seen];
 
-	if (!known && pid_set_has(&p->sets[p->seen], pid)) {
+	if (known) {
+		known->scan = p->scans;
+		return;
+	}
+	if (pid_set_has(&p->sets[p->seen], pid)) {
 		pid_set_add(filled, pid);
 		return;
 	}
-	if (known || cannot_ask_units(p, armed))
-		return;
+	if (unit_reader_is_left_out(&p->units, pid)) {
+		p->left_out_now++;
+		if (p->count == WATCH_PROCESSES_MAX)
+			return;
+	}
 	if (process_read_name(p, pid, &process) < 0)
 		return;
-	if (!process_matches(p, &process, armed)) {
+	if (!matches_itself(p, &process)) {
+		want_unit(p, pid);
 		if (process_is_young(p, pid))
 			p->changed = true;
-		else
+		else if (!p->has_units)
 			pid_set_add(filled, pid);
-	} else if (is_process(p, pid)) {
-		process_add(p, &process);
+	} else if (is_process(p, pid) && !process_add(p, &process)) {
+		p->left_out_now++;
 	}
+}
+
+static void look_at_new_id(struct processes *p, int32_t id)
+{
+	struct watch_process process;
+
+	if (process_find(p, id) || process_read_name(p, id, &process) < 0)
+		return;
+	if (!matches_itself(p, &process))
+		want_unit(p, id);
+	/* A scan counts what finds no room: here each id is looked at twice. */
+	else if (is_process(p, id) && !process_add(p, &process))
+		p->changed = true;
+}
+
+/* It need not be looked at again soon. */
+static void note_other(struct processes *p, int32_t pid)
+{
+	if (process_is_young(p, pid))
+		return;
+	pid_set_add(&p->sets[0], pid);
+	pid_set_add(&p->sets[1], pid);
+}
+
+/* Its name is looked at again where that was the reason to ask. */
+static void take_unit_of_known(struct processes *p, struct watch_process *known, bool matches)
+{
+	struct watch_process process;
+
+	if ((matches && !known->renamed) || process_read_name(p, known->pid, &process) < 0)
+		return;
+	/* Not removed here: whoever scans its threads has its place in the list. */
+	known->has_left = !matches && !matches_itself(p, &process);
+	known->renamed = false;
+	if (!known->has_left)
+		text_copy(known->comm, sizeof(known->comm), process.comm);
+}
+
+/* Counted by the next scan. */
+static void leave_out(struct processes *p, int32_t pid)
+{
+	if (unit_reader_is_left_out(&p->units, pid))
+		return;
+	unit_reader_leave_out(&p->units, pid);
+	p->changed = true;
+}
+
+static void take_unit(struct processes *p, const struct unit_answer *answer)
+{
+	struct watch_process process, *known = process_find(p, answer->pid);
+
+	if (known) {
+		take_unit_of_known(p, known, answer->matches);
+	} else if (!answer->matches) {
+		unit_reader_take_in(&p->units, answer->pid);
+		note_other(p, answer->pid);
+	} else if (process_read_name(p, answer->pid, &process) == 0 && is_process(p, process.pid)) {
+		if (process_add(p, &process))
+			unit_reader_take_in(&p->units, process.pid);
+		else
+			leave_out(p, process.pid);
+	}
+}
+
+static void take_units(struct processes *p, const struct watch_clock *clock)
+{
+	const uint64_t deadline_ns = watch_clock_ns(clock) + UNITS_BUDGET_NS;
+	const struct unit_answer *answer;
+
+	while (watch_clock_ns(clock) <= deadline_ns &&
+		(answer = unit_reader_next(&p->units)) != NULL)
+		take_unit(p, answer);
 }
 
 /*
@@ -256,7 +320,7 @@ static void process_look_at(struct processes *p, int32_t pid, bool armed)
  * freezes. Each new id is looked at in two calls, since a process has its parent's name until it
  * calls exec.
  */
-static void look_at_new(struct processes *p, bool armed)
+static void look_at_new(struct processes *p)
 {
 	int32_t first = p->newest_id[1] + 1, newest;
 	struct loadavg loadavg;
@@ -268,42 +332,60 @@ static void look_at_new(struct processes *p, bool armed)
 		p->newest_id[0] = newest;
 	else if (newest < p->newest_id[1] || newest - first >= NEW_IDS_MAX)
 		p->changed = true;
-	else if (!cannot_ask_units(p, armed))
-		for (int32_t id = first; id <= newest; id++) {
-			struct watch_process process;
-
-			if (!process_find(p, id) && process_read_name(p, id, &process) == 0 &&
-				process_matches(p, &process, armed) && is_process(p, id))
-				process_add(p, &process);
-		}
+	else
+		for (int32_t id = first; id <= newest; id++)
+			look_at_new_id(p, id);
 	p->newest_id[1] = p->newest_id[0];
 	p->newest_id[0] = newest;
 }
 
-bool processes_rename(struct processes *p, uint32_t index, const char *comm, bool armed)
+bool processes_rename(struct processes *p, uint32_t index, const char *comm)
 {
-	struct watch_process process = { .pid = p->list[index].pid };
+	struct watch_process process = { .pid = p->list[index].pid, .scan = p->list[index].scan };
 
 	text_copy(process.comm, sizeof(process.comm), comm);
-	if (process_matches(p, &process, armed) && is_process(p, process.pid)) {
+	if (matches_itself(p, &process) && is_process(p, process.pid)) {
 		p->list[index] = process;
 		return true;
 	}
-	/* It keeps the old name, so that it is judged again when units can be asked. */
-	return cannot_ask_units(p, armed);
+	/* It stays, with the old name, until its unit is known. */
+	p->list[index].renamed = true;
+	want_unit(p, process.pid);
+	return p->has_units;
 }
 
-void processes_check(struct processes *p, bool armed)
+/* Those that have ended. Others may need their room. */
+static void remove_not_found(struct processes *p)
 {
-	for (unsigned int i = 0; i < CHECKS && p->count > 0; i++) {
+	uint32_t kept = 0;
+
+	if (p->scanning || !p->scanned_once)
+		return;
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->list[i].scan == p->scans)
+			p->list[kept++] = p->list[i];
+	if (kept == p->count)
+		return;
+	p->count = kept;
+	p->index_stale = true;
+	p->changed = true;
+}
+
+void processes_check(struct processes *p)
+{
+	uint32_t checks;
+
+	remove_not_found(p);
+	checks = p->count / CHECK_CALLS > CHECKS_MIN ? p->count / CHECK_CALLS : CHECKS_MIN;
+	for (uint32_t i = 0; i < checks && p->count > 0; i++) {
 		uint32_t at = p->checked++ % p->count;
 		struct watch_process now;
 		int r = process_read_name(p, p->list[at].pid, &now);
 
 		/* Other errors, as without memory, say nothing about the process. */
-		if (r == -ENOENT || r == -ESRCH ||
+		if (p->list[at].has_left || r == -ENOENT || r == -ESRCH ||
 			(r == 0 && strcmp(now.comm, p->list[at].comm) != 0 &&
-				!processes_rename(p, at, now.comm, armed)))
+				!processes_rename(p, at, now.comm)))
 			processes_remove(p, at);
 	}
 }
@@ -316,10 +398,14 @@ static bool scan_is_due(const struct processes *p, uint64_t now_ns)
 		(p->changed && since_ns >= SCAN_AFTER_LOSS_NS);
 }
 
-/* An incident is what all must be known for, also those that execute another program in it. */
+/*
+ * An incident is what all must be known for, also those that execute another program in it. The
+ * first scan cannot tell whether a process is between fork and exec, as servers are that start
+ * together with this program.
+ */
 static bool looks_at_all(const struct processes *p, uint64_t now_ns)
 {
-	return now_ns - p->seen_since_ns >= SEEN_PERIOD_NS || (p->armed && !has_unit_patterns(p));
+	return p->scans == 1 || now_ns - p->seen_since_ns >= SEEN_PERIOD_NS || p->armed;
 }
 
 static bool scan_begin(struct processes *p, uint64_t now_ns)
@@ -332,11 +418,13 @@ static bool scan_begin(struct processes *p, uint64_t now_ns)
 		p->seen_since_ns = now_ns;
 	}
 	pid_set_clear(&p->sets[!p->seen]);
+	unit_reader_check_left_out(&p->units);
 	p->scan_started_ns = now_ns;
 	p->scan_newest_id[1] = p->scan_newest_id[0];
 	p->scan_newest_id[0] = p->newest_id[0];
 	p->changed = false;
 	p->left_out_now = 0;
+	p->scans++;
 	p->scanning = true;
 	return true;
 }
@@ -344,32 +432,58 @@ static bool scan_begin(struct processes *p, uint64_t now_ns)
 static void scan_end(struct processes *p)
 {
 	p->left_out = p->left_out_now;
+	p->left_out_now = 0;
 	p->seen = !p->seen;
 	p->scanning = false;
 	p->scanned_once = true;
 }
 
-void processes_scan(struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns,
-	bool armed)
+/* It has not found all, so it does not say who has ended. */
+static void scan_abort(struct processes *p)
+{
+	p->scanning = false;
+	p->changed = true;
+	for (uint32_t i = 0; i < p->count; i++)
+		p->list[i].scan = p->scans;
+}
+
+static void scan(struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns)
 {
 	uint64_t now_ns = watch_clock_ns(clock);
 	unsigned int looks = 0;
 	const char *name;
 	int32_t pid;
+	int r;
 
+	look_at_new(p);
+	if (!p->scanning && (!scan_is_due(p, now_ns) || !scan_begin(p, now_ns)))
+		return;
+	do {
+		r = dents_next_number(&p->dents, p->dir_fd, &pid, &name);
+		if (r < 0)
+			scan_abort(p);
+		else if (r == 0)
+			scan_end(p);
+		if (r <= 0)
+			return;
+		process_look_at(p, pid);
+	} while (++looks < LOOKS_MIN || watch_clock_ns(clock) < deadline_ns);
+}
+
+void processes_scan(struct processes *p, const struct watch_clock *clock, uint64_t deadline_ns,
+	bool armed)
+{
 	if (p->patterns.count == 0)
 		return;
 	if (armed && !p->armed)
 		p->scanning = p->scanned_once = false;
 	p->armed = armed;
-	look_at_new(p, armed);
-	if (!p->scanning && (!scan_is_due(p, now_ns) || !scan_begin(p, now_ns)))
-		return;
-	do {
-		if (dents_next_number(&p->dents, p->dir_fd, &pid, &name) <= 0) {
-			scan_end(p);
-			return;
-		}
-		process_look_at(p, pid, armed);
-	} while (++looks < LOOKS_MIN || watch_clock_ns(clock) < deadline_ns);
+	take_units(p, clock);
+	scan(p, clock, deadline_ns);
+	unit_reader_ask(&p->units, &p->patterns, armed);
+}
+
+bool processes_want_units(const struct processes *p)
+{
+	return unit_reader_is_busy(&p->units);
 }

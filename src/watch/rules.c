@@ -20,8 +20,11 @@ struct subject {
 	const struct record_disk *disk;
 	const struct record_file_system *filesystem;
 	const struct record_cgroup *cgroup;
+	const struct record_cpu_limited *cpu_limit;
+	const struct record_stopped *stopped;
 	const char *service;
 	const struct watch_sql_targets *targets;
+	const struct watch_kernel_errors *errors;
 };
 
 /* A rule over one subject. */
@@ -51,8 +54,12 @@ static const struct scope_kind {
 	[RULES_SCOPE_host] = { 1, false, true, false },
 	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true, false },
 	[RULES_SCOPE_process] = { 1, false, true, false },
+	[RULES_SCOPE_program] = { 1, true, true, false },
+	[RULES_SCOPE_stopped] = { 1, true, true, false },
 	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false, false },
 	[RULES_SCOPE_cgroup] = { WATCH_CGROUPS_MAX, true, false, false },
+	[RULES_SCOPE_cpu_limit] = { CPU_LIMITS_GROUPS_MAX, true, true, false },
+	[RULES_SCOPE_kernel_log] = { 1, true, false, false },
 	[RULES_SCOPE_service] = { 1, true, true, true },
 	[RULES_SCOPE_database] = { 1, true, true, false },
 };
@@ -104,10 +111,39 @@ static bool value_psi_io_some(const struct subject *s, double *ret_value)
 	return s->sample->psi.io.present;
 }
 
+static bool value_psi_memory_full(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->psi.memory.full_pct;
+	return s->sample->psi.memory.present;
+}
+
+static bool value_psi_cpu(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->psi.cpu.some_pct;
+	return s->sample->psi.cpu.present;
+}
+
 static bool value_blocked(const struct subject *s, double *ret_value)
 {
 	*ret_value = (double)s->sample->threads.blocked;
 	return true;
+}
+
+static bool value_blocked_many(const struct subject *s, double *ret_value)
+{
+	return value_blocked(s, ret_value);
+}
+
+static bool value_mutex(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->sample->mutex.present ? s->sample->mutex.waiters : 0;
+	return true;
+}
+
+static bool value_stopped(const struct subject *s, double *ret_value)
+{
+	*ret_value = (double)s->stopped->stopped_ns / NSEC_PER_SEC_REAL;
+	return s->stopped->present;
 }
 
 static bool value_space(const struct subject *s, double *ret_value)
@@ -128,9 +164,27 @@ static bool value_memory(const struct subject *s, double *ret_value)
 	return true;
 }
 
+static bool value_oom_kills(const struct subject *s, double *ret_value)
+{
+	*ret_value = (double)s->cgroup->oom_kills;
+	return true;
+}
+
 static bool value_memory_growth(const struct subject *s, double *ret_value)
 {
 	*ret_value = s->cgroup->growth_pct_per_min;
+	return true;
+}
+
+static bool value_cpu_limit(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->cpu_limit->held_back_pct;
+	return true;
+}
+
+static bool value_errors(const struct subject *s, double *ret_value)
+{
+	*ret_value = s->errors->lines;
 	return true;
 }
 
@@ -276,10 +330,23 @@ static bool subject_get(const struct watch *watch, const struct record_reading *
 	case RULES_SCOPE_cgroup:
 		ret_subject->cgroup = watch_cgroup_in_slot(watch, slot, ret_serial);
 		return ret_subject->cgroup != NULL;
+	case RULES_SCOPE_cpu_limit:
+		ret_subject->cpu_limit = watch_cpu_limit_in_slot(watch, slot, ret_serial);
+		return ret_subject->cpu_limit != NULL;
 	case RULES_SCOPE_service:
 		ret_subject->service = watch_health_target(watch);
 		*ret_serial = sample->health.serial;
 		return sample->health.present;
+	case RULES_SCOPE_program:
+		*ret_serial = (uint32_t)watch_mutex_pid(watch);
+		return true;
+	case RULES_SCOPE_stopped:
+		ret_subject->stopped = &watch_limits(watch)->stopped;
+		*ret_serial = (uint32_t)watch_stopped_pid(watch);
+		return true;
+	case RULES_SCOPE_kernel_log:
+		ret_subject->errors = watch_kernel_errors(watch);
+		return true;
 	case RULES_SCOPE_database:
 		ret_subject->targets = watch_sql_targets(watch);
 		return true;
@@ -302,6 +369,12 @@ static const char *target_of(enum config_rule_name rule, const struct watch_sql_
 	}
 }
 
+static void firing_add_stopped(struct rules_firing *firing, const struct record_stopped *stopped)
+{
+	firing->pid = firing->tid = stopped->pid;
+	text_copy(firing->subject, sizeof(firing->subject), stopped->comm);
+}
+
 static void firing_add(struct evaluation *j, enum config_rule_name rule,
 	const struct subject *subject, double value, double threshold)
 {
@@ -318,10 +391,14 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 	};
 	if (subject->disk)
 		text_copy(firing->device, sizeof(firing->device), subject->disk->dev_name);
+	if (subject->errors)
+		text_copy(firing->device, sizeof(firing->device), subject->errors->device);
 	if (subject->filesystem)
 		text_copy(firing->subject, sizeof(firing->subject), subject->filesystem->mount);
 	if (subject->cgroup)
 		text_copy(firing->subject, sizeof(firing->subject), subject->cgroup->path);
+	if (subject->cpu_limit)
+		text_copy(firing->subject, sizeof(firing->subject), subject->cpu_limit->path);
 	if (subject->service)
 		text_copy(firing->subject, sizeof(firing->subject), subject->service);
 	if (subject->targets)
@@ -330,6 +407,15 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 	if (kind->scope == RULES_SCOPE_process) {
 		firing->pid = j->sample->threads.blocked_pid;
 		firing->tid = j->sample->threads.blocked_tid;
+	}
+	if (subject->stopped)
+		firing_add_stopped(firing, subject->stopped);
+	if (kind->scope == RULES_SCOPE_program) {
+		const struct record_held_mutex *mutex = &j->sample->mutex;
+
+		firing->pid = mutex->pid;
+		firing->tid = mutex->holder;
+		text_copy(firing->subject, sizeof(firing->subject), mutex->comm);
 	}
 }
 

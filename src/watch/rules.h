@@ -24,9 +24,17 @@ enum rules_scope {
 	RULES_SCOPE_host,
 	RULES_SCOPE_device,
 	RULES_SCOPE_process,
+	/* Threads that wait for each other may do so for ever. */
+	RULES_SCOPE_program,
+	/* So may a process that is stopped. */
+	RULES_SCOPE_stopped,
 	/* These two do not keep an incident open either: it would last until its maximum time. */
 	RULES_SCOPE_filesystem,
 	RULES_SCOPE_cgroup,
+	/* A control group that may use too little of the CPUs may do so for ever. */
+	RULES_SCOPE_cpu_limit,
+	/* Neither does this one: a disk that fails may log errors for hours. */
+	RULES_SCOPE_kernel_log,
 	RULES_SCOPE_service,
 	RULES_SCOPE_database,
 };
@@ -40,10 +48,11 @@ struct rules_firing {
 	enum rules_scope scope;
 	char device[RECORD_DISK_NAME_SIZE]; /* empty when the rule is not about a device */
 	/*
-	 * A mount point, a cgroup, a service, or the worst of the databases; empty: none of them.
+	 * A program, a mount point, a cgroup, a service, or the worst of the databases; empty: none
+	 * of them.
 	 */
 	char subject[RECORD_SUBJECT_SIZE];
-	int32_t pid; /* the longest blocked thread when the rule is about processes, else 0 */
+	int32_t pid; /* the longest blocked thread, or the holder of a mutex, else 0 */
 	int32_t tid;
 	double value;
 	double threshold; /* the set threshold that the value is over */
@@ -51,7 +60,7 @@ struct rules_firing {
 
 const char *rules_name(enum config_rule_name rule);
 const char *rules_unit(enum config_rule_name rule);
-/* The file below /proc that the rule needs; "": none. */
+/* The file that the rule needs, below /proc unless it begins with a slash; "": none. */
 const char *rules_source(enum config_rule_name rule);
 enum rules_scope rules_scope(enum config_rule_name rule);
 

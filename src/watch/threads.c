@@ -8,9 +8,16 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/text.h"
 #include "watch/thread_status.h"
 
 #define PATH_SIZE 64
+/*
+ * However slow the CPU is, or whatever else it ran meanwhile, a scan reads at least so many threads
+ * unless that takes longer than a full scan. In a pile-up nearly every thread of a server is in D,
+ * and one that is makes the scan go on.
+ */
+#define THREADS_MIN 4
 
 void threads_init(struct threads *t, int procfs_fd)
 {
@@ -29,7 +36,7 @@ void threads_reset(struct threads *t)
 	t->task_fd = close_fd(t->task_fd);
 	t->process = 0;
 	t->recheck = 0;
-	t->count = 0;
+	t->count = t->fresh = 0;
 	t->left_out = 0;
 	memset(t->index, 0, sizeof(t->index));
 }
@@ -50,6 +57,11 @@ static void index_rebuild(struct threads *t)
 		t->index[index_slot(t, t->suspects[i].tid)] = (uint16_t)(i + 1);
 }
 
+static bool is_stopped(const struct watch_thread_status *status)
+{
+	return status->state == 'T' || status->state == 't';
+}
+
 static void suspect_add(struct threads *t, const struct watch_thread_status *status,
 	uint64_t now_ns)
 {
@@ -60,9 +72,12 @@ static void suspect_add(struct threads *t, const struct watch_thread_status *sta
 		return;
 	}
 	suspect = &t->suspects[t->count++];
+	t->fresh++;
 	*suspect = (struct threads_suspect){
 		.pid = status->process,
 		.tid = status->id,
+		.tracer = status->tracer,
+		.is_stopped = is_stopped(status),
 		.switches = status->switches,
 		.since_ns = now_ns,
 	};
@@ -76,10 +91,10 @@ static void suspect_add(struct threads *t, const struct watch_thread_status *sta
  */
 static bool is_suspect(const struct watch_thread_status *status)
 {
-	return status->state == 'D' && status->has_switches;
+	return (status->state == 'D' || is_stopped(status)) && status->has_switches;
 }
 
-/* False when the thread is not in D any more. */
+/* False when the thread is no suspect any more. */
 static bool suspect_recheck(struct threads *t, struct threads_suspect *suspect, uint64_t now_ns,
 	uint64_t min_age_ns)
 {
@@ -89,14 +104,26 @@ static bool suspect_recheck(struct threads *t, struct threads_suspect *suspect, 
 	snprintf(path, sizeof(path), "%d/task/%d/status", suspect->pid, suspect->tid);
 	if (thread_status_read_at(t->procfs_fd, path, &status) < 0 || !is_suspect(&status))
 		return false;
-	if (status.switches != suspect->switches) {
+	suspect->tracer = status.tracer;
+	if (status.switches != suspect->switches || is_stopped(&status) != suspect->is_stopped) {
 		suspect->switches = status.switches;
+		suspect->is_stopped = is_stopped(&status);
 		suspect->since_ns = now_ns;
-		suspect->blocked = false;
+		suspect->lasts = false;
 		return true;
 	}
-	suspect->blocked = now_ns - suspect->since_ns >= min_age_ns;
+	suspect->lasts = now_ns - suspect->since_ns >= min_age_ns;
 	return true;
+}
+
+static uint64_t deadline_of(const struct threads *t, const struct threads_scan *scan)
+{
+	return t->fresh > 0 ? scan->suspect_deadline_ns : scan->deadline_ns;
+}
+
+static bool is_left_stopped(const struct threads_suspect *suspect, uint64_t now_ns)
+{
+	return suspect->is_stopped && now_ns - suspect->since_ns >= THREADS_STOPPED_NS;
 }
 
 /* False when the time ran out; suspects that were not reached keep their state. */
@@ -111,7 +138,7 @@ static bool recheck_suspects(struct threads *t, const struct threads_scan *scan,
 		struct threads_suspect *suspect = &t->suspects[i];
 		uint64_t now_ns = watch_clock_ns(scan->clock);
 
-		in_time = now_ns < scan->deadline_ns;
+		in_time = now_ns < deadline_of(t, scan);
 		if (!in_time) {
 			next = i;
 			break;
@@ -130,6 +157,9 @@ static bool recheck_suspects(struct threads *t, const struct threads_scan *scan,
 			t->recheck--;
 	}
 	t->count = kept;
+	t->fresh = 0;
+	for (uint32_t i = 0; i < kept; i++)
+		t->fresh += !is_left_stopped(&t->suspects[i], watch_clock_ns(scan->clock));
 	index_rebuild(t);
 	return in_time;
 }
@@ -168,7 +198,7 @@ static void process_enter(struct threads *t, struct processes *processes)
  * watched any more.
  */
 static bool thread_visit(struct threads *t, struct processes *processes, int32_t tid,
-	const char *name, uint64_t now_ns, bool armed, uint32_t *scanned)
+	const char *name, uint64_t now_ns, uint32_t *scanned)
 {
 	const struct watch_process *process = &processes->list[t->process];
 	struct watch_thread_status status;
@@ -180,8 +210,10 @@ static bool thread_visit(struct threads *t, struct processes *processes, int32_t
 	if (thread_status_read_at(t->task_fd, path, &status) < 0 || status.id != tid)
 		return true;
 	(*scanned)++;
-	if (tid == process->pid && strcmp(status.comm, process->comm) != 0 &&
-		!processes_rename(processes, t->process, status.comm, armed))
+	if (tid == process->pid &&
+		(process->has_left ||
+			(strcmp(status.comm, process->comm) != 0 &&
+				!processes_rename(processes, t->process, status.comm))))
 		return false;
 	if (is_suspect(&status))
 		suspect_add(t, &status, now_ns);
@@ -189,7 +221,7 @@ static bool thread_visit(struct threads *t, struct processes *processes, int32_t
 }
 
 /* One step: opens a process or reads one thread of it. */
-static void scan_step(struct threads *t, struct processes *processes, uint64_t now_ns, bool armed,
+static void scan_step(struct threads *t, struct processes *processes, uint64_t now_ns,
 	uint32_t *scanned)
 {
 	const char *name;
@@ -209,58 +241,132 @@ static void scan_step(struct threads *t, struct processes *processes, uint64_t n
 		return;
 	}
 	t->empty = false;
-	if (!thread_visit(t, processes, tid, name, now_ns, armed, scanned))
+	if (!thread_visit(t, processes, tid, name, now_ns, scanned))
 		process_lose(t, processes);
+}
+
+static void restart(struct threads *t)
+{
+	t->task_fd = close_fd(t->task_fd);
+	t->process = 0;
+}
+
+/* `read` threads were read in this scan, rechecks not counted. */
+static bool is_over(const struct threads *t, const struct threads_scan *scan, uint64_t now_ns,
+	uint32_t read)
+{
+	return now_ns >= scan->last_ns || (now_ns >= deadline_of(t, scan) && read >= THREADS_MIN);
+}
+
+/*
+ * Whether a scan that began in the middle is to begin anew: where one thread is in D, those that
+ * were read in earlier scans may be by now; and when it comes to the end of the list early, it may
+ * have read only the last few.
+ */
+static bool must_begin_anew(const struct threads *t, const struct processes *processes, bool full,
+	uint32_t known, uint32_t read)
+{
+	return t->count > known || (t->process >= processes->count && (full || read < THREADS_MIN));
 }
 
 /* True when this one scan read every thread. */
 static bool scan_threads(struct threads *t, struct processes *processes,
 	const struct threads_scan *scan, uint32_t *scanned)
 {
+	const uint32_t known = t->count, rechecked = *scanned;
 	bool whole;
 
-	if (scan->full && t->restart) {
-		t->task_fd = close_fd(t->task_fd);
-		t->process = 0;
-	}
+	if (scan->full && t->restart)
+		restart(t);
 	if (t->process >= processes->count && t->task_fd < 0)
 		t->process = 0;
 	whole = t->process == 0 && t->task_fd < 0;
 	while (t->process < processes->count) {
 		uint64_t now_ns = watch_clock_ns(scan->clock);
 
-		if (now_ns >= scan->deadline_ns) {
+		if (is_over(t, scan, now_ns, *scanned - rechecked)) {
 			/* A full scan that ran out of time goes on, so that the last processes are
 			 * seen, too. */
 			t->restart = !scan->full;
 			return false;
 		}
-		scan_step(t, processes, now_ns, scan->armed, scanned);
+		scan_step(t, processes, now_ns, scanned);
+		if (!whole &&
+			must_begin_anew(t, processes, scan->full, known, *scanned - rechecked)) {
+			restart(t);
+			whole = true;
+			/* What was read is read again, but for the suspects. */
+			*scanned = rechecked + t->count - known;
+			t->left_out = 0;
+		}
 	}
 	t->restart = true;
 	return whole;
 }
 
+/* Those that are blocked, and the one that has been for longest. */
+static void count_blocked(const struct threads *t, struct record_threads *found)
+{
+	uint64_t oldest_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct threads_suspect *suspect = &t->suspects[i];
+
+		if (!suspect->lasts || suspect->is_stopped)
+			continue;
+		found->blocked++;
+		if (suspect->since_ns >= oldest_ns)
+			continue;
+		oldest_ns = suspect->since_ns;
+		found->blocked_pid = suspect->pid;
+		found->blocked_tid = suspect->tid;
+	}
+}
+
+static const struct threads_suspect *find_stopped(const struct threads *t, uint64_t now_ns)
+{
+	const struct threads_suspect *oldest = NULL;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct threads_suspect *suspect = &t->suspects[i];
+
+		if (suspect->lasts && suspect->is_stopped && !is_left_stopped(suspect, now_ns) &&
+			(!oldest || suspect->since_ns < oldest->since_ns))
+			oldest = suspect;
+	}
+	return oldest;
+}
+
+static void fill_stopped(const struct threads *t, const struct processes *processes,
+	uint64_t now_ns, struct record_stopped *ret_stopped)
+{
+	const struct threads_suspect *oldest = find_stopped(t, now_ns);
+	struct watch_thread_status tracer;
+
+	*ret_stopped = (struct record_stopped){ .present = oldest != NULL };
+	if (!oldest)
+		return;
+	ret_stopped->pid = oldest->pid;
+	ret_stopped->stopped_ns = now_ns - oldest->since_ns;
+	for (uint32_t i = 0; i < t->count; i++)
+		ret_stopped->threads += t->suspects[i].lasts && t->suspects[i].is_stopped &&
+			t->suspects[i].pid == oldest->pid;
+	processes_copy_comm(processes, oldest->pid, ret_stopped->comm, sizeof(ret_stopped->comm));
+	ret_stopped->tracer = oldest->tracer;
+	if (oldest->tracer && thread_status_read(t->procfs_fd, oldest->tracer, &tracer) == 0)
+		text_copy(ret_stopped->tracer_comm, sizeof(ret_stopped->tracer_comm), tracer.comm);
+}
+
 void threads_take_scan(struct threads *t, struct processes *processes,
-	const struct threads_scan *scan, struct record_threads *ret_threads)
+	const struct threads_scan *scan, struct record_threads *ret_threads,
+	struct record_stopped *ret_stopped)
 {
 	struct record_threads found = { 0 };
-	uint64_t oldest_ns = UINT64_MAX;
 
 	t->left_out = 0;
 	found.complete = recheck_suspects(t, scan, &found.scanned);
 	found.complete &= scan_threads(t, processes, scan, &found.scanned);
-	for (uint32_t i = 0; i < t->count; i++) {
-		const struct threads_suspect *suspect = &t->suspects[i];
-
-		if (!suspect->blocked)
-			continue;
-		found.blocked++;
-		if (suspect->since_ns >= oldest_ns)
-			continue;
-		oldest_ns = suspect->since_ns;
-		found.blocked_pid = suspect->pid;
-		found.blocked_tid = suspect->tid;
-	}
+	count_blocked(t, &found);
 	*ret_threads = found;
+	fill_stopped(t, processes, watch_clock_ns(scan->clock), ret_stopped);
 }

@@ -14,8 +14,10 @@
 #include "watch/cgroups.h"
 #include "watch/disks.h"
 #include "watch/filesystems.h"
+#include "watch/kmsg.h"
 #include "watch/lines.h"
 #include "watch/parsers.h"
+#include "watch/process_io.h"
 #include "watch/refaults.h"
 #include "watch/threads.h"
 
@@ -25,7 +27,8 @@
 /*
  * Which part of the interval the scans may take while no incident is open. A thread costs 3 us
  * (6.18, 200 threads), so 130 threads are scanned in a second. Both together take less than 0.1 %
- * of a CPU.
+ * of a CPU, unless the interval is so short or the CPU so slow that the least number of threads
+ * takes longer.
  */
 #define IDLE_THREADS_SHARE 2500	  /* 0.04 % */
 #define IDLE_PROCESSES_SHARE 5000 /* 0.02 % */
@@ -58,6 +61,9 @@ struct history {
 	unsigned int newest;
 };
 
+/* A disk that fails logs errors for hours: that is one trouble. */
+#define KERNEL_ERRORS_NS (60 * NSEC_PER_SEC)
+
 struct watch {
 	struct watch_clock clock;
 	uint64_t interval_ns;
@@ -79,11 +85,16 @@ struct watch {
 	struct threads threads;
 	struct filesystems filesystems;
 	struct cgroups cgroups;
+	struct process_io process_io;
 	struct record_limits limits;
 	struct record_sql_activity sql;
 	struct watch_sql_targets sql_targets;
+	struct record_held_mutex mutex;
+	int32_t mutex_pid; /* of the last one */
+	int32_t stopped_pid;
 	struct record_health health;
 	char health_target[RECORD_SUBJECT_SIZE];
+	struct watch_kernel_errors kernel_errors;
 	char buf[READ_BUFFER_SIZE];
 };
 
@@ -221,8 +232,14 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	threads_init(&w->threads, w->procfs_fd);
 	disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
 	start_filesystems(w, options);
-	cgroups_init(&w->cgroups, w->procfs_fd, w->sysfs_fd);
+	r = cgroups_init(&w->cgroups, w->procfs_fd, w->sysfs_fd);
+	if (r < 0)
+		return r;
+	r = process_io_init(&w->process_io, w->procfs_fd);
+	if (r < 0)
+		return r;
 	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
+	cgroups_learn(&w->cgroups, &w->processes);
 	*ret_watch = TAKE_PTR(w);
 	return 0;
 }
@@ -231,7 +248,9 @@ struct watch *watch_free(struct watch *w)
 {
 	if (!w)
 		return NULL;
+	process_io_done(&w->process_io);
 	cgroups_done(&w->cgroups);
+	disks_done(&w->disks);
 	filesystems_stop(&w->filesystems);
 	threads_done(&w->threads);
 	processes_done(&w->processes);
@@ -260,7 +279,13 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 	threads_reset(&w->threads);
 	cgroups_reset(&w->cgroups);
 	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
+	cgroups_learn(&w->cgroups, &w->processes);
 	return 0;
+}
+
+bool watch_is_learning(const struct watch *w)
+{
+	return processes_want_units(&w->processes) || cgroups_are_learning(&w->cgroups);
 }
 
 static double clamp(double value, double max)
@@ -294,6 +319,7 @@ static int take_stat(struct watch *w, struct record_reading *s)
 		return -EINVAL;
 	s->procs_running = stat.procs_running;
 	s->procs_blocked = stat.procs_blocked;
+	s->cpu.cpus = stat.cpus;
 	if (w->stat_before.has_cpu && now_ns > w->stat_before_ns) {
 		passed_sec = (double)(now_ns - w->stat_before_ns) / (double)NSEC_PER_SEC;
 		cpus = stat.cpus ? stat.cpus : 1;
@@ -366,6 +392,7 @@ static void take_refaults_line(void *arg, struct cursor line)
 
 static void take_memory(struct watch *w, struct record_memory *memory)
 {
+	const struct disks_zram zram = disks_zram_since(&w->disks);
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct refaults now = { 0 }, since;
 
@@ -379,6 +406,8 @@ static void take_memory(struct watch *w, struct record_memory *memory)
 	memory->reread_bytes = since.file * page;
 	memory->swapped_in_bytes = since.swapped_in * page;
 	memory->swapped_out_bytes = since.swapped_out * page;
+	memory->zram_in_bytes = zram.read_bytes;
+	memory->zram_out_bytes = zram.written_bytes;
 	memory->active_bytes = (since.file_active + since.anon_active) * page;
 	memory->reclaimed_bytes = (since.reclaimed_kswapd + since.reclaimed_direct) * page;
 	memory->major_faults = since.major_faults;
@@ -397,14 +426,15 @@ static void take_threads(struct watch *w, bool armed, struct record_reading *s)
 		 * long.
 		 */
 		.min_age_ns = w->interval_ns / 10 * 9,
-		.armed = armed,
 	};
 
 	scan.full = armed || s->procs_blocked > 0 || s->psi.io.some_pct > FULL_SCAN_PSI_PCT ||
 		s->psi.memory.some_pct > FULL_SCAN_PSI_PCT || (last && last->threads.blocked > 0);
 	scan.deadline_ns =
 		now_ns + (scan.full ? FULL_SCAN_NS : w->interval_ns / IDLE_THREADS_SHARE);
-	threads_take_scan(&w->threads, &w->processes, &scan, &s->threads);
+	scan.suspect_deadline_ns = now_ns + FULL_SCAN_NS;
+	scan.last_ns = now_ns + FULL_SCAN_NS + FULL_SCAN_NS / 2;
+	threads_take_scan(&w->threads, &w->processes, &scan, &s->threads, &w->limits.stopped);
 }
 
 /* Logs once for each table, when it overflows for the first time. */
@@ -420,7 +450,7 @@ static void log_left_out(struct watch *w)
 			now.processes, WATCH_PROCESSES_MAX);
 	if (now.threads && !w->logged.threads)
 		log_warning(
-			"watch: %u threads are in D state beyond the maximum of %d; they are not counted",
+			"watch: %u threads are in D state or stopped beyond the maximum of %d; they are not counted",
 			now.threads, WATCH_THREADS_MAX);
 	if (now.disks && !w->logged.disks)
 		log_warning("watch: %u disks are beyond the maximum of %d; they are not watched",
@@ -465,13 +495,25 @@ int watch_take_sample(struct watch *w, bool armed)
 	if (!armed)
 		filesystems_replace_hung(&w->filesystems, now_ns);
 	filesystems_fill_limits(&w->filesystems, &w->limits);
-	if (!armed)
+	if (!armed) {
 		cgroups_learn(&w->cgroups, &w->processes);
+		process_io_update(&w->process_io, &w->processes);
+		process_io_fill(&w->process_io, &w->processes, &w->limits);
+	} else {
+		w->limits.process_io_count = 0;
+	}
 	cgroups_update(&w->cgroups, &w->disks, now_ns, w->buf, sizeof(w->buf));
 	cgroups_fill_limits(&w->cgroups, &w->disks, &w->limits);
+	if (!w->limits.stopped.present)
+		freezers_fill(&w->cgroups.freezers, &w->processes, now_ns, &w->limits.stopped);
+	if (w->limits.stopped.present)
+		w->stopped_pid = w->limits.stopped.pid;
 	s.sql = w->sql;
 	s.health = w->health;
+	s.mutex = w->mutex;
 	log_left_out(w);
+	if (now_ns - w->kernel_errors.last_ns > KERNEL_ERRORS_NS)
+		w->kernel_errors = (struct watch_kernel_errors){ 0 };
 
 	h->newest = (h->newest + 1) % h->size;
 	h->samples[h->newest] = s;
@@ -492,10 +534,49 @@ const struct watch_sql_targets *watch_sql_targets(const struct watch *w)
 	return &w->sql_targets;
 }
 
+void watch_set_mutex(struct watch *w, const struct record_held_mutex *mutex)
+{
+	w->mutex = *mutex;
+	if (mutex->present)
+		w->mutex_pid = mutex->pid;
+}
+
+int32_t watch_mutex_pid(const struct watch *w)
+{
+	return w->mutex_pid;
+}
+
+int32_t watch_stopped_pid(const struct watch *w)
+{
+	return w->stopped_pid;
+}
+
 void watch_set_health(struct watch *w, const struct record_health *health, const char *target)
 {
 	w->health = *health;
 	text_copy(w->health_target, sizeof(w->health_target), target);
+}
+
+void watch_note_kernel_error(struct watch *w, const char *text)
+{
+	struct watch_kernel_errors *e = &w->kernel_errors;
+	const struct record_reading *last = watch_last(w);
+	const struct record_disk *disk;
+	uint32_t serial;
+
+	e->last_ns = last ? last->mono_ns : watch_clock_ns(&w->clock);
+	if (e->lines++ > 0)
+		return;
+	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
+		disk = watch_disk_in_slot(w, slot, &serial);
+		if (disk && kmsg_names_disk(text, disk->dev_name))
+			text_copy(e->device, sizeof(e->device), disk->dev_name);
+	}
+}
+
+const struct watch_kernel_errors *watch_kernel_errors(const struct watch *w)
+{
+	return &w->kernel_errors;
 }
 
 const char *watch_health_target(const struct watch *w)
@@ -556,6 +637,20 @@ const struct record_cgroup *watch_cgroup_in_slot(const struct watch *w, unsigned
 		return NULL;
 	*ret_serial = w->cgroups.slots[slot].serial;
 	return &w->cgroups.slots[slot].view;
+}
+
+const struct record_cpu_limited *watch_cpu_limit_in_slot(const struct watch *w, unsigned int slot,
+	uint32_t *ret_serial)
+{
+	const struct cpu_limits_group *group;
+
+	if (slot >= CPU_LIMITS_GROUPS_MAX)
+		return NULL;
+	group = &w->cgroups.cpu.groups[slot];
+	if (!group->used || !group->limited)
+		return NULL;
+	*ret_serial = group->serial;
+	return &group->view;
 }
 
 const char *watch_disk_name(const struct watch *w, uint32_t major, uint32_t minor)

@@ -49,7 +49,7 @@ struct watch_options {
 /* What did not fit into the fixed tables in the last sample. */
 struct watch_left_out {
 	uint32_t processes;   /* beyond WATCH_PROCESSES_MAX */
-	uint32_t threads;     /* in D, beyond WATCH_THREADS_MAX */
+	uint32_t threads;     /* in D or stopped, beyond WATCH_THREADS_MAX */
 	uint32_t disks;	      /* beyond WATCH_DISKS_MAX: not judged */
 	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
 	uint32_t cgroups;     /* beyond WATCH_CGROUPS_MAX */
@@ -73,6 +73,12 @@ struct watch *watch_free(struct watch *watch);
 int watch_reload(struct watch *watch, const struct watch_options *options);
 
 /*
+ * Whether a thread is reading which control groups or units some processes belong to. The next
+ * sample that is not armed will have them, and may have others read.
+ */
+bool watch_is_learning(const struct watch *watch);
+
+/*
  * Takes one sample. `armed`: an incident is open, so all threads are scanned each time. 0, or a
  * negative errno when /proc/stat cannot be read; then there is no new sample.
  */
@@ -86,10 +92,29 @@ void watch_set_sql(struct watch *watch, const struct record_sql_activity *sql,
 	const struct watch_sql_targets *targets);
 const struct watch_sql_targets *watch_sql_targets(const struct watch *watch);
 
+/* Sets what the next samples say of mutexes of programs. */
+void watch_set_mutex(struct watch *watch, const struct record_held_mutex *mutex);
+/* Of the last one that was present; 0: there was none. */
+int32_t watch_mutex_pid(const struct watch *watch);
+
+/* Of the last process that a sample says is stopped; 0: there was none. */
+int32_t watch_stopped_pid(const struct watch *watch);
+
 /* Sets what the next samples say of the health check. The target is copied. */
 void watch_set_health(struct watch *watch, const struct record_health *health, const char *target);
 /* "": there is no health check. */
 const char *watch_health_target(const struct watch *watch);
+
+/* Errors of storage in the kernel's log, without a quiet minute in between. */
+struct watch_kernel_errors {
+	uint32_t lines;
+	uint64_t last_ns;
+	char device[RECORD_DISK_NAME_SIZE]; /* the disk that the first of them names; "" */
+};
+
+/* The line has come since the newest sample. */
+void watch_note_kernel_error(struct watch *watch, const char *text);
+const struct watch_kernel_errors *watch_kernel_errors(const struct watch *watch);
 
 /* The newest sample; NULL before the first. Valid until the next is taken. */
 const struct record_reading *watch_last(const struct watch *watch);
@@ -117,6 +142,10 @@ const struct record_file_system *watch_filesystem_in_slot(const struct watch *wa
 /* The same for control groups that have a memory limit, in slots 0 to WATCH_CGROUPS_MAX - 1. */
 const struct record_cgroup *watch_cgroup_in_slot(const struct watch *watch, unsigned int slot,
 	uint32_t *ret_serial);
+
+/* The same for those that have a CPU limit, in slots 0 to CPU_LIMITS_GROUPS_MAX - 1. */
+const struct record_cpu_limited *watch_cpu_limit_in_slot(const struct watch *watch,
+	unsigned int slot, uint32_t *ret_serial);
 
 /* The name in the newest /proc/diskstats, also of partitions and ignored devices; NULL: unknown. */
 const char *watch_disk_name(const struct watch *watch, uint32_t major, uint32_t minor);

@@ -62,6 +62,7 @@ static struct daemon *make_daemon(void)
 		.capture_fd = -1,
 	};
 	must(session_new(&session, &d.session));
+	must(daemon_prepare_reload(&d));
 	return &d;
 }
 

@@ -19,6 +19,9 @@ static struct mounts mounts;
 static void check_kmsg(const char *buf, size_t size)
 {
 	struct kmsg_line line;
+	char comm[16];
+	bool in_group;
+	int32_t pid;
 
 	memset(&line, 0x7f, sizeof(line));
 	if (kmsg_parse(buf, size, &line) < 0)
@@ -26,6 +29,12 @@ static void check_kmsg(const char *buf, size_t size)
 	if (!memchr(line.text, '\0', sizeof(line.text)) || line.level > 7)
 		abort();
 	(void)kmsg_is_about_storage(line.text);
+	(void)kmsg_is_failure(line.text);
+	(void)kmsg_names_disk(line.text, "sda");
+	memset(comm, 0x7f, sizeof(comm));
+	if (kmsg_parse_killed(line.text, &pid, comm, sizeof(comm), &in_group) &&
+		(!memchr(comm, '\0', sizeof(comm)) || pid < 0))
+		abort();
 }
 
 static void check_ends(const struct mount *m)

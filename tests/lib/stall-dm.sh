@@ -133,3 +133,9 @@ stall_scsi_delay()
 {
 	wait_until 10 _stall_write "$1" "$_STALL_SCSI/delay"
 }
+
+# stall_scsi_delay_ns NS: the same, not by the kernel's ticks.
+stall_scsi_delay_ns()
+{
+	wait_until 10 _stall_write "$1" "$_STALL_SCSI/ndelay"
+}

@@ -28,6 +28,8 @@ STALL_U_MIB=${STALL_U_MIB:-128}
 . "${STALL_LIB%/*}/wait.sh"
 # shellcheck disable=SC1091 source=tests/lib/stall-throttle.sh
 . "${STALL_LIB%/*}/stall-throttle.sh"
+# shellcheck disable=SC1091 source=tests/lib/stall-cpu.sh
+. "${STALL_LIB%/*}/stall-cpu.sh"
 # shellcheck disable=SC1091 source=tests/lib/stall-dm.sh
 . "${STALL_LIB%/*}/stall-dm.sh"
 

@@ -223,6 +223,16 @@ live_part()
 
 # --- iostall --------------------------------------------------------------------------------------
 
+# live_build_lockhold: makes $STALL_DIR/lockhold.
+live_build_lockhold()
+{
+	if [[ -n ${LOCKHOLD-} ]]; then
+		cp "$LOCKHOLD" "$STALL_DIR/lockhold"
+		return
+	fi
+	"${CC:-cc}" -std=gnu11 -O2 -pthread -o "$STALL_DIR/lockhold" "$LIVE_HERE/../tools/lockhold.c"
+}
+
 # live_watch [OPTION...]: `iostall watch --now`, armed when this returns. Sets LIVE_PID.
 live_watch()
 {
@@ -305,18 +315,29 @@ live_stop()
 	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP"
 }
 
-# live_find_record: the newest record, wherever it is, in RECORD.
+# live_find_record: the newest record, wherever it is, in RECORD; where it stays if it is in both directories.
 live_find_record()
 {
 	local file
 
 	RECORD=
 	for file in "$LIVE_SPOOL"/*.jsonl "$LIVE_RECORDS"/*.jsonl; do
-		if [[ -e $file && ${file##*/} > ${RECORD##*/} ]]; then
+		if [[ -e $file && ! ${file##*/} < ${RECORD##*/} ]]; then
 			RECORD=$file
 		fi
 	done
 	[[ -n $RECORD ]]
+}
+
+# live_find_filed_record: the same after an incident, which is recorded in one directory and filed in another.
+live_find_filed_record()
+{
+	live_wait _live_all_are_filed && live_find_record
+}
+
+_live_all_are_filed()
+{
+	! compgen -G "$LIVE_SPOOL/*.jsonl" >/dev/null && compgen -G "$LIVE_RECORDS/*.jsonl" >/dev/null
 }
 
 # live_check_end: what every record must say, and where it must be.
@@ -574,6 +595,29 @@ live_load()
 	LIVE_LOADS+=("$STALL_PID") LIVE_NAMES+=("$name")
 	wait_until "$LIVE_WAIT_S" test -e "$STALL_DIR/$name.ready" && return 0
 	stall_error "$name: $(<"$STALL_DIR/$name.err")"
+	return 1
+}
+
+# live_load_many NAME THREADS ARGUMENT...: loads with so many threads in all, in processes of at most 2500.
+live_load_many()
+{
+	local i left=$2
+
+	for ((i = 0; left > 0; i++, left -= 2500)); do
+		live_load "$1$i" --threads $((left < 2500 ? left : 2500)) "${@:3}" || return 1
+	done
+}
+
+# live_are_blocked THREADS: so many threads of all loads hang, without a process for each.
+live_are_blocked()
+{
+	local count=0 pid
+
+	for pid in "${LIVE_LOADS[@]}"; do
+		count=$((count + $(cat "/proc/$pid/task"/*/stat 2>/dev/null | grep -c ') D ')))
+	done
+	((count == $1)) && return 0
+	echo "$count of $1 threads are blocked"
 	return 1
 }
 

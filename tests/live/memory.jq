@@ -11,7 +11,8 @@ def mib: . / 1048576;
 
 [$record[] | select(.type == "verdict")] as $all
 | ($all[0] // {}) as $v
-| ($v.parts // [] | map({key: .what, value: .}) | from_entries) as $part
+# Of several parts of a kind the first counts: pressure on the whole host has one, too.
+| ($v.parts // [] | reverse | map({key: .what, value: .}) | from_entries) as $part
 | "# \($v.sentence)",
   must("not one verdict: \($all | length)"; ($all | length) == 1),
   must("it is \($v.class), not \($ARGS.named.class): \($v.sentence); \($part.memory.text)"; $v.class == $ARGS.named.class),

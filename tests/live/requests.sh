@@ -107,6 +107,7 @@ requests_test()
 	live_part "comparing"
 	live_check_end
 	live_skipped
+	cp "$RECORD" "$STALL_DIR/whole.jsonl"
 	name="each of $total requests is reported $REQUESTS_LINES times while it hangs"
 	if [[ $reported == yes ]]; then
 		ok "$name"

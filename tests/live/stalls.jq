@@ -36,7 +36,7 @@ def compare($what; $op; $got; $lost):
 		| select($got.probe != "wait" or $lost == 0 or
 			(.key | IN("ret", "probe", "offset", "bytes") | not))
 		| "\($what): \(.key) is \($got[.key] | tojson), not \(.value | tojson)"),
-	(if $got.exe // "" | test("/(stallio|wanted-23)$")
+	(if $got.exe // "" | test("/(stallio|(wanted|many)-23)$")
 	 then empty else "\($what): exe is \($got.exe)" end),
 	(if $got.cgroup > 0 and (($got.kstack | length) > 0)
 	 then empty else "\($what): no kernel stack, or no cgroup" end),

@@ -3,7 +3,7 @@
 # Checks the verdict of a story. The output is as in stalls.jq.
 #   $record             lines of the record
 #   --arg class NAME    --arg dev NAME     the class, the device that is judged
-#   --arg culprit COMM  who did it, without what follows a "/"; without it there may be no culprit
+#   --arg culprit COMM  who did it, without what follows a "/"; "" for a unit; without it there may be no culprit
 #   --arg largest COMM  who did most, where nobody is known to have done half
 #   --arg path REGEX    the file
 #   --arg relation NAME the table that the file is of
@@ -23,7 +23,7 @@ def must($what; condition): if condition then empty else $what end;
   ($ARGS.named.culprit as $culprit | if $culprit == null then
 	must("somebody is blamed: \($part.culprit | tojson)"; $part.culprit == null)
   else
-	must("the culprit is \($part.culprit | tojson), not \($culprit)"; $part.culprit.comm // "" | split("/")[0] == $culprit),
+	must("the culprit is \($part.culprit | tojson), not \($culprit)"; $part.culprit != null and ($part.culprit.comm // "" | split("/")[0] // "") == $culprit),
 	must("the culprit leads its victims"; if $part.culprit.tid then $part.culprit.tid != $part.victims.tid
 		else $part.culprit.pid != $part.victims.pid end),
 	must("the file is \($part.culprit.path | tojson)"; $part.culprit.path // "" | test($ARGS.named.path // ""))

@@ -113,6 +113,27 @@ default_rules()
 	LIVE_SET=("${settings[@]}")
 }
 
+# cpu_limit: a story, wherever the kernel has such limits.
+cpu_limit()
+{
+	story "the control group of a database may use a twentieth of a CPU, and it wants more"
+	if ! stall_cpu_group 5; then
+		skip "$STORY" "no CPU controller of control groups"
+		return
+	fi
+	mkdir -p "$STALL_DIR/cpu"
+	cp "$BASH" "$STALL_DIR/cpu/mysqld"
+	# shellcheck disable=SC2016 # expanded by the other shell
+	stall_bg "$STALL_DIR/cpu/mysqld" -c 'echo $$ >"$0/cgroup.procs"; while :; do :; done' "$STALL_CPU_GROUP"
+	# So often it is looked which processes there are.
+	assert_cmd "$STORY: a rule opens an incident" live_wait live_is_recording
+	live_now_ms
+	live_wait_until_ms $((LIVE_NOW_MS + 4000))
+	kill "$STALL_PID"
+	verdict_is "what the group may use, and how long it was held back" --arg class cpu --arg dev "" \
+		--arg says "at its limit of 0.05 CPUs"
+}
+
 # stories_end: the daemon ends and the table is printed.
 stories_end()
 {

@@ -3,6 +3,8 @@
  * A FUSE file system with one file, `file`, whose flush hangs: close(2) of it does not return, nor
  * does execve(2) of a process that has it open with O_CLOEXEC. Whoever enters its directory `dir`
  * asks the server each time, so while that is stopped (SIGSTOP), what is mounted there hangs, too.
+ * Pages are read and written back by requests for which no thread waits, so buffered reads and
+ * fsync(2) sleep for the page.
  *
  *	fusehang DIR READY RELEASE      mounts it on DIR, makes the file READY, and answers no flush
  *	                                until a file RELEASE exists; ends by a signal
@@ -40,6 +42,7 @@
 #define FILE_SIZE (1024 * 1024)
 #define DIR_INODE 3
 #define HELD_MAX 64
+#define READ_SIZE (128 * 1024)
 #define LOOK_MS 20
 
 static volatile sig_atomic_t ended;
@@ -63,7 +66,7 @@ static void die(const char *what)
 
 static void answer(int fd, uint64_t unique, int error, const void *data, size_t size)
 {
-	static char buf[2 * 4096];
+	static char buf[sizeof(struct fuse_out_header) + READ_SIZE];
 	struct fuse_out_header head = { .len = (uint32_t)(sizeof(head) + size),
 		.error = error,
 		.unique = unique };
@@ -90,7 +93,7 @@ static struct fuse_attr attributes(uint64_t inode)
 /* Zeros, as many as are asked for. */
 static void answer_read(int fd, const struct fuse_in_header *in)
 {
-	static const char zeros[4096];
+	static const char zeros[READ_SIZE];
 	const struct fuse_read_in *asked = (const void *)(in + 1);
 
 	answer(fd, in->unique, 0, zeros, asked->size < sizeof(zeros) ? asked->size : sizeof(zeros));
@@ -104,6 +107,7 @@ static void answer_init(int fd, const struct fuse_in_header *in)
 		.minor = asked->minor < FUSE_KERNEL_MINOR_VERSION ? asked->minor
 								  : FUSE_KERNEL_MINOR_VERSION,
 		.max_readahead = asked->max_readahead,
+		.flags = FUSE_ASYNC_READ | FUSE_WRITEBACK_CACHE,
 		.max_write = 4096,
 		.time_gran = 1,
 	};
@@ -132,6 +136,8 @@ static void answer_any(int fd, const struct fuse_in_header *in)
 {
 	struct fuse_attr_out attr = { .attr_valid = 3600, .attr = attributes(in->nodeid) };
 	struct fuse_open_out open = { .open_flags = 0 };
+	const struct fuse_write_in *written = (const void *)(in + 1);
+	struct fuse_write_out write_out = { 0 };
 
 	switch (in->opcode) {
 	case FUSE_INIT:
@@ -149,6 +155,14 @@ static void answer_any(int fd, const struct fuse_in_header *in)
 	case FUSE_READ:
 		answer_read(fd, in);
 		break;
+	case FUSE_WRITE:
+		write_out.size = written->size;
+		answer(fd, in->unique, 0, &write_out, sizeof(write_out));
+		break;
+	case FUSE_SETATTR:
+		answer(fd, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_FSYNC:
 	case FUSE_RELEASE:
 		answer(fd, in->unique, 0, NULL, 0);
 		break;

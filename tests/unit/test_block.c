@@ -2,6 +2,7 @@
 /*
  * What the tables of probe `block` come to: percentiles, sums over threads, the order, the shares.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "probes/block_journal.h"
 #include "probes/block_sum.h"
+#include "probes/probe.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -102,8 +105,6 @@ static struct block_item make_item(uint32_t dev, uint32_t pid, uint32_t tid, uin
 		.tid = tid,
 		.cgroup_id = cgroup,
 		.load = { .kinds = { [EVENT_BLOCK_READ] = { 1, bytes, bytes } }, .device_ns = 10 },
-		.comm = "worker",
-		.process_comm = "mariadbd",
 	};
 }
 
@@ -167,6 +168,35 @@ static void test_threads_are_ordered_only(void **state)
 	assert_int_equal(block_sum_items(RECORD_BY_file, items, 0), 0);
 }
 
+/*
+ * A kernel thread sends for a control group and for itself: it is one thread, and what it sent for
+ * the group is the group's.
+ */
+static void test_what_a_kernel_thread_sends_for_a_group(void **state)
+{
+	struct block_item items[3], copy[3];
+
+	(void)state;
+	items[0] = make_item(DEV_B, 77, 77, 1, 10);
+	items[0].load.inferred_ns = 10;
+	items[1] = make_item(DEV_B, 77, 77, 4711, 90);
+	items[1].load.inferred_ns = 90;
+	items[1].is_owned = true;
+	items[2] = make_item(DEV_B, 10, 10, 4711, 50);
+	memcpy(copy, items, sizeof(items));
+	assert_int_equal(block_sum_items(RECORD_BY_thread, copy, 3), 2);
+	assert_item(&copy[0], DEV_B, 77, 100, 2);
+	assert_int_equal(copy[0].load.inferred_ns, 100);
+	assert_int_equal(copy[0].cgroup_id, 0);
+	memcpy(copy, items, sizeof(items));
+	assert_int_equal(block_sum_items(RECORD_BY_cgroup, copy, 3), 2);
+	assert_item(&copy[0], DEV_B, 10, 140, 2);
+	assert_int_equal(copy[0].cgroup_id, 4711);
+	assert_int_equal(copy[0].load.inferred_ns, 0);
+	assert_int_equal(copy[0].load.uncertain_ns, 90);
+	assert_int_equal(copy[1].load.inferred_ns, 10);
+}
+
 /* The device read so many bytes and was busy for as many nanoseconds. */
 static struct record_io_by fill(enum record_by by, const struct block_item *item,
 	uint64_t device_bytes)
@@ -183,21 +213,21 @@ static struct record_io_by fill(enum record_by by, const struct block_item *item
 
 static void test_lines(void **state)
 {
-	struct block_item item = make_item(DEV_B, 10, 11, 4711, 600);
+	struct block_item item = make_item(DEV_B, 10, 11, 4711, 600),
+			  of_file = { .dev = DEV_B,
+				  .file = { 131, 8U << 20 | 17, DEV_B },
+				  .size = 4096 };
 	struct record_io_by r;
 
 	(void)state;
 	item.load.kinds[EVENT_BLOCK_WRITE] = (struct event_block_work){ 1, 200, 200 };
 	item.load.inferred_ns = 400;
-	item.file = (struct event_block_file_key){ 131, 8U << 20 | 17, DEV_B };
-	item.size = 4096;
 	r = fill(RECORD_BY_thread, &item, 1000);
 	assert_int_equal(r.file_bytes, 0);
 	assert_int_equal(r.by, RECORD_BY_thread);
 	assert_int_equal(r.dev.minor, 16);
 	assert_int_equal(r.pid, 10);
 	assert_int_equal(r.tid, 11);
-	assert_string_equal(r.comm, "worker");
 	assert_int_equal(r.cgroup, 4711);
 	assert_int_equal(r.inode, 0);
 	assert_int_equal(r.bytes, 800);
@@ -205,11 +235,11 @@ static void test_lines(void **state)
 	assert_false(r.inferred);
 	item.load.inferred_ns = 401;
 	r = fill(RECORD_BY_process, &item, 800);
-	assert_string_equal(r.comm, "mariadbd");
 	assert_int_equal(r.tid, 0);
 	assert_true(r.share_pct == 100);
 	assert_true(r.inferred);
-	r = fill(RECORD_BY_file, &item, 0);
+	of_file.load = item.load;
+	r = fill(RECORD_BY_file, &of_file, 0);
 	assert_int_equal(r.inode, 131);
 	assert_int_equal(r.file_bytes, 4096);
 	assert_int_equal(r.fs_dev.minor, 17);
@@ -276,6 +306,61 @@ static void test_discards_and_flushes_are_work(void **state)
 	assert_true(r.busy_share_pct == 93);
 }
 
+static void test_who_filled_a_journal(void **state)
+{
+	static const struct event_journal journal = { .start_ns = 9000,
+		.commits = 4,
+		.commit_ns = 800,
+		.longest_ns = 500,
+		.early_end_ns = 1300,
+		.longest_blocks = 7,
+		.longest_data_pct = 95 };
+	static const struct probe_report report = { .now_ns = 9600, .attached_ns = 1000 };
+	struct block_journal_user users[] = {
+		{ { DEV_A, 7 }, { .blocks = 60, .comm = "dd" } },
+		{ { DEV_A, 8 }, { .blocks = 40, .comm = "rm" } },
+		{ { DEV_B, 9 }, { .blocks = 1000, .comm = "other" } },
+	};
+	struct record_journal j = { 0 };
+
+	(void)state;
+	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.commits, 4);
+	assert_int_equal(j.longest_ns, 500);
+	assert_int_equal(j.longest_data_pct, 95);
+	assert_int_equal(j.early_ns, 300);
+	assert_int_equal(j.under_way_ns, 600);
+	assert_int_equal(j.blocks, 100);
+	assert_int_equal(j.pid, 7);
+	assert_string_equal(j.comm, "dd");
+	assert_true(j.share_pct == 60);
+	/* A kernel thread allocates blocks for others, and less than half is nobody's. */
+	users[0].value.kernel = 1;
+	j = (struct record_journal){ 0 };
+	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.pid, 0);
+	users[0].value = (struct event_journal_user){ .blocks = 45, .comm = "dd" };
+	users[2] = (struct block_journal_user){ { DEV_A, 9 }, { .blocks = 30 } };
+	j = (struct record_journal){ 0 };
+	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.blocks, 115);
+	assert_int_equal(j.pid, 0);
+	assert_true(isnan(j.share_pct));
+	/* Those of one name count together, and so do not those of another file system. */
+	text_copy(users[2].value.comm, sizeof(users[2].value.comm), "dd");
+	j = (struct record_journal){ 0 };
+	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.pid, 0);
+	assert_int_equal(j.processes, 2);
+	assert_string_equal(j.comm, "dd");
+	assert_int_equal(j.share_pct, 65);
+	users[2].key.dev = DEV_B;
+	j = (struct record_journal){ 0 };
+	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.processes, 1);
+	assert_int_equal(j.pid, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,9 +371,11 @@ int main(void)
 		cmocka_unit_test(test_processes),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_threads_are_ordered_only),
+		cmocka_unit_test(test_what_a_kernel_thread_sends_for_a_group),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_the_order_is_that_of_device_time),
 		cmocka_unit_test(test_discards_and_flushes_are_work),
+		cmocka_unit_test(test_who_filled_a_journal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,6 +66,10 @@ static void test_events(void **state)
 	cgroups_parse_events("126\n", 4, &counts);
 	assert_int_equal(counts.limit_hits, 126);
 	assert_int_equal(counts.oom_kills, 0);
+	/* memory.oom_control of version 1 */
+	cgroups_parse_events("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", 42, &counts);
+	assert_int_equal(counts.limit_hits, 0);
+	assert_int_equal(counts.oom_kills, 3);
 	cgroups_parse_events("max\nhigh x\n", 11, &counts);
 	assert_int_equal(counts.limit_hits, 0);
 }
@@ -163,6 +167,16 @@ static struct watch *watch_unit(struct tree *t)
 	return tree_watch(t);
 }
 
+static uint64_t inode_of(const struct tree *t, const char *name)
+{
+	char path[2 * PATH_MAX];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", t->root, name);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
 static void test_sample(void **state)
 {
 	struct tree *t = *state;
@@ -172,6 +186,7 @@ static void test_sample(void **state)
 	/* The slice above it has no limit. */
 	assert_int_equal(s->cgroups_count, 1);
 	assert_string_equal(s->cgroups[0].path, UNIT);
+	assert_int_equal(s->cgroups[0].id, inode_of(t, "sys/fs/cgroup" UNIT));
 	assert_int_equal(s->cgroups[0].limit_bytes, 1024 * MIB);
 	assert_int_equal(s->cgroups[0].current_bytes, 1000 * MIB);
 	assert_int_equal(s->cgroups[0].held_bytes, 500 * MIB);
@@ -211,16 +226,20 @@ static void test_v1(void **state)
 	/* Without events it is not known whether it is at its limit. */
 	s = sample_limits(t, w);
 	assert_int_equal(s->cgroups_count, 1);
+	assert_int_equal(s->cgroups[0].id, 0);
 	assert_float_equal((float)s->cgroups[0].used_pct, 50, 1e-3f);
 	assert_int_equal(s->cgroups[0].limit_hits, 0);
 	watch_free(w);
+	tree_put(t, "sys/fs/cgroup/memory/db/memory.oom_control", "under_oom 0\noom_kill 4\n");
 	w = tree_watch(t);
-	sample_limits(t, w);
+	assert_int_equal(sample_limits(t, w)->cgroups[0].oom_kills, 0);
+	tree_put(t, "sys/fs/cgroup/memory/db/memory.oom_control", "under_oom 0\noom_kill 6\n");
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.failcnt", "20\n");
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.stat",
 		"workingset_refault_file 1\ntotal_active_file 300\ntotal_workingset_refault_file 30\n");
 	s = sample_limits(t, w);
 	assert_int_equal(s->cgroups[0].limit_hits, 13);
+	assert_int_equal(s->cgroups[0].oom_kills, 2);
 	assert_int_equal(s->cgroups[0].reread_bytes, 30 * sysconf(_SC_PAGESIZE));
 	tree_put(t, "sys/fs/cgroup/memory/db/memory.failcnt", "0\n");
 	assert_int_equal(sample_limits(t, w)->cgroups[0].limit_hits, 0);
@@ -361,6 +380,41 @@ static void test_learning(void **state)
 	watch_free(w);
 }
 
+/*
+ * The kernel may let who opens /proc/PID/cgroup wait for long, as an open of a FIFO does. No sample
+ * waits for that, and when it is over, the control groups are known.
+ */
+static void test_a_lock_that_is_held(void **state)
+{
+	struct tree *t = *state;
+	char path[PATH_MAX + 32];
+	struct watch *w;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/10/cgroup", t->procfs);
+	tree_list_add(&t->process, "mariadbd");
+	for (int pid = 10; pid <= 11; pid++)
+		tree_put_thread(t, pid, pid, "mariadbd", 'S', 500, 9);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	tree_put(t, "proc/11/cgroup", "0::" UNIT "\n");
+	put_limit(t, UNIT, "1073741824");
+	put_usage(t, UNIT, 1000 * MIB, 500 * MIB);
+	alarm(20);
+	w = tree_watch(t);
+	for (int i = 0; i < 3; i++) {
+		t->now_ns += NSEC_PER_SEC;
+		assert_int_equal(watch_take_sample(w, false), 0);
+		assert_int_equal(watch_limits(w)->cgroups_count, 0);
+	}
+	assert_true(watch_is_learning(w));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(sample_limits(t, w)->cgroups_count, 1);
+	alarm(0);
+	close(fd);
+	watch_free(w);
+}
+
 static void test_long_path(void **state)
 {
 	struct tree *t = *state;
@@ -439,6 +493,35 @@ static void test_rules(void **state)
 	watch_free(w);
 }
 
+/* A group that is often at its limit is none that kills. */
+static void test_rule_of_kills(void **state)
+{
+	struct config_rule config[CONFIG_RULE_COUNT] = { 0 };
+	struct rules_firing firings[4];
+	struct tree *t = *state;
+	struct rules *rules;
+	struct watch *w;
+
+	put_counts(t, UNIT, 5000, 0);
+	w = watch_unit(t);
+	config[CONFIG_RULE_oom_kills] = (struct config_rule){ true, 0.5, 0.5, 1, 0 };
+	assert_int_equal(rules_new(config, &rules), 0);
+	/* Its counts are known from the second sample on. */
+	tree_sample(t, w, 1000);
+	put_counts(t, UNIT, 5000, 99);
+	tree_sample(t, w, 1000);
+	assert_int_equal(rules_evaluate(rules, w, t->now_ns, firings, 4), 0);
+	put_counts(t, UNIT, 5000, 199);
+	tree_sample(t, w, 1000);
+	assert_int_equal(rules_evaluate(rules, w, t->now_ns, firings, 4), 1);
+	assert_string_equal(firings[0].name, "oom_kills");
+	assert_string_equal(firings[0].subject, UNIT);
+	assert_float_equal((float)firings[0].value, 1, 1e-4f);
+	assert_int_equal(rules_holding(rules), 0);
+	rules_free(rules);
+	watch_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -453,9 +536,11 @@ int main(void)
 		tree_test(test_v1),
 		tree_test(test_no_cgroup),
 		tree_test(test_learning),
+		tree_test(test_a_lock_that_is_held),
 		tree_test(test_long_path),
 		tree_test(test_growth),
 		tree_test(test_rules),
+		tree_test(test_rule_of_kills),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

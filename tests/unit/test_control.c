@@ -12,17 +12,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -194,8 +201,67 @@ static void test_second_daemon(void **state)
 	assert_int_equal(control_ask(f->socket, "status", got), 0);
 	stop(f);
 	f->control = control_free(f->control);
-	assert_int_equal(control_ask(f->socket, "status", got), -ENOENT);
+	assert_int_equal(control_ask(f->socket, "status", got), -ECONNREFUSED);
 	assert_int_equal(control_new(f->loop, f->socket, answer, f, &f->control), 0);
+}
+
+/*
+ * In the process that reads the directory: a page of its buffer is not given to it, as when that
+ * has to be read from a disk that hangs. It keeps the lock of the directory meanwhile.
+ */
+static void read_directory_for_ever(const char *path)
+{
+	const long page_bytes = sysconf(_SC_PAGESIZE);
+	/* Not the lock of the daemon. */
+	int closed = close_range(STDERR_FILENO + 1, ~0U, 0);
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), fd = open(path, O_RDONLY);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	void *page = mmap(NULL, (size_t)page_bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	range.range.start = (uintptr_t)page;
+	range.range.len = (uint64_t)page_bytes;
+	if (closed < 0 || uffd < 0 || fd < 0 || page == MAP_FAILED ||
+		ioctl(uffd, UFFDIO_API, &api) < 0 || ioctl(uffd, UFFDIO_REGISTER, &range) < 0)
+		_exit(1);
+	syscall(SYS_getdents64, fd, page, page_bytes);
+	_exit(2);
+}
+
+/* Whoever may read the directory keeps the daemon neither from ending nor from starting. */
+static void test_a_reader_of_the_directory(void **state)
+{
+	struct fixture *f = *state;
+	char dir[128], got[CONTROL_MESSAGE_MAX];
+	uint64_t begin_ns, took_ns;
+	pid_t reader;
+	int status;
+
+	listen_only(f);
+	snprintf(dir, sizeof(dir), "%s/run", f->dir);
+	reader = fork();
+	if (reader == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		read_directory_for_ever(dir);
+	}
+	usleep(300000);
+	if (waitpid(reader, &status, WNOHANG) == reader)
+		skip();
+	alarm(20);
+	f->control = control_free(f->control);
+	begin_ns = clock_mono_ns();
+	listen_only(f);
+	took_ns = clock_mono_ns() - begin_ns;
+	start(f);
+	assert_int_equal(control_ask(f->socket, "status", got), -ECONNREFUSED);
+	kill(reader, SIGKILL);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	for (int i = 0; i < 2000 && control_ask(f->socket, "status", got) < 0; i++)
+		usleep(5000);
+	assert_int_equal(control_ask(f->socket, "status", got), 0);
+	alarm(0);
+	assert_true(took_ns < 5 * NSEC_PER_SEC);
 }
 
 /* What a daemon leaves behind that was killed: the socket, and a lock that nobody holds. */
@@ -373,6 +439,7 @@ int main(void)
 		control_test(test_asks_and_answers),
 		control_test(test_mode_of_the_socket),
 		control_test(test_second_daemon),
+		control_test(test_a_reader_of_the_directory),
 		control_test(test_after_a_daemon_was_killed),
 		control_test(test_places_that_cannot_be_used),
 		control_test(test_requests_out_of_bounds),

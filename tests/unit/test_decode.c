@@ -179,6 +179,28 @@ static void test_ops_and_in_flight(void **state)
 	assert_int_equal(d.op.offset, -1);
 }
 
+static void test_failures(void **state)
+{
+	struct event_operation e = make_event();
+	struct decoded d;
+
+	(void)state;
+	d = decode(&e);
+	assert_int_equal(d.decoded.failures, 0);
+	e.flags = EVENT_PATH_COMPLETE | EVENT_FINISHED | EVENT_FAILED;
+	e.failures = 4;
+	d = decode(&e);
+	assert_int_equal(d.result, 0);
+	assert_int_equal(d.decoded.failures, 4);
+	assert_int_equal(d.op.sleeps, 0);
+	/* One that is in flight has not failed, and none is none. */
+	e.flags = EVENT_PATH_COMPLETE | EVENT_FAILED;
+	assert_int_equal(decode(&e).result, -EINVAL);
+	e.flags |= EVENT_FINISHED;
+	e.failures = 0;
+	assert_int_equal(decode(&e).result, -EINVAL);
+}
+
 static void test_comm_without_end(void **state)
 {
 	struct event_operation e = make_event();
@@ -412,6 +434,7 @@ int main(void)
 		cmocka_unit_test(test_rest_is_zeroed),
 		cmocka_unit_test(test_state_of_the_thread),
 		cmocka_unit_test(test_ops_and_in_flight),
+		cmocka_unit_test(test_failures),
 		cmocka_unit_test(test_comm_without_end),
 		cmocka_unit_test(test_device_limits),
 		cmocka_unit_test(test_paths),

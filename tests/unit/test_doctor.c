@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What doctor says of the kernel's pressure trigger, of sinks and of databases. */
+/* What doctor says of probes, of the kernel's pressure trigger, of sinks and of databases. */
 #include "test_watch_tree.h"
 
 #include <errno.h>
 
 #include "cli/doctor.h"
+#include "probes/probe.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 
@@ -101,12 +102,30 @@ static void test_processes(void **state)
 	put_parent(f, 22, "postgres", 21);
 	put_parent(f, 30, "mariadbd", 1);
 	f->o.json = false;
-	doctor_report_processes(&f->d, list, 6);
+	doctor_report_processes(&f->d, list, 6, 3);
 	assert_said(f,
 		"ok        trigger   processes      postgres, pid 20, and 2 more processes\n"
 		"ok        trigger   processes      postgres, pid 10\n"
 		"ok        trigger   processes      mariadbd, pid 30\n"
-		"ok        trigger   processes      gone, pid 40\n");
+		"ok        trigger   processes      gone, pid 40\n"
+		"degraded  trigger   processes      3 more processes of watch.process are left out: at "
+		"most 2048 are watched\n");
+	assert_int_equal(f->d.counts[DEGRADED], 1);
+}
+
+/* No such kernel is at hand: this one is told to be one, and nothing is loaded. */
+static void test_probe_on_a_real_time_kernel(void **state)
+{
+	const struct probe_settings settings = { .preemption.ring_sleeps = true };
+	struct fixture *f = *state;
+	struct probe probe;
+
+	f->o.json = false;
+	probe_try_all(&probe, probe_ops_get(CONFIG_PROBE_wait), &settings, NULL);
+	doctor_report_probe(&f->d, &probe, true);
+	assert_said(f,
+		"degraded  probe     wait/raw_tp    refused: its events could hang this real-time "
+		"kernel (CVE-2024-50138); boot a kernel that has the fix, which 6.12 and later have\n");
 }
 
 /* What a trigger that the kernel refused with `error` makes doctor say, between result and hint. */
@@ -274,6 +293,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_processes),
+		TEST(test_probe_on_a_real_time_kernel),
 		TEST(test_pressure_refused),
 		TEST(test_pressure_after_one_sample),
 		TEST(test_pressure_accepted),

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "enrich/enrich.h"
@@ -14,6 +15,7 @@ struct fixture {
 	struct tree *t;
 	struct watch *watch;
 	struct enrich *enrich;
+	uint32_t generation;
 };
 
 static uint64_t start_ns(uint64_t ticks)
@@ -119,11 +121,12 @@ static void test_path_in_file_system(void **state)
 	assert_path(f, 1, "", "", true);
 }
 
-static void assert_below(struct fixture *f, uint32_t major, const char *expected, size_t size)
+static void assert_below(struct fixture *f, uint32_t major, const char *expected)
 {
-	char names[64];
+	char names[RECORD_LIST_SIZE];
 
-	enrich_below(f->enrich, f->t->sysfs, major, 0, names, size);
+	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_below(f->enrich, major, 0, names, sizeof(names));
 	assert_string_equal(names, expected);
 }
 
@@ -131,7 +134,7 @@ static void assert_below(struct fixture *f, uint32_t major, const char *expected
 static void test_disks_below(void **state)
 {
 	struct fixture *f = *state;
-	char names[64];
+	char names[RECORD_LIST_SIZE], path[RECORD_LIST_SIZE];
 
 	tree_put(f->t, "proc/self/mountinfo",
 		"22 1 254:1 / / rw - ext4 /dev/vda1 rw\n"
@@ -139,22 +142,37 @@ static void test_disks_below(void **state)
 		"24 1 254:0 / /srv/images rw - ext4 /dev/vda rw\n");
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	tree_put(f->t, "sys/block/dm-0/dev", "253:0\n");
+	tree_put(f->t, "sys/block/md0/dev", "9:0\n");
+	tree_put(f->t, "sys/block/loop0/dev", "7:0\n");
 	tree_put(f->t, "sys/dev/block/253:0/slaves/sdb", "%s", "");
-	assert_below(f, 253, "sdb", 64);
+	assert_below(f, 253, "sdb");
 	tree_put(f->t, "sys/dev/block/9:0/slaves/sdc1", "%s", "");
 	tree_put(f->t, "sys/dev/block/9:0/slaves/sdc2", "%s", "");
-	enrich_below(f->enrich, f->t->sysfs, 9, 0, names, sizeof(names));
+	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_below(f->enrich, 9, 0, names, sizeof(names));
 	assert_true(strcmp(names, "sdc1\nsdc2") == 0 || strcmp(names, "sdc2\nsdc1") == 0);
 	/* A name that has no room is left out. */
-	enrich_below(f->enrich, f->t->sysfs, 9, 0, names, 6);
-	assert_int_equal(strlen(names), 4);
+	for (unsigned int i = 0; i < RECORD_BELOW_SIZE / 8; i++) {
+		snprintf(path, sizeof(path), "sys/dev/block/9:0/slaves/sd%02u-long", i);
+		tree_put(f->t, path, "%s", "");
+	}
+	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_below(f->enrich, 9, 0, names, sizeof(names));
+	assert_in_range(strlen(names), RECORD_BELOW_SIZE - 12, RECORD_BELOW_SIZE - 1);
+	for (char *name = strtok(names, "\n"); name; name = strtok(NULL, "\n"))
+		assert_true(strlen(name) == 4 || strlen(name) == strlen("sd00-long"));
 	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/var/lib/x.img (deleted)\n");
-	assert_below(f, 7, "vda1", 64);
+	assert_below(f, 7, "vda1");
 	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/srv/images/x.img\n");
-	assert_below(f, 7, "vda", 64);
+	assert_below(f, 7, "vda");
 	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/srv/imagesx\n");
-	assert_below(f, 7, "", 64);
-	assert_below(f, 254, "", 64);
+	assert_below(f, 7, "");
+	assert_below(f, 254, "");
+	/* Nothing is looked up in an incident. */
+	tree_put(f->t, "sys/dev/block/7:0/loop/backing_file", "/srv/images/x.img\n");
+	enrich_below(f->enrich, 7, 0, names, sizeof(names));
+	assert_string_equal(names, "");
 }
 
 /* Loop devices of packages are many. What is left out is one of them. */
@@ -162,7 +180,7 @@ static void test_volumes_are_learned_before_loop_devices(void **state)
 {
 	struct fixture *f = *state;
 	const struct record_stacked *stack;
-	unsigned int volumes = 0;
+	unsigned int volumes = 0, left_out = 0;
 	char path[64];
 	uint32_t count;
 
@@ -182,6 +200,14 @@ static void test_volumes_are_learned_before_loop_devices(void **state)
 	for (uint32_t i = 0; i < count; i++)
 		volumes += strncmp(stack[i].dev_name, "dm-", 3) == 0;
 	assert_int_equal(volumes, 2);
+	/* What is left out is not looked up, since it may be asked for in an incident. */
+	for (unsigned int i = 0; i < RECORD_STACKED_MAX; i++) {
+		char names[RECORD_BELOW_SIZE];
+
+		enrich_below(f->enrich, 7, i, names, sizeof(names));
+		left_out += *names == '\0';
+	}
+	assert_int_equal(left_out, 2);
 }
 
 /* A logical volume on an encrypted md device, and a loop device; disks that stand on nothing. */
@@ -374,6 +400,107 @@ static void test_device(void **state)
 	assert_string_equal(on_device(f, 0, 99).dev_name, "");
 }
 
+/* Their numbers are of no disk, but what is mounted tells it. */
+static void test_disk_of_an_anonymous_device(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_put(f->t, "sys/block/dm-0/dev", "253:0\n");
+	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-mysql\n");
+	tree_put(f->t, "sys/dev/block/253:0/slaves/vda1/dev", "254:1\n");
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 254:1 / / rw - ext4 /dev/vda1 rw\n"
+		"30 22 0:30 / /data rw - btrfs /dev/vdb2 rw,subvol=/\n"
+		"31 22 0:31 / /var/lib/mysql rw - btrfs /dev/mapper/vg0-mysql rw\n"
+		"32 22 0:32 / /zfs rw - zfs pool/data rw\n"
+		"40 22 0:40 / /c/1 rw - overlay overlay rw,lowerdir=/low\\040er,upperdir=/docker/1,workdir=/w\n"
+		"41 22 0:41 / /c/2 rw - overlay overlay ro,lowerdir=/data/a:/docker/b\n"
+		"42 22 0:42 / /c/3 rw - overlay overlay ro,lowerdir=l/A:l/B\n"
+		"43 40 0:43 / /c/1/4 rw - overlay overlay rw,lowerdir=/x,upperdir=/c/1/up,workdir=/w\n"
+		"44 22 0:44 / /c/5 rw - overlay overlay rw,lowerdir=/x,upperdir=/c/5/up,workdir=/w\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_string_equal(on_device(f, 0, 30).dev_name, "vdb2");
+	/* Which volume it is has not been learned yet. */
+	assert_string_equal(on_device(f, 0, 31).dev_name, "/dev/mapper/vg0-mysql");
+	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	assert_string_equal(on_device(f, 0, 31).dev_name, "dm-0");
+	assert_string_equal(on_device(f, 0, 32).dev_name, "pool/data");
+	assert_string_equal(on_device(f, 0, 40).dev_name, "vda1");
+	assert_string_equal(on_device(f, 0, 41).dev_name, "vdb2");
+	assert_string_equal(on_device(f, 0, 42).dev_name, "overlay");
+	assert_string_equal(on_device(f, 0, 43).dev_name, "vda1");
+	/* It hides what it stands on. */
+	assert_string_equal(on_device(f, 0, 44).dev_name, "overlay");
+}
+
+static void assert_cause(struct fixture *f, unsigned int minor, enum record_op kind,
+	const char *kstack, const char *cause)
+{
+	struct record_operation op = { .op = kind, .probe = RECORD_PROBE_vfs, .dev.minor = minor };
+
+	text_copy(op.kstack, sizeof(op.kstack), kstack);
+	assert_string_equal(record_cause_text(enrich_cause(f->enrich, &op)), cause);
+}
+
+/* A file system at a server sleeps where one on a disk does, and in functions of its own. */
+static void test_cause_on_a_file_server(void **state)
+{
+	static const char page[] =
+		"folio_wait_bit_common+0x13d\nfilemap_update_page+0x2a\nvfs_read";
+	static const char own[] = "wait_for_response+0xc2\ncompound_send_recv+0x4c8\nvfs_read";
+	static const char *const types[][2] = { { "fuse", "FUSE server" },
+		{ "fuse.sshfs", "FUSE server" }, { "nfs", "NFS server" }, { "nfs4", "NFS server" },
+		{ "cifs", "network file server" }, { "smb3", "network file server" },
+		{ "ceph", "network file server" }, { "virtiofs", "network file server" },
+		{ "fuseblk", "page" }, { "nfsd", "page" }, { "btrfs", "page" },
+		{ "overlay", "page" } };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		const bool is_server = strcmp(types[i][1], "page") != 0;
+
+		tree_put(f->t, "proc/self/mountinfo", "40 22 0:44 / /srv rw - %s x rw\n",
+			types[i][0]);
+		enrich_free(f->enrich);
+		assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+		assert_cause(f, 44, RECORD_OP_read, page, types[i][1]);
+		assert_cause(f, 44, RECORD_OP_fault, "folio_wait_bit_common\nfilemap_fault",
+			types[i][1]);
+		assert_cause(f, 44, RECORD_OP_fsync, "folio_wait_writeback\nfile_write_and_wait",
+			is_server ? types[i][1] : "writeback");
+		assert_cause(f, 44, RECORD_OP_read, own, is_server ? types[i][1] : "");
+		assert_cause(f, 44, RECORD_OP_write, "rwsem_down_write_slowpath\ndown_write",
+			"read-write lock");
+		/* flock(2) may wait for a program, and without a stack nothing is known. */
+		assert_cause(f, 44, RECORD_OP_other, "flock_lock_inode_wait", "");
+		assert_cause(f, 44, RECORD_OP_read, "", "");
+		assert_cause(f, 45, RECORD_OP_read, page, "page");
+	}
+}
+
+/* A request of aio or io_uring is at the server, though no thread sleeps for it. */
+static void test_cause_of_a_request_to_a_server(void **state)
+{
+	struct fixture *f = *state;
+	const struct record_operation op = { .op = RECORD_OP_read, .probe = RECORD_PROBE_aio };
+	struct record_operation on_nfs = op, on_disk = op;
+
+	on_nfs.dev.minor = 45;
+	on_disk.dev.major = 254;
+	assert_string_equal(record_cause_text(enrich(f, on_nfs, no_stack).waits_for), "NFS server");
+	assert_string_equal(record_cause_text(enrich(f, on_disk, no_stack).waits_for), "");
+}
+
+/* A thread reads the mounts. */
+static void refresh(struct fixture *f)
+{
+	for (unsigned int i = 0; i < 50; i++) {
+		enrich_refresh(f->enrich);
+		usleep(2000);
+	}
+}
+
 /* Mounts that came since are known after the next refresh, which reads only what has changed. */
 static void test_refresh(void **state)
 {
@@ -396,15 +523,39 @@ static void test_refresh(void **state)
 	assert_int_equal(mount("of-this-test", path, "tmpfs", 0, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
-	enrich_refresh(f->enrich);
+	refresh(f);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name,
 		"of-this-test");
-	enrich_refresh(f->enrich);
+	refresh(f);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name,
 		"of-this-test");
 	assert_int_equal(umount2(path, MNT_DETACH), 0);
-	enrich_refresh(f->enrich);
+	refresh(f);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
+}
+
+/* Whoever reads them hangs, at the start and later, and nobody waits for that. */
+static void test_mounts_that_cannot_be_read(void **state)
+{
+	const uint64_t begin_ns = clock_mono_ns();
+	struct fixture *f = *state;
+	struct enrich *e;
+	char path[PATH_MAX + 32];
+	int fd;
+
+	tree_remove(f->t, "proc/self/mountinfo");
+	snprintf(path, sizeof(path), "%s/self/mountinfo", f->t->procfs);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	/* The reader that tells of changes opens it, too. */
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &e), 0);
+	enrich_free(f->enrich);
+	f->enrich = e;
+	refresh(f);
+	assert_string_equal(on_device(f, 0, 44).dev_name, "");
+	assert_true(clock_mono_ns() - begin_ns < 3 * NSEC_PER_SEC);
+	close(fd);
 }
 
 /* A file that tells of no change is not read again. */
@@ -413,7 +564,7 @@ static void test_refresh_without_change(void **state)
 	struct fixture *f = *state;
 
 	tree_put(f->t, "proc/self/mountinfo", "50 22 0:99 / /new rw - tmpfs new rw\n");
-	enrich_refresh(f->enrich);
+	refresh(f);
 	assert_string_equal(on_device(f, 0, 99).dev_name, "");
 	assert_string_equal(on_device(f, 0, 44).dev_name, "host:/srv");
 }
@@ -421,9 +572,19 @@ static void test_refresh_without_change(void **state)
 static void test_users_again(void **state)
 {
 	struct fixture *f = *state;
+	char path[PATH_MAX + 8];
+	static struct enrich_users users;
 
-	enrich_reload_users(f->enrich);
-	assert_string_equal(enrich(f, (struct record_operation){ 0 }, no_stack).user, "root");
+	snprintf(path, sizeof(path), "%s/passwd", f->t->root);
+	tree_put(f->t, "passwd", "super:x:0:0:::\n");
+	enrich_read_users(path, &users);
+	enrich_set_users(f->enrich, &users);
+	assert_string_equal(enrich(f, (struct record_operation){ 0 }, no_stack).user, "super");
+	/* A file that cannot be read changes nothing. */
+	unlink(path);
+	enrich_read_users(path, &users);
+	enrich_set_users(f->enrich, &users);
+	assert_string_equal(enrich(f, (struct record_operation){ 0 }, no_stack).user, "super");
 }
 
 static struct record_operation with_path(struct fixture *f, const char *path, bool truncated,
@@ -520,10 +681,14 @@ int main(void)
 		enrich_test(test_user),
 		enrich_test(test_users_again),
 		enrich_test(test_device),
+		enrich_test(test_disk_of_an_anonymous_device),
+		enrich_test(test_cause_on_a_file_server),
+		enrich_test(test_cause_of_a_request_to_a_server),
 		enrich_test(test_disks_below),
 		enrich_test(test_volumes_are_learned_before_loop_devices),
 		enrich_test(test_disks_are_learned_while_the_host_is_well),
 		enrich_test(test_refresh),
+		enrich_test(test_mounts_that_cannot_be_read),
 		enrich_test(test_refresh_without_change),
 		enrich_test(test_path_in_file_system),
 		enrich_test(test_truncated_path),

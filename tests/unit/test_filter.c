@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * trace.device and trace.cgroup: looked up anew before each arming, and never fatal when not there.
+ * trace.device and trace.cgroup: looked up anew each second, and never fatal when not there.
  */
 #include "test_watch_tree.h"
 
@@ -12,6 +12,13 @@
 #include "probes/filter.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+
+static const struct trace_maps_sizes map_sizes = {
+	.ring_bytes = 65536,
+	.inflight_max = 1024,
+	.filter_pids = EVENT_FILTER_PIDS_MAX,
+	.filter_devs = EVENT_FILTER_DEVS_MAX,
+};
 
 struct fixture {
 	struct tree *t;
@@ -88,7 +95,7 @@ static int teardown(void **state)
 
 static void make_maps(struct fixture *f)
 {
-	int r = trace_maps_new(65536, 1024, NULL, &f->maps);
+	int r = trace_maps_new(&map_sizes, NULL, &f->maps);
 
 	if (r < 0) {
 		print_message("BPF maps cannot be made: %s\n", strerror(-r));
@@ -252,7 +259,7 @@ static void test_maps_are_taken_over(void **state)
 	make_maps(f);
 	assert_int_equal(trace_maps_share(&f->maps, &copy), 0);
 	assert_int_equal(copy.filter_pids, -1);
-	assert_int_equal(trace_maps_new(65536, 1024, &copy, &taken), 0);
+	assert_int_equal(trace_maps_new(&map_sizes, &copy, &taken), 0);
 	trace_maps_close(&copy);
 	assert_int_equal(map_id(taken.events), map_id(f->maps.events));
 	assert_int_equal(map_id(taken.sleeps), map_id(f->maps.sleeps));

@@ -13,6 +13,7 @@
 #include "health/health.h"
 #include "util/address.h"
 #include "util/cleanup.h"
+#include "util/passwd.h"
 
 #define MS NSEC_PER_MSEC
 /* What answers, answers long before. */
@@ -29,6 +30,7 @@ struct rig {
 	struct loop_source *guard;
 	struct loop_source *accepting;
 	struct config config;
+	struct health_accounts accounts;
 	struct health *health;
 	struct watch *watch;
 	struct record_health said;
@@ -63,7 +65,8 @@ static void on_guard(void *userdata, uint64_t expirations)
 static void run(struct rig *r, const step *steps)
 {
 	r->steps = steps;
-	assert_int_equal(health_new(r->loop, &r->config, &r->health), 0);
+	health_find_accounts(PASSWD_FILE, &r->config, &r->accounts);
+	assert_int_equal(health_new(r->loop, &r->config, &r->accounts, &r->health), 0);
 	assert_non_null(r->health);
 	health_set_callback(r->health, on_result, r);
 	loop_set_timer(r->guard, 60 * NSEC_PER_SEC, 0);
@@ -409,14 +412,14 @@ static void test_another_configuration(void **state)
 	struct rig *r = *state;
 	struct config other = r->config;
 
-	health_replace(&r->health, r->loop, NULL, &r->config);
+	health_replace(&r->health, r->loop, NULL, &r->config, &r->accounts);
 	health_get(r->health, 0, &r->said);
 	assert_int_equal(r->said.serial, 0);
-	health_replace(&r->health, r->loop, &r->config, &other);
+	health_replace(&r->health, r->loop, &r->config, &other, &r->accounts);
 	health_get(r->health, 0, &r->said);
 	assert_int_equal(r->said.serial, 0);
 	other.health.greeting = !other.health.greeting;
-	health_replace(&r->health, r->loop, &r->config, &other);
+	health_replace(&r->health, r->loop, &r->config, &other, &r->accounts);
 	health_get(r->health, 0, &r->said);
 	assert_int_equal(r->said.serial, 1);
 }
@@ -515,7 +518,7 @@ static void test_none(void **state)
 	struct record_health said = { .present = true };
 
 	r->config.health.connect[0] = '\0';
-	assert_int_equal(health_new(r->loop, &r->config, &r->health), 0);
+	assert_int_equal(health_new(r->loop, &r->config, &r->accounts, &r->health), 0);
 	assert_null(r->health);
 	health_get(NULL, 0, &said);
 	assert_false(said.present);

@@ -69,7 +69,7 @@ static void test_collect_requests(void **state)
 	value.op.start_ns = 0;
 	assert_int_equal(bpf_map_update_elem(fd, &key, &value, BPF_ANY), 0);
 	assert_false(inflight_find(&map, key, &op));
-	assert_int_equal(inflight_clear(&map), 0);
+	assert_int_equal(inflight_clear(&map, UINT64_MAX), 0);
 	assert_true(bpf_map_get_next_key(fd, NULL, &key) < 0);
 }
 
@@ -96,10 +96,10 @@ static void test_collect_and_clear(void **state)
 	assert_int_equal(scan.items[0].start_ns, 500);
 	assert_int_equal(scan.items[1].tid, 5);
 	assert_int_equal(scan.items[2].tid, 1);
-	assert_int_equal(inflight_clear(&map), 0);
+	assert_int_equal(inflight_clear(&map, UINT64_MAX), 0);
 	assert_int_equal(inflight_collect(&map, 1000, 0, &scan), 0);
 	assert_int_equal(scan.count, 0);
-	assert_int_equal(inflight_clear(&map), 0);
+	assert_int_equal(inflight_clear(&map, UINT64_MAX), 0);
 	map.fd = close_fd(map.fd);
 	assert_true(inflight_collect(&map, 1000, 100, &scan) < 0);
 }
@@ -123,12 +123,37 @@ static void test_operations_beyond_the_scan_limit_are_counted(void **state)
 	close_fd(map.fd);
 }
 
+/* A time that is over still lets each call delete some, so that the next ones come to an end. */
+static void test_clearing_has_a_deadline(void **state)
+{
+	static struct inflight_scan scan;
+	struct inflight_map map;
+	uint32_t left = 10 * INFLIGHT_BATCH;
+	unsigned int calls = 1;
+
+	(void)state;
+	if (!make_map(left, &map))
+		skip();
+	for (uint32_t i = 1; i <= left; i++)
+		put(&map, i, i);
+	for (; inflight_clear(&map, 0) == -ETIME; calls++) {
+		assert_int_equal(inflight_collect(&map, 1000000, 0, &scan), 0);
+		assert_in_range(scan.count, 1, left - 1);
+		left = scan.count;
+	}
+	assert_true(calls > 1);
+	assert_int_equal(inflight_collect(&map, 1000000, 0, &scan), 0);
+	assert_int_equal(scan.count, 0);
+	close_fd(map.fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_collect_requests),
 		cmocka_unit_test(test_collect_and_clear),
 		cmocka_unit_test(test_operations_beyond_the_scan_limit_are_counted),
+		cmocka_unit_test(test_clearing_has_a_deadline),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,6 +220,46 @@ static void test_throttled(void **state)
 		" was at its limit of 400 reads a second for device sdb for 8.00 s"));
 }
 
+/* Two groups beside one another were at their limits: that of the threads that waited. */
+static void test_the_group_of_the_threads_that_wait(void **state)
+{
+	static const struct {
+		uint64_t cgroup;
+		const char *path;
+	} cases[] = { { 10, "group /a was" }, { 20, "group /b was" }, { 30, NULL } };
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct record_io_limited a = at_limit, b = at_limit;
+		struct record_operation op = { .op = RECORD_OP_read,
+			.probe = RECORD_PROBE_wait,
+			.pid = 7,
+			.tid = 7,
+			.cgroup = cases[i].cgroup,
+			.dev = { 8, 16 },
+			.dev_name = "sdb",
+			.start_mono_ns = TRIGGER_NS,
+			.dur_ns = 2 * NSEC_PER_SEC,
+			.waits_for = RECORD_CAUSE_device };
+
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		text_copy(a.path, sizeof(a.path), "/a");
+		a.id = 10;
+		text_copy(b.path, sizeof(b.path), "/b");
+		b.id = 20;
+		limited_samples(x, &a, 20, 8);
+		limited_samples(x, &b, 20, 4);
+		verdict_note_operation(&x->f, &op, true);
+		totals(x, 2130, 80 * MIB, 5 * MS);
+		decide(x);
+		assert_string_equal(record_class_text(x->v.class), "throttled");
+		if (cases[i].path)
+			assert_non_null(strstr(x->v.sentence, cases[i].path));
+		else
+			assert_null(strstr(x->v.sentence, "group /"));
+	}
+}
+
 /* The disk had nothing left, whatever the limit was. */
 static void test_busy_disk(void **state)
 {
@@ -263,6 +303,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_version_1, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_no_limits, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_throttled, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_group_of_the_threads_that_wait, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_busy_disk, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_below_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_waits, setup, teardown),

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -115,6 +116,104 @@ static void test_storage(void **state)
 		assert_false(kmsg_is_about_storage(other[i]));
 }
 
+static void test_stopped_file_systems(void **state)
+{
+	static const struct {
+		const char *text;
+		enum kmsg_stopped what;
+		const char *disk;
+	} lines[] = {
+		{ "EXT4-fs (sda1): Remounting filesystem read-only", KMSG_STOPPED_READ_ONLY,
+			"sda1" },
+		{ "BTRFS info (device dm-3 state EA): forced readonly", KMSG_STOPPED_READ_ONLY,
+			"dm-3" },
+		{ "BTRFS info (device sdb): forced readonly", KMSG_STOPPED_READ_ONLY, "sdb" },
+		{ "XFS (dm-0): Filesystem has been shut down due to log error (0x2).",
+			KMSG_STOPPED_SHUT_DOWN, "dm-0" },
+		{ "XFS (vdb): Log I/O Error Detected.  Shutting down filesystem",
+			KMSG_STOPPED_SHUT_DOWN, "vdb" },
+		{ "EXT4-fs error (device sda1): ext4_lookup:1: comm x", KMSG_STOPPED_NOT, "" },
+		{ "Remounting filesystem read-only", KMSG_STOPPED_NOT, "" },
+		{ "EXT4-fs (: Remounting filesystem read-only", KMSG_STOPPED_READ_ONLY, ":" },
+	};
+	char disk[KMSG_DISK_SIZE];
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(lines); i++) {
+		*disk = '\0';
+		assert_int_equal(kmsg_find_stopped(lines[i].text, disk), lines[i].what);
+		assert_string_equal(disk, lines[i].disk);
+	}
+}
+
+static void test_names_of_disks(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *disk;
+		bool named;
+	} cases[] = {
+		{ "I/O error, dev sdb, sector 8", "sdb", true },
+		{ "EXT4-fs error (device sdb1): ext4_find_entry", "sdb", true },
+		{ "I/O error, dev sdbc, sector 8", "sdb", false },
+		{ "XFS (dm-1): log I/O error -5", "dm-1", true },
+		{ "XFS (dm-12): log I/O error -5", "dm-1", false },
+		{ "nvme0n1: I/O Cmd(0x2)", "nvme0n1", true },
+		{ "I/O error, dev nvme0n1p2, sector 8", "nvme0n1", true },
+		{ "I/O error, dev nvme0n12, sector 8", "nvme0n1", false },
+		{ "I/O error, dev vsda, sector 1, then sda", "sda", true },
+		{ "I/O error, dev loop1", "loop1", true },
+		{ "", "sda", false },
+		{ "sda", "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(kmsg_names_disk(cases[i].text, cases[i].disk), cases[i].named);
+}
+
+static void test_oom_kills(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *comm;
+		int32_t pid;
+		bool in_group;
+	} killed[] = {
+		{ "Out of memory: Killed process 77 (mysqld) total-vm:1kB, anon-rss:2kB, UID:0 x",
+			"mysqld", 77, false },
+		{ "Memory cgroup out of memory: Killed process 8 (a (b) c) total-vm:1kB, shmem(x)",
+			"a (b) c", 8, true },
+		{ "Out of memory (oom_kill_allocating_task): Killed process 9 (x), UID 0, total-vm:1",
+			"x", 9, false },
+	};
+	static const char *const others[] = {
+		"oom-kill:constraint=CONSTRAINT_MEMCG,task=stress,pid=77,uid=0",
+		"Out of memory: Killed process 77",
+		"Out of memory: Killed process x (y)",
+		"Out of memory: Killed process 99999999999 (y)",
+		"Out of memory: Killed process 7 (a name that is too long and has no end",
+	};
+	char comm[16];
+	bool in_group;
+	int32_t pid;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(killed); i++) {
+		assert_true(kmsg_is_oom_kill(killed[i].text));
+		assert_true(kmsg_parse_killed(killed[i].text, &pid, comm, sizeof(comm), &in_group));
+		assert_string_equal(comm, killed[i].comm);
+		assert_int_equal(pid, killed[i].pid);
+		assert_int_equal(in_group, killed[i].in_group);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		assert_true(kmsg_is_oom_kill(others[i]));
+		assert_false(kmsg_parse_killed(others[i], &pid, comm, sizeof(comm), &in_group));
+		assert_false(kmsg_is_about_storage(others[i]));
+	}
+	assert_false(kmsg_is_oom_kill("mysqld invoked oom-killer: gfp_mask=0x0"));
+}
+
 /* A datagram for each record is what the device's read() is like. */
 static void test_reading(void **state)
 {
@@ -134,7 +233,7 @@ static void test_reading(void **state)
 	(void)state;
 	assert_int_equal(kmsg_open(&kmsg, "/nonexistent/kmsg"), -ENOENT);
 	assert_int_equal(kmsg.fd, -1);
-	kmsg_begin(&kmsg);
+	kmsg_begin(&kmsg, 0);
 	assert_int_equal(kmsg_next(&kmsg, &budget, &line), 0);
 	assert_int_equal(budget, 5);
 	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC | O_DIRECT), 0);
@@ -157,6 +256,86 @@ static void test_reading(void **state)
 	close(fds[1]);
 }
 
+static void put(int fd, const char *record)
+{
+	assert_int_equal(write(fd, record, strlen(record)), strlen(record));
+}
+
+static bool watch(struct kmsg *kmsg, uint64_t now_ns, struct kmsg_line *ret_line)
+{
+	unsigned int budget = 4;
+
+	return kmsg_watch(kmsg, now_ns, &budget, ret_line) > 0;
+}
+
+static bool next(struct kmsg *kmsg, struct kmsg_line *ret_line)
+{
+	unsigned int budget = 4;
+
+	return kmsg_next(kmsg, &budget, ret_line) > 0;
+}
+
+#define NOW_NS (100 * 1000000000ULL)
+#define SECOND_NS 1000000000ULL
+
+/* The line that says why a freeze began comes some seconds before it is noticed. */
+static void test_lines_from_before_an_incident(void **state)
+{
+	struct kmsg kmsg = {};
+	struct kmsg_line line;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC | O_DIRECT), 0);
+	kmsg.fd = fds[0];
+	put(fds[1], "3,10,1,-;sd 0:0:0:0: rejecting I/O to offline device\n");
+	assert_true(watch(&kmsg, NOW_NS - KMSG_RECENT_NS - SECOND_NS, &line));
+	assert_false(watch(&kmsg, NOW_NS - KMSG_RECENT_NS - SECOND_NS, &line));
+	put(fds[1], "4,11,2000,-;device-mapper: multipath: Failing path 8:16.\n");
+	put(fds[1], "6,12,3,-;loop3: detected capacity change from 0 to 8\n");
+	assert_true(watch(&kmsg, NOW_NS - 10 * SECOND_NS, &line));
+	assert_true(watch(&kmsg, NOW_NS - 10 * SECOND_NS, &line));
+	kmsg_begin(&kmsg, NOW_NS);
+	put(fds[1], "3,13,4,-;I/O error, dev sda, sector 8\n");
+	assert_true(next(&kmsg, &line));
+	assert_string_equal(line.text, "device-mapper: multipath: Failing path 8:16.");
+	assert_int_equal(line.ns, 2000000);
+	assert_int_equal(line.read_ns, NOW_NS - 10 * SECOND_NS);
+	assert_true(next(&kmsg, &line));
+	assert_string_equal(line.text, "I/O error, dev sda, sector 8");
+	assert_int_equal(line.read_ns, 0);
+	assert_false(next(&kmsg, &line));
+	assert_int_equal(kmsg.lost, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_many_lines_from_before_an_incident(void **state)
+{
+	struct kmsg kmsg = {};
+	struct kmsg_line line;
+	char record[64];
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC | O_DIRECT), 0);
+	kmsg.fd = fds[0];
+	for (unsigned int i = 0; i < KMSG_RECENT_MAX + 2; i++) {
+		snprintf(record, sizeof(record), "3,%u,1,-;nvme0: timeout %u\n", i + 1, i);
+		put(fds[1], record);
+		assert_true(watch(&kmsg, NOW_NS, &line));
+	}
+	kmsg_begin(&kmsg, NOW_NS);
+	for (unsigned int i = 2; i < KMSG_RECENT_MAX + 2; i++) {
+		snprintf(record, sizeof(record), "nvme0: timeout %u", i);
+		assert_true(next(&kmsg, &line));
+		assert_string_equal(line.text, record);
+	}
+	assert_false(next(&kmsg, &line));
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,7 +343,12 @@ int main(void)
 		cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_no_record),
 		cmocka_unit_test(test_storage),
+		cmocka_unit_test(test_stopped_file_systems),
+		cmocka_unit_test(test_names_of_disks),
+		cmocka_unit_test(test_oom_kills),
 		cmocka_unit_test(test_reading),
+		cmocka_unit_test(test_lines_from_before_an_incident),
+		cmocka_unit_test(test_many_lines_from_before_an_incident),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,12 +35,12 @@ static const struct options_command commands[] = {
 static const struct options_command *const list[] = { &commands[0], &commands[1], &commands[2] };
 
 /* getopt_long() reorders argv: each call gets its own. */
-static char *words[80];
+static char *words[OPTIONS_SETS_MAX + 16];
 static struct options options;
 
 static int parse(const struct options_command *command, const char *line, char *ret_error)
 {
-	static char copy[1024];
+	static char copy[2048];
 	char *save = NULL;
 	int argc = 0;
 
@@ -162,7 +162,7 @@ static void test_errors(void **state)
 
 static void test_too_many_sets(void **state)
 {
-	char line[1000] = "watch", error[OPTIONS_ERROR_SIZE];
+	char line[2000] = "watch", error[OPTIONS_ERROR_SIZE];
 
 	(void)state;
 	for (unsigned int i = 0; i < OPTIONS_SETS_MAX; i++)
@@ -172,7 +172,7 @@ static void test_too_many_sets(void **state)
 	strcat(line, " --set=a");
 	assert_int_equal(parse(&commands[0], line, error), -EINVAL);
 	assert_string_equal(error,
-		"watch: --set is given more than 64 times; put the settings into a file "
+		"watch: --set is given more than 128 times; put the settings into a file "
 		"and use --config; see iostall watch --help");
 }
 

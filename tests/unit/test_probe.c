@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include "probes/probe.h"
+#include "probes/set.h"
 #include "probes/syscalls_32.h"
 #include "util/cleanup.h"
 
@@ -96,6 +97,32 @@ static void test_who_needs_wait_is_marked(void **state)
 		assert_int_equal(ops->needs_wait, has_returns(ops));
 		assert_int_equal(ops->needs_wait, strstr(help[i], "it needs wait") != NULL);
 	}
+}
+
+/* The tracer closes what it replaces; whoever reads counters meanwhile must not find it. */
+static void test_replaced_objects_are_forgotten(void **state)
+{
+	static const struct probe_backend backend = { .name = RECORD_BACKEND_fentry };
+	static struct probe_set set;
+	char object;
+
+	(void)state;
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		set.enabled[i] = true;
+		set.probes[i].backend = &backend;
+		set.probes[i].object = (void *)&object;
+		set.probes[i].skeleton = &object;
+	}
+	set.probes[CONFIG_PROBE_vfs].load_before_attach_again = true;
+	set.probes[CONFIG_PROBE_vfs].attached_once = true;
+	/* It has not been attached, so its programs need not be loaded again. */
+	set.probes[CONFIG_PROBE_sync].load_before_attach_again = true;
+	probe_set_forget_replaced(&set);
+	assert_null(set.probes[CONFIG_PROBE_vfs].object);
+	assert_null(set.probes[CONFIG_PROBE_vfs].skeleton);
+	assert_int_equal(probe_skipped_runs(&set.probes[CONFIG_PROBE_vfs]), 0);
+	assert_ptr_equal(set.probes[CONFIG_PROBE_sync].object, &object);
+	assert_ptr_equal(set.probes[CONFIG_PROBE_wait].object, &object);
 }
 
 /* The texts are those of Debian 5.10, 6.12 and 7.2, of a real-time kernel and of a desktop's. */
@@ -188,7 +215,15 @@ static void test_system_calls_of_32_bit_programs(void **state)
 	assert_int_equal(calls[324].op, EVENT_OP_ALLOCATE);
 	assert_int_equal(calls[324].offset, 2);
 	assert_int_equal(calls[324].bytes, 4);
-	assert_true(calls[324].is_wide);
+	assert_int_equal(calls[324].wide, EVENT_WIDE_OFFSET | EVENT_WIDE_BYTES);
+	/* Only the offset takes two: a pread has its length before it, a readahead behind. */
+	assert_int_equal(calls[180].offset, 3);
+	assert_int_equal(calls[180].bytes, 2);
+	assert_int_equal(calls[181].bytes, 2);
+	assert_int_equal(calls[225].bytes, 3);
+	assert_int_equal(calls[250].bytes, 3);
+	assert_int_equal(calls[180].wide, EVENT_WIDE_OFFSET);
+	assert_int_equal(calls[225].wide, EVENT_WIDE_OFFSET);
 	/* A copy from a pipe to a file: the file is the other side. */
 	assert_int_equal(calls[313].op, EVENT_OP_COPY);
 	assert_int_equal(calls[313].fd, 0);
@@ -209,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_descriptors_agree),
 		cmocka_unit_test(test_what_is_in_flight_can_be_described),
 		cmocka_unit_test(test_who_needs_wait_is_marked),
+		cmocka_unit_test(test_replaced_objects_are_forgotten),
 		cmocka_unit_test(test_preempting_kernels),
 		cmocka_unit_test(test_system_calls_of_32_bit_programs),
 		cmocka_unit_test(test_ring_buffers_that_may_sleep),

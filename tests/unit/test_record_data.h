@@ -47,6 +47,27 @@ static inline void data_open(struct record *r)
 	};
 }
 
+static inline void data_lock(struct record *r)
+{
+	data_begin(r, RECORD_LOCK);
+	r->mono_ns += 3 * NSEC_PER_SEC;
+	r->lock_wait = (struct record_lock_wait){ .kind = RECORD_KERNEL_LOCK_memory_map,
+		.id = 1,
+		.pid = 2211,
+		.comm = "mariadbd",
+		.waiters = 16,
+		.longest_ns = 3210 * NSEC_PER_MSEC,
+		.holder = { .present = true,
+			.pid = 2211,
+			.tid = 2230,
+			.comm = "buffers",
+			.state = 'R',
+			.syscall = 9,
+			.held_ns = 2500 * NSEC_PER_MSEC,
+			.connection_id = 17,
+			.kstack = "clear_page_erms+0x7\n__get_user_pages+0x6d0" } };
+}
+
 static inline void data_operation(struct record *r, enum record_type type)
 {
 	data_begin(r, type);
@@ -186,6 +207,27 @@ static inline void data_io_by(struct record *r)
 	};
 }
 
+static inline void data_journal(struct record *r)
+{
+	data_begin(r, RECORD_JOURNAL);
+	r->mono_ns += 23400 * NSEC_PER_MSEC;
+	r->journal = (struct record_journal){
+		.dev = { 8, 17 },
+		.dev_name = "sdb1",
+		.commits = 4,
+		.commit_ns = 5200 * NSEC_PER_MSEC,
+		.longest_ns = 3100 * NSEC_PER_MSEC,
+		.longest_blocks = 1203,
+		.longest_data_pct = 95,
+		.early_ns = 700 * NSEC_PER_MSEC,
+		.under_way_ns = 40 * NSEC_PER_MSEC,
+		.blocks = 1500,
+		.pid = 2300,
+		.comm = "dd",
+		.share_pct = 91.5,
+	};
+}
+
 static inline void data_kernel(struct record *r)
 {
 	data_begin(r, RECORD_KERNEL);
@@ -322,6 +364,12 @@ static inline void data_any(struct record *r, enum record_type type)
 		break;
 	case RECORD_IO_BY:
 		data_io_by(r);
+		break;
+	case RECORD_JOURNAL:
+		data_journal(r);
+		break;
+	case RECORD_LOCK:
+		data_lock(r);
 		break;
 	case RECORD_KERNEL:
 		data_kernel(r);

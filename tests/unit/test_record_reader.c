@@ -165,12 +165,18 @@ static void test_ours_is_told_by_the_first_line(void **state)
 {
 	_cleanup_close_ int fd = open(FIXTURES "closed.jsonl", O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int garbage = open(FIXTURES "no-open.jsonl", O_RDONLY | O_CLOEXEC);
+	char incident[RECORD_ID_SIZE];
 
 	(void)state;
-	assert_true(record_fd_is_ours(fd, DATA_ID ".jsonl"));
-	assert_false(record_fd_is_ours(fd, OTHER_ID ".jsonl"));
-	assert_false(record_fd_is_ours(fd, DATA_ID));
-	assert_false(record_fd_is_ours(garbage, DATA_ID ".jsonl"));
+	assert_int_equal(record_fd_check(fd, DATA_ID ".jsonl"), 0);
+	assert_int_equal(record_fd_check(fd, OTHER_ID ".jsonl"), -ENODATA);
+	assert_int_equal(record_fd_check(fd, DATA_ID), -ENODATA);
+	assert_int_equal(record_fd_check(garbage, DATA_ID ".jsonl"), -ENODATA);
+	/* Not known: it cannot be read. */
+	assert_int_equal(record_fd_check(-1, DATA_ID ".jsonl"), -EBADF);
+	assert_int_equal(record_fd_incident(fd, incident), 0);
+	assert_string_equal(incident, DATA_ID);
+	assert_int_equal(record_fd_incident(garbage, incident), -ENODATA);
 }
 
 static void test_the_store_finds_incidents(void **state)

@@ -74,6 +74,39 @@ static void test_a_sample_without_an_answer(void **state)
 		"read again 6.0 MiB swapped in 2.0 MiB out 1.0 MiB  blocked 3, 2 of the watched threads\n");
 }
 
+static void test_lock(void **state)
+{
+	static struct record record;
+	struct record *r = &record;
+
+	(void)state;
+	data_lock(r);
+	assert_text(r,
+		"   +3.000s  lock    memory map lock of mariadbd[2211]  16 threads wait, the "
+		"longest 3.21 s; held by buffers[2211/2230] for at least 2.50 s, state R, "
+		"session 17\n");
+	r->lock_wait = (struct record_lock_wait){ .kind = RECORD_KERNEL_LOCK_inode,
+		.path = "/srv/\n",
+		.waiters = 1,
+		.longest_ns = NSEC_PER_SEC,
+		.readers = 2 };
+	assert_text(r,
+		"   +3.000s  lock    inode lock of /srv/\\x0a  1 thread waits, the longest "
+		"1.00 s; held by 2 readers\n");
+	r->lock_wait.readers = 0;
+	r->lock_wait.holder = (struct record_lock_holder){ .present = true,
+		.pid = 7,
+		.tid = 8,
+		.comm = "dump",
+		.state = 'D',
+		.held_ns = NSEC_PER_SEC,
+		.waits_for = RECORD_CAUSE_journal_commit };
+	assert_text(r,
+		"   +3.000s  lock    inode lock of /srv/\\x0a  1 thread waits, the longest "
+		"1.00 s; held by dump[7/8] for at least 1.00 s, state D, waits for journal "
+		"commit\n");
+}
+
 static void test_operations_for_people(void **state)
 {
 	_cleanup_free_ struct record *r = malloc(sizeof(*r));
@@ -118,6 +151,11 @@ static void test_operations_for_people(void **state)
 		"  +23.400s  io by   file  sdb 97.5%  mariadbd[2211/2230]  "
 		"/var/lib/mysql/shop/orders.ibd  read 18.8 MiB, written 16.0 KiB in 1200 requests  "
 		"mariadb.service  inferred\n");
+	data_journal(r);
+	assert_text(r,
+		"  +23.400s  journal sdb1  4 commits, the longest 3.10 s with 1203 blocks, 95 % of it "
+		"for data, one from before for at least 700 ms, one under way for 40 ms  1500 blocks "
+		"changed, 91.5% by dd[2300]\n");
 	data_kernel(r);
 	assert_text(r, "   +4.400s  kernel  warning  nvme nvme0: I/O 12 QID 3 timeout, aborting\n");
 	data_sql(r);
@@ -232,6 +270,7 @@ int main(void)
 		cmocka_unit_test(test_text_for_people),
 		cmocka_unit_test(test_a_sample_without_an_answer),
 		cmocka_unit_test(test_operations_for_people),
+		cmocka_unit_test(test_lock),
 		cmocka_unit_test(test_text_lets_no_control_character_through),
 		cmocka_unit_test(test_a_path_cannot_start_a_line),
 		cmocka_unit_test(test_durations),

@@ -262,6 +262,21 @@ static void test_pressure_and_cpu_seconds(void **state)
 	rig_free(&rig);
 }
 
+static void test_pressure_on_memory(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_psi_memory_full);
+	rig_step(&rig, 0);
+	rig.psi_memory_us += 210000;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rig.psi_memory_us += 210000;
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].name, "psi_memory_full");
+	assert_float_equal((float)rig.firings[0].value, 21, 1e-3f);
+	rig_free(&rig);
+}
+
 /* The kernel has seen the stall: one sample is enough, also where it is over a long time. */
 static void test_pressure_that_the_kernel_reports(void **state)
 {
@@ -297,7 +312,8 @@ static void test_blocked_threads(void **state)
 		tree_put_thread(t, 10, tid, "mariadbd", tid == 13 ? 'D' : 'S', 500, 9);
 	rig = rig_new(t);
 	rig_enable(&rig, CONFIG_RULE_blocked);
-	for (unsigned int i = 0; i < 3; i++)
+	/* Seen, seen again, and once more: it has been blocked for two seconds. */
+	for (unsigned int i = 0; i < 2; i++)
 		assert_int_equal(rig_step(&rig, 1000), 0);
 	assert_int_equal(rig_step(&rig, 1000), 1);
 	assert_int_equal(rig.firings[0].scope, RULES_SCOPE_process);
@@ -307,6 +323,58 @@ static void test_blocked_threads(void **state)
 	tree_put_thread(t, 10, 13, "mariadbd", 'S', 500, 10);
 	assert_int_equal(rig_step(&rig, 1000), 0);
 	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_many_blocked_threads(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig;
+
+	tree_list_add(&t->process, "mariadbd");
+	for (int tid = 10; tid < 15; tid++)
+		tree_put_thread(t, 10, tid, "mariadbd", tid > 11 ? 'D' : 'S', 500, 9);
+	rig = rig_new(t);
+	rig_enable(&rig, CONFIG_RULE_blocked_many);
+	/* Three may wait for one another. */
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(rig_step(&rig, 1000), 0);
+	tree_put_thread(t, 10, 11, "mariadbd", 'D', 500, 9);
+	/* Seen, and seen again. */
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].name, "blocked_many");
+	assert_int_equal(rig.firings[0].pid, 10);
+	assert_float_equal((float)rig.firings[0].value, 4, 1e-4f);
+	rig_free(&rig);
+}
+
+/* A disk that goes on to fail is one trouble, until a minute has passed without an error. */
+static void test_errors_in_the_kernel_log(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_errors);
+	rig_step(&rig, 0);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	watch_note_kernel_error(rig.watch, "Buffer I/O error on dev sdb1, logical block 0");
+	watch_note_kernel_error(rig.watch, "I/O error, dev sda, sector 8");
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].name, "errors");
+	assert_string_equal(rig.firings[0].device, "sdb");
+	assert_float_equal((float)rig.firings[0].value, 2, 1e-4f);
+	assert_int_equal(rules_holding(rig.rules), 0);
+	rules_acknowledge(rig.rules);
+	for (unsigned int i = 0; i < 5; i++) {
+		watch_note_kernel_error(rig.watch, "I/O error, dev sdb, sector 8");
+		assert_int_equal(rig_step(&rig, 50000), 0);
+	}
+	assert_int_equal(rules_active(rig.rules), 1);
+	rig_step(&rig, 11000);
+	assert_int_equal(rules_active(rig.rules), 0);
+	watch_note_kernel_error(rig.watch, "md0: something else");
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].device, "");
 	rig_free(&rig);
 }
 
@@ -389,8 +457,11 @@ int main(void)
 		tree_test(test_hung_without_utilisation),
 		tree_test(test_await),
 		tree_test(test_pressure_and_cpu_seconds),
+		tree_test(test_pressure_on_memory),
 		tree_test(test_pressure_that_the_kernel_reports),
 		tree_test(test_blocked_threads),
+		tree_test(test_errors_in_the_kernel_log),
+		tree_test(test_many_blocked_threads),
 		tree_test(test_more_than_asked_for),
 		tree_test(test_all_disks_are_judged),
 		cmocka_unit_test(test_table),

@@ -52,6 +52,37 @@ static void test_fires_once(void **state)
 	rig_free(&rig);
 }
 
+/* A mutex that is never let go is told once, with the program, its process and who holds it. */
+static void test_mutex(void **state)
+{
+	struct record_held_mutex few = { true, 3, 10, "mysqld", 12 }, many = few, none = { 0 };
+	struct rig rig = rig_new(*state);
+
+	many.waiters = 4;
+	rig_enable(&rig, CONFIG_RULE_mutex);
+	watch_set_mutex(rig.watch, &few);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	watch_set_mutex(rig.watch, &many);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].name, "mutex");
+	assert_string_equal(rig.firings[0].subject, "mysqld");
+	assert_int_equal(rig.firings[0].pid, 10);
+	assert_int_equal(rig.firings[0].tid, 12);
+	assert_int_equal(rules_holding(rig.rules), 1);
+	rules_acknowledge(rig.rules);
+	for (unsigned int i = 0; i < 130; i++)
+		assert_int_equal(rig_step(&rig, 1000), 0);
+	/* That of another program is other trouble. */
+	many.pid = 20;
+	watch_set_mutex(rig.watch, &many);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_int_equal(rig.firings[0].pid, 20);
+	watch_set_mutex(rig.watch, &none);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
 /* Between two answers are samples that say nothing: what counts is the answers in a row. */
 static void test_answers_in_a_row(void **state)
 {
@@ -182,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		tree_test(test_fires_once),
+		tree_test(test_mutex),
 		tree_test(test_answers_in_a_row),
 		tree_test(test_unknown_value_changes_nothing),
 		tree_test(test_health),

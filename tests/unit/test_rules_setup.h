@@ -23,7 +23,7 @@ struct rig {
 	struct rules_firing firings[FIRINGS_MAX];
 	/* What the next sample says. */
 	unsigned int busy, iowait, blocked_tasks;
-	uint64_t psi_some_us, psi_full_us;
+	uint64_t psi_some_us, psi_full_us, psi_memory_us;
 	struct {
 		uint64_t reads, read_ms, inflight, io_ms;
 		bool absent;
@@ -47,6 +47,7 @@ static inline void rig_put(struct rig *rig)
 	tree_put(rig->tree, "proc/diskstats", "%s", text);
 	tree_put_stat(rig->tree, rig->busy, rig->iowait, rig->blocked_tasks);
 	tree_put_psi(rig->tree, "io", rig->psi_some_us, rig->psi_full_us);
+	tree_put_psi(rig->tree, "memory", rig->psi_memory_us, rig->psi_memory_us);
 }
 
 /* All rules off, so that a test switches on the one it is about; the thresholds are the defaults.

@@ -169,18 +169,63 @@ static void test_a_rule_opens_nothing_in_the_cooldown(void **state)
 	assert_int_equal(session_get_firings(f->session)->in_cooldown[CONFIG_RULE_space], 0);
 }
 
+static void pile_up(struct fixture *f, const char *target, int32_t lasting)
+{
+	const struct record_sql_activity sql = { .present = true, .lasting = lasting };
+	struct watch_sql_targets targets = { 0 };
+
+	text_copy(targets.active, sizeof(targets.active), target);
+	watch_set_sql(f->watch, &sql, &targets);
+}
+
 static bool statements_pile_up(struct fixture *f)
 {
-	const struct record_sql_activity sql = { .present = true, .lasting = 1000 };
-	const struct watch_sql_targets targets = { .active = "main" };
-
-	watch_set_sql(f->watch, &sql, &targets);
+	pile_up(f, "main", 1000);
 	return true;
+}
+
+static bool statements_end(struct fixture *f)
+{
+	pile_up(f, "main", 0);
+	return true;
+}
+
+static bool statements_of_another_pile_up(struct fixture *f)
+{
+	pile_up(f, "orders", 1000);
+	return true;
+}
+
+static bool rule_was_held_back(struct fixture *f)
+{
+	return session_get_firings(f->session)->in_cooldown[CONFIG_RULE_sql_active] > 0;
 }
 
 static bool second_is_open(struct fixture *f)
 {
 	return session_incidents_count(f->session) == 2;
+}
+
+static void judge_statements(struct fixture *f)
+{
+	f->config.rules[CONFIG_RULE_sql_active].enabled = true;
+	f->config.rules[CONFIG_RULE_sql_active].hold_samples = 1;
+	rules_reload(f->rules, f->config.rules);
+}
+
+/* Another database has trouble while the cooldown after the first one's lasts. */
+static void test_another_subject_opens_in_the_cooldown(void **state)
+{
+	static const step steps[] = { statements_pile_up, is_tracing, statements_end, is_closed,
+		busy_disk, statements_of_another_pile_up, second_is_open, idle_disk, statements_end,
+		is_closed_twice, NULL };
+	struct fixture *f = *state;
+
+	judge_statements(f);
+	/* So long that no busy host lets it pass before. */
+	f->config.incident.cooldown_ns = GUARD_NS;
+	run(f, steps);
+	assert_string_equal(f->session->opened.trigger.subject, "orders");
 }
 
 static bool three_cooldowns_have_passed(struct fixture *f)
@@ -190,20 +235,20 @@ static bool three_cooldowns_have_passed(struct fixture *f)
 }
 
 /*
- * A rule that fired once in the cooldown opens an incident after it, and no third one if it is
- * still active after that.
+ * A rule that fired once in the cooldown, about the same database as the last incident, opens one
+ * after it, and no third one if it is still active after that.
  */
 static void test_a_rule_that_fires_in_the_cooldown_opens_one_incident(void **state)
 {
-	static const step steps[] = { trigger_briefly, is_closed, statements_pile_up,
-		second_is_open, is_closed_twice, mark, three_cooldowns_have_passed, NULL };
+	static const step steps[] = { statements_pile_up, is_tracing, statements_end, is_closed,
+		mark, statements_pile_up, rule_was_held_back, second_opens_after_the_cooldown,
+		is_closed_twice, mark, three_cooldowns_have_passed, NULL };
 	struct fixture *f = *state;
 	const struct output *out;
 
-	f->config.rules[CONFIG_RULE_sql_active].enabled = true;
-	f->config.rules[CONFIG_RULE_sql_active].hold_samples = 1;
-	f->config.incident.max_time_ns = 50 * MS;
-	rules_reload(f->rules, f->config.rules);
+	judge_statements(f);
+	f->config.incident.max_time_ns = 500 * MS;
+	f->config.incident.cooldown_ns = NSEC_PER_SEC;
 	run(f, steps);
 	/* It keeps the incident open that it opened. */
 	assert_int_equal(f->close.reason, RECORD_REASON_max_time);
@@ -236,11 +281,8 @@ static void test_what_a_rule_took_long_to_notice_is_not_earlier(void **state)
 
 static bool trigger_in_cooldown(struct fixture *f)
 {
-	const struct record_trigger rule = { .rule = "iowait" };
 	char before[RECORD_ID_SIZE];
 
-	assert_int_equal(state_of(f), SESSION_COOLDOWN);
-	assert_false(session_trigger(f->session, &rule, 0));
 	assert_int_equal(state_of(f), SESSION_COOLDOWN);
 	text_copy(before, sizeof(before), session_incident(f->session));
 	assert_true(session_trigger(f->session, &manual, 1));
@@ -384,6 +426,7 @@ int main(void)
 		session_test(test_manual_trigger_until_clear),
 		session_test(test_rule_opens_and_keeps_open),
 		session_test(test_a_rule_opens_nothing_in_the_cooldown),
+		session_test(test_another_subject_opens_in_the_cooldown),
 		session_test(test_a_rule_that_fires_in_the_cooldown_opens_one_incident),
 		session_test(test_what_a_rule_took_long_to_notice_is_not_earlier),
 		session_test(test_manual_trigger_in_cooldown),

@@ -32,6 +32,44 @@ static void feed(struct fixture *f, uint32_t tid, uint64_t start_ns, uint64_t du
 	feed_as(f, tid, start_ns, dur_ns, flags, 0);
 }
 
+/* An operation that failed at once is no stall. */
+static void test_a_short_operation_that_failed(void **state)
+{
+	struct event_operation e = {
+		.header = { .type = EVENT_OPERATION, .version = EVENT_VERSION },
+		.start_ns = 1000,
+		.pid = 7,
+		.tid = 8,
+		.fd = 41,
+		.ret = -28,
+		.op = EVENT_OP_WRITE,
+		.flags = EVENT_FINISHED | EVENT_FAILED | EVENT_PATH_COMPLETE,
+		.failures = 1,
+		.path_len = 2,
+		.comm = "sort",
+		.path = "f",
+	};
+	struct fixture *f = *state;
+	const struct output *out;
+
+	assert_true(session_trigger(f->session, &manual, NSEC_PER_SEC));
+	session_feed_event(f->session, &e, event_pack(&e));
+	e.failures = 40;
+	session_feed_event(f->session, &e, event_pack(&e));
+	session_stop(f->session, RECORD_REASON_stopped);
+	assert_int_equal(f->close.stalls, 0);
+	assert_int_equal(f->close.longest_ns, 0);
+	out = read_output(f);
+	assert_int_equal(out->lines[1].type, RECORD_ERROR);
+	assert_int_equal(out->lines[1].operation.ret, -28);
+	assert_false(out->lines[1].operation.alike.present);
+	assert_int_equal(out->lines[2].type, RECORD_ERROR);
+	assert_int_equal(out->lines[2].operation.alike.count, 39);
+	assert_string_equal(out->lines[out->count - 2].verdict.sentence,
+		"a file system was full: at least 41 operations failed with ENOSPC, the first of "
+		"sort tid 8 on /f");
+}
+
 /* No program has taken its stack, so that comes from /proc. */
 static void test_a_stuck_operation_becomes_a_stall(void **state)
 {
@@ -187,6 +225,7 @@ static void test_what_hung_long_before_is_a_remark(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		session_test(test_a_short_operation_that_failed),
 		session_test(test_a_stuck_operation_becomes_a_stall),
 		session_test(test_invalid_events_are_counted),
 		session_test(test_stuck_operations_beyond_the_table_are_counted),

@@ -65,6 +65,18 @@ static void test_show(void **state)
 	assert_non_null(strstr(buf, "\"of_tomorrow\""));
 }
 
+/* One stack for each line; an operation counts once, whether it hung, returned, or both. */
+static void test_show_folded(void **state)
+{
+	const struct fixture *f = *state;
+	char buf[8192];
+
+	place("closed.jsonl", f->config.record.dir, DATA_ID);
+	assert_int_equal(run_show(f, DATA_ID, SHOW_FOLDED, buf, sizeof(buf)), EXIT_CODE_OK);
+	assert_string_equal(buf,
+		"mariadbd;filemap_read;folio_wait_bit_common;io_schedule 512000\n");
+}
+
 static void assert_not_shown(const struct fixture *f, const char *name)
 {
 	char buf[8192] = "";
@@ -134,6 +146,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_the_configuration),
 		WITH_DIRS(test_show),
+		WITH_DIRS(test_show_folded),
 		WITH_DIRS(test_show_events),
 		WITH_DIRS(test_show_says_what_is_wrong),
 		WITH_DIRS(test_a_full_output_is_a_failure),

@@ -2,7 +2,15 @@
 /* The spool and the writer: what is written arrives complete, whoever reads it meanwhile. */
 #include "test_sinks_dirs.h"
 
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 static void test_every_sink_of_the_list_is_in_the_table(void **state)
 {
@@ -79,7 +87,7 @@ static void test_an_open_record_can_be_read(void **state)
 	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false), *other;
 	struct record_summary s;
 
-	dirs_write_record(sinks, RECORD_OPEN, 0);
+	assert_true(dirs_open(d, sinks, 0, DIRS_PATIENCE_NS));
 	dirs_write_record(sinks, RECORD_STALL, 0);
 	s = dirs_summary(d->config.record.spool_dir, FIRST_ID);
 	assert_true(s.being_written);
@@ -135,6 +143,7 @@ static void test_an_id_that_is_taken_already(void **state)
 	const struct dirs *d = *state;
 	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
 	_cleanup_close_ int fd = -1, lock_fd = -1;
+	uint64_t dropped[RECORD_LOST_COUNT] = { 0 }, begin_ns = clock_mono_ns();
 	struct record_close c;
 	char path[2 * PATH_MAX];
 
@@ -143,6 +152,12 @@ static void test_an_id_that_is_taken_already(void **state)
 	lock_fd = dirs_hold(d, FIRST);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	dirs_write_record(sinks, RECORD_OPEN, 0);
+	while (clock_mono_ns() - begin_ns < DIRS_PATIENCE_NS &&
+		dropped[RECORD_LOST_spool_dropped] == 0) {
+		dirs_pause();
+		sinks_tick(sinks, clock_mono_ns());
+		sinks_dropped(sinks, dropped);
+	}
 	dirs_write_record(sinks, RECORD_STALL, 0);
 	c = dirs_close(sinks, 0);
 	assert_int_equal(c.lost[RECORD_LOST_spool_dropped], 2);
@@ -153,6 +168,195 @@ static void test_an_id_that_is_taken_already(void **state)
 	assert_int_equal(dirs_count(d->config.record.dir, ".jsonl"), 1);
 	sinks_free(sinks);
 	assert_int_equal(dirs_count(d->config.record.spool_dir, ""), 1);
+}
+
+/* Reads a directory into memory that is not there until `release`, or until two seconds later. */
+struct held_directory {
+	const char *path;
+	int uffd;
+	char *page;
+	bool release;
+	pthread_t reader, provider;
+};
+
+static void *held_read(void *arg)
+{
+	const struct held_directory *h = arg;
+	_cleanup_close_ int fd = open(h->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	syscall(SYS_getdents64, fd, h->page, 4096);
+	return NULL;
+}
+
+static void *held_provide(void *arg)
+{
+	struct held_directory *h = arg;
+	struct uffdio_zeropage zeros = { .range = { (uintptr_t)h->page, 4096 } };
+	uint64_t begin_ns = clock_mono_ns();
+
+	while (!__atomic_load_n(&h->release, __ATOMIC_ACQUIRE) &&
+		clock_mono_ns() - begin_ns < 2 * NSEC_PER_SEC)
+		dirs_pause();
+	ioctl(h->uffd, UFFDIO_ZEROPAGE, &zeros);
+	return NULL;
+}
+
+/* False when this kernel cannot do it. Returns when the reader has the lock of the directory. */
+static bool held_begin(struct held_directory *h, const char *path)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct pollfd pfd = { .events = POLLIN };
+
+	*h = (struct held_directory){ .path = path };
+	h->uffd = pfd.fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (h->uffd < 0)
+		return false;
+	h->page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	area.range = (struct uffdio_range){ (uintptr_t)h->page, 4096 };
+	assert_int_equal(ioctl(h->uffd, UFFDIO_API, &api), 0);
+	assert_int_equal(ioctl(h->uffd, UFFDIO_REGISTER, &area), 0);
+	assert_int_equal(pthread_create(&h->reader, NULL, held_read, h), 0);
+	assert_int_equal(poll(&pfd, 1, (int)(DIRS_PATIENCE_NS / NSEC_PER_MSEC)), 1);
+	assert_int_equal(pthread_create(&h->provider, NULL, held_provide, h), 0);
+	return true;
+}
+
+static void held_end(struct held_directory *h)
+{
+	__atomic_store_n(&h->release, true, __ATOMIC_RELEASE);
+	pthread_join(h->provider, NULL);
+	pthread_join(h->reader, NULL);
+	munmap(h->page, 4096);
+	close(h->uffd);
+}
+
+/* As a member of the group that may read records can do, or whoever has memory on a disk. */
+static void test_a_reader_of_the_directory_is_not_waited_for(void **state)
+{
+	const struct dirs *d = *state;
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	struct held_directory held;
+	struct record_summary s;
+	uint64_t begin_ns;
+
+	dirs_flush(sinks);
+	if (!held_begin(&held, d->config.record.spool_dir)) {
+		sinks_free(sinks);
+		skip();
+	}
+	begin_ns = clock_mono_ns();
+	dirs_write_record(sinks, RECORD_OPEN, 0);
+	dirs_write_record(sinks, RECORD_STALL, 0);
+	assert_int_equal(dirs_close(sinks, 0).lost[RECORD_LOST_spool_dropped], 0);
+	assert_true(sinks_keep_records(sinks));
+	assert_true(clock_mono_ns() - begin_ns < NSEC_PER_SEC);
+	held_end(&held);
+	dirs_flush(sinks);
+	assert_false(sinks_keep_records(sinks));
+	s = dirs_summary(d->config.record.dir, FIRST_ID);
+	assert_true(s.closed);
+	assert_int_equal(s.counts.records, 3);
+	sinks_free(sinks);
+	assert_int_equal(dirs_count(d->config.record.spool_dir, ""), 0);
+}
+
+/* Records one line after it has been told to, with a lock that must not outlive it. */
+static void be_killed(const struct dirs *d, int in, int out, int locked_fd)
+{
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	char c = 0;
+
+	dirs_flush(sinks);
+	flock(locked_fd, LOCK_EX | LOCK_NB);
+	if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
+		_exit(1);
+	dirs_write_record(sinks, RECORD_OPEN, 0);
+	if (write(out, &c, 1) != 1)
+		_exit(1);
+	pause();
+	_exit(1);
+}
+
+/* A thread that the kill does not reach keeps nothing of the process but what it hangs at. */
+static void test_a_kill_while_a_reader_has_the_directory(void **state)
+{
+	const struct dirs *d = *state;
+	struct held_directory held;
+	int to[2], from[2], fd;
+	uint64_t begin_ns;
+	char c = 0, path[2 * PATH_MAX];
+	struct sinks *sinks;
+	pid_t child;
+
+	assert_int_equal(pipe(to) | pipe(from), 0);
+	snprintf(path, sizeof(path), "%s/lock", d->config.record.dir);
+	dirs_wait_threads();
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		be_killed(d, to[0], from[1], fd);
+	}
+	assert_int_equal(read(from[0], &c, 1), 1);
+	if (!held_begin(&held, d->config.record.spool_dir)) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+		skip();
+	}
+	assert_int_equal(write(to[1], &c, 1), 1);
+	assert_int_equal(read(from[0], &c, 1), 1);
+	/* Time for the thread to come to the directory. */
+	for (unsigned int i = 0; i < 50; i++)
+		dirs_pause();
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), -1);
+	kill(child, SIGKILL);
+	begin_ns = clock_mono_ns();
+	while (flock(fd, LOCK_EX | LOCK_NB) < 0 && clock_mono_ns() - begin_ns < NSEC_PER_SEC)
+		dirs_pause();
+	assert_true(clock_mono_ns() - begin_ns < NSEC_PER_SEC);
+	held_end(&held);
+	waitpid(child, NULL, 0);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+	/* The next one files the record. */
+	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	dirs_flush(sinks);
+	assert_int_equal(dirs_summary(d->config.record.dir, FIRST_ID).counts.records, 1);
+	sinks_free(sinks);
+	for (unsigned int i = 0; i < 2; i++) {
+		close(to[i]);
+		close(from[i]);
+	}
+}
+
+/* Such as one that removes what it does not know. The next incident is recorded. */
+static void test_a_file_that_is_removed_before_it_is_used(void **state)
+{
+	const struct dirs *d = *state;
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	uint64_t dropped[RECORD_LOST_COUNT] = { 0 }, begin_ns = clock_mono_ns();
+	char command[PATH_MAX + 64];
+
+	dirs_flush(sinks);
+	snprintf(command, sizeof(command), "rm '%s'/.preallocated-*", d->config.record.spool_dir);
+	assert_int_equal(system(command), 0);
+	dirs_write_record(sinks, RECORD_OPEN, 0);
+	dirs_write_record(sinks, RECORD_STALL, 0);
+	while (clock_mono_ns() - begin_ns < DIRS_PATIENCE_NS &&
+		dropped[RECORD_LOST_spool_dropped] == 0) {
+		dirs_pause();
+		sinks_tick(sinks, clock_mono_ns());
+		sinks_dropped(sinks, dropped);
+	}
+	/* All that was written to it until then. */
+	assert_in_range(dropped[RECORD_LOST_spool_dropped], 1, 2);
+	dirs_close(sinks, 0);
+	assert_int_equal(dirs_write_incident(d, sinks, 1, 3), 0);
+	dirs_flush(sinks);
+	assert_int_equal(dirs_count(d->config.record.dir, ".jsonl"), 1);
+	sinks_free(sinks);
 }
 
 /* A member of the group that may read records can lock what it has open, as long as it likes. */
@@ -224,6 +428,9 @@ int main(void)
 		WITH_DIRS(test_an_open_record_can_be_read),
 		WITH_DIRS(test_an_incident_right_after_another_begins_late),
 		WITH_DIRS(test_an_id_that_is_taken_already),
+		WITH_DIRS(test_a_reader_of_the_directory_is_not_waited_for),
+		WITH_DIRS(test_a_kill_while_a_reader_has_the_directory),
+		WITH_DIRS(test_a_file_that_is_removed_before_it_is_used),
 		WITH_DIRS(test_a_reader_cannot_keep_a_record_from_being_moved),
 		WITH_DIRS(test_a_spool_on_a_disk_is_refused),
 		WITH_DIRS(test_spool_and_durable_directory_may_be_the_same),

@@ -23,6 +23,7 @@
 #include "record/reader.h"
 #include "sinks/lock.h"
 #include "sinks/sink.h"
+#include "sinks/writer.h"
 #include "test_record_data.h"
 #include "util/cleanup.h"
 #include "util/file.h"
@@ -223,6 +224,63 @@ static inline uint64_t dirs_write_incident(const struct dirs *d, struct sinks *s
 		dirs_write_record(sinks, RECORD_STALL, incident);
 	c = dirs_close(sinks, incident);
 	return c.lost[RECORD_LOST_spool_dropped];
+}
+
+/* Writes an incident with so many stalls and takes its record away. Returns its length. */
+static inline size_t dirs_take_record(const struct dirs *d, unsigned int stalls, char *bytes,
+	size_t size)
+{
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	char path[2 * PATH_MAX];
+	size_t len;
+
+	dirs_write_incident(d, sinks, 0, stalls);
+	dirs_flush(sinks);
+	sinks_free(sinks);
+	len = dirs_read(d->config.record.dir, FIRST, bytes, size);
+	snprintf(path, sizeof(path), "%s/" FIRST, d->config.record.dir);
+	assert_int_equal(unlink(path), 0);
+	return len;
+}
+
+/* A writer without the rest of the spool, which saves and tries again soon. */
+static inline struct writer *dirs_writer(const struct dirs *d)
+{
+	const struct writer_options options = { .spool_dir = d->config.record.spool_dir,
+		.dir = d->config.record.dir,
+		.group = FILE_NO_GROUP,
+		.retry_ns = 10 * NSEC_PER_MSEC,
+		.save_ns = 10 * NSEC_PER_MSEC,
+		.age_check_ns = WRITER_AGE_CHECK_NS };
+	struct writer *writer;
+
+	assert_int_equal(writer_new(&options, &writer), 0);
+	return writer;
+}
+
+/* What this process has saved of the first incident, which is still open; false: nothing. */
+static inline bool dirs_stat_part(const struct dirs *d, struct stat *ret_stat)
+{
+	char path[2 * PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/." FIRST ".%d.part", d->config.record.dir, (int)getpid());
+	if (stat(path, ret_stat) < 0)
+		return false;
+	/* What is not complete is for nobody but root. */
+	assert_int_equal(ret_stat->st_mode & 07777, 0600);
+	return true;
+}
+
+static inline void dirs_wait_part_bytes(const struct dirs *d, size_t bytes)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	struct stat st;
+
+	while (!dirs_stat_part(d, &st) || (size_t)st.st_size != bytes) {
+		if (clock_mono_ns() - begin_ns > DIRS_PATIENCE_NS)
+			fail_msg("%zu bytes have not been saved", bytes);
+		dirs_pause();
+	}
 }
 
 /* Makes an empty file in the spool and holds its lock like the process that writes it. */

@@ -34,6 +34,35 @@ static void test_without_a_directory_records_stay_in_the_spool(void **state)
 	sinks_free(sinks);
 }
 
+/* Nobody may say that all is filed when nobody could look. */
+static void test_without_spool_or_lock_nothing_counts_as_filed(void **state)
+{
+	static const char *const names[] = { "spool", "spool/" LOCK_NAME };
+	const struct dirs *d = *state;
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	char path[PATH_MAX], away[PATH_MAX];
+
+	dirs_flush(sinks);
+	snprintf(away, sizeof(away), "%s/away", d->root);
+	for (unsigned int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", d->root, names[i]);
+		assert_true(dirs_open(d, sinks, i, DIRS_PATIENCE_NS));
+		assert_int_equal(rename(path, away), 0);
+		/* Or it would be made. */
+		assert_int_equal(symlink("nothing", path), 0);
+		dirs_close(sinks, i);
+		assert_false(sinks_flush(sinks, 200 * NSEC_PER_MSEC));
+		assert_true(sinks_keep_records(sinks));
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(rename(away, path), 0);
+	}
+	dirs_write_incident(d, sinks, 2, 1);
+	dirs_flush(sinks);
+	assert_false(sinks_keep_records(sinks));
+	assert_int_equal(dirs_count(d->config.record.dir, ".jsonl"), 3);
+	sinks_free(sinks);
+}
+
 /* A file system in a mount namespace of this process, which ends with it. */
 static bool mount_tmpfs(const char *path, const char *options)
 {
@@ -47,10 +76,23 @@ static bool mount_tmpfs(const char *path, const char *options)
 	return mount("tmpfs", path, "tmpfs", 0, options) == 0;
 }
 
+/* Takes all the room that there is by a file, whose path is returned. */
+static void fill_disk(const struct dirs *d, char ret_path[static 2 * PATH_MAX])
+{
+	static const char filler[4096];
+	_cleanup_close_ int fd = -1;
+
+	snprintf(ret_path, 2 * PATH_MAX, "%s/filler", d->config.record.dir);
+	fd = open(ret_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	while (write(fd, filler, sizeof(filler)) > 0)
+		;
+	assert_int_equal(errno, ENOSPC);
+}
+
 static void test_with_a_full_disk_records_stay_in_the_spool(void **state)
 {
 	const struct dirs *d = *state;
-	static const char filler[1020 * 1024];
 	char path[2 * PATH_MAX];
 	struct sinks *sinks;
 
@@ -58,14 +100,13 @@ static void test_with_a_full_disk_records_stay_in_the_spool(void **state)
 		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
 		skip();
 	}
-	dirs_write(d->config.record.dir, "filler", filler, sizeof(filler));
+	fill_disk(d, path);
 	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
 	dirs_write_incident(d, sinks, 0, 100);
 	assert_false(sinks_flush(sinks, 50 * NSEC_PER_MSEC));
 	assert_int_equal(dirs_count(d->config.record.spool_dir, ".jsonl"), 1);
-	/* No incomplete copy is left there. */
-	assert_int_equal(dirs_count(d->config.record.dir, ""), 1);
-	snprintf(path, sizeof(path), "%s/filler", d->config.record.dir);
+	/* No empty copy is left there. */
+	dirs_wait_count(d->config.record.dir, "", 1);
 	assert_int_equal(unlink(path), 0);
 	dirs_write_incident(d, sinks, 1, 1);
 	dirs_flush(sinks);
@@ -73,6 +114,136 @@ static void test_with_a_full_disk_records_stay_in_the_spool(void **state)
 	assert_int_equal(dirs_summary(d->config.record.dir, FIRST_ID).counts.records, 102);
 	sinks_free(sinks);
 	umount2(d->config.record.dir, MNT_DETACH);
+}
+
+/* Each attempt to save changes the time of the part: it must keep what it had. */
+static void wait_attempts(const struct dirs *d, const struct stat *saved, unsigned int attempts)
+{
+	uint64_t begin_ns = clock_mono_ns();
+	struct stat before = *saved, now;
+
+	while (attempts > 0) {
+		assert_true(dirs_stat_part(d, &now));
+		assert_int_equal(now.st_ino, saved->st_ino);
+		assert_true(now.st_size >= saved->st_size);
+		if (memcmp(&now.st_mtim, &before.st_mtim, sizeof(now.st_mtim)) != 0) {
+			before = now;
+			attempts--;
+		}
+		if (clock_mono_ns() - begin_ns > DIRS_PATIENCE_NS)
+			fail_msg("nothing tries to save the rest");
+		dirs_pause();
+	}
+}
+
+#define RECORD_BYTES (256 * 1024)
+
+/* An open incident of which the first line has been saved, on a disk that can become full. */
+struct saving {
+	char bytes[RECORD_BYTES]; /* its record */
+	size_t len;
+	size_t first; /* the length of the first line */
+	int lock_fd;
+	struct writer *writer;
+	struct stat saved;
+};
+
+static void save_first_line(const struct dirs *d, struct saving *s)
+{
+	assert_non_null(s);
+	if (!mount_tmpfs(d->config.record.dir, "size=1m")) {
+		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
+		skip();
+	}
+	s->len = dirs_take_record(d, 100, s->bytes, sizeof(s->bytes));
+	s->first = (size_t)((char *)memchr(s->bytes, '\n', s->len) - s->bytes) + 1;
+	s->lock_fd = dirs_hold(d, FIRST);
+	dirs_write(d->config.record.spool_dir, FIRST, s->bytes, s->len);
+	s->writer = dirs_writer(d);
+	writer_note_bytes(s->writer, s->first);
+	writer_begin(s->writer, FIRST_ID);
+	dirs_wait_part_bytes(d, s->first);
+	assert_true(dirs_stat_part(d, &s->saved));
+}
+
+static void assert_copied(const struct dirs *d, const struct saving *s, const char *name)
+{
+	_cleanup_free_ char *copied = malloc(RECORD_BYTES);
+
+	assert_int_equal(dirs_read(d->config.record.dir, name, copied, RECORD_BYTES), s->len);
+	assert_memory_equal(copied, s->bytes, s->len);
+}
+
+static void end_writer(const struct dirs *d, struct saving *s)
+{
+	writer_free(s->writer);
+	dirs_wait_threads();
+	umount2(d->config.record.dir, MNT_DETACH);
+}
+
+/* A reset of the host would leave nothing else. */
+static void test_what_was_saved_stays_when_the_disk_becomes_full(void **state)
+{
+	const struct dirs *d = *state;
+	_cleanup_free_ struct saving *s = malloc(sizeof(*s));
+	char path[2 * PATH_MAX], part[64];
+
+	save_first_line(d, s);
+	fill_disk(d, path);
+	writer_note_bytes(s->writer, s->len);
+	wait_attempts(d, &s->saved, 5);
+	/* Once there is room, the rest follows. */
+	assert_int_equal(unlink(path), 0);
+	dirs_wait_part_bytes(d, s->len);
+	snprintf(part, sizeof(part), "." FIRST ".%d.part", (int)getpid());
+	assert_copied(d, s, part);
+	close(s->lock_fd);
+	end_writer(d, s);
+}
+
+/* The incident is closed, and the disk that is full takes no whole copy of its record. */
+static void keep_until_copied(const struct dirs *d, struct saving *s)
+{
+	char path[2 * PATH_MAX];
+
+	fill_disk(d, path);
+	close(s->lock_fd);
+	writer_end(s->writer);
+	wait_attempts(d, &s->saved, 5);
+	assert_false(writer_is_flushed(s->writer));
+	assert_int_equal(unlink(path), 0);
+	dirs_wait_count(d->config.record.spool_dir, FIRST, 0);
+	assert_copied(d, s, FIRST);
+}
+
+static void test_what_was_saved_stays_until_the_record_is_copied(void **state)
+{
+	const struct dirs *d = *state;
+	_cleanup_free_ struct saving *s = malloc(sizeof(*s));
+
+	save_first_line(d, s);
+	keep_until_copied(d, s);
+	assert_int_equal(dirs_count(d->config.record.dir, ""), 1);
+	end_writer(d, s);
+}
+
+/* The writer then saves that one, and comes back to the record later. */
+static void test_what_was_saved_stays_when_another_incident_opens(void **state)
+{
+	static const char next_id[] = "20261120T031208Z-0001";
+	static const char next[] = "20261120T031208Z-0001.jsonl";
+	const struct dirs *d = *state;
+	_cleanup_free_ struct saving *s = malloc(sizeof(*s));
+	int next_lock_fd;
+
+	save_first_line(d, s);
+	next_lock_fd = dirs_hold(d, next);
+	dirs_write(d->config.record.spool_dir, next, s->bytes, s->len);
+	writer_begin(s->writer, next_id);
+	dirs_wait_count(d->config.record.dir, next, 1);
+	keep_until_copied(d, s);
+	end_writer(d, s);
+	close(next_lock_fd);
 }
 
 static void test_a_full_spool_is_noticed_at_start(void **state)
@@ -135,7 +306,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_DIRS(test_without_a_directory_records_stay_in_the_spool),
+		WITH_DIRS(test_without_spool_or_lock_nothing_counts_as_filed),
 		WITH_DIRS(test_with_a_full_disk_records_stay_in_the_spool),
+		WITH_DIRS(test_what_was_saved_stays_when_the_disk_becomes_full),
+		WITH_DIRS(test_what_was_saved_stays_until_the_record_is_copied),
+		WITH_DIRS(test_what_was_saved_stays_when_another_incident_opens),
 		WITH_DIRS(test_a_full_spool_is_noticed_at_start),
 		WITH_DIRS(test_the_spool_has_a_limit),
 	};

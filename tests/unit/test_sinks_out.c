@@ -100,6 +100,31 @@ static void test_journald_gets_two_entries(void **state)
 	sinks_free(sinks);
 }
 
+/* Then somebody has to look for the cause, and the message says where. */
+static void test_without_a_verdict_the_message_says_what_to_run(void **state)
+{
+	const struct dirs *d = *state;
+	_cleanup_close_ int journal = bind_receiver(d->config.journal.socket);
+	_cleanup_close_ int syslog = bind_receiver(d->config.syslog.socket);
+	struct sinks *sinks = dirs_start(d, SINK_BIT(journald) | SINK_BIT(syslog), -1, false);
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	char buf[8192];
+
+	dirs_record(r, RECORD_VERDICT, 0);
+	r->verdict.class = RECORD_CLASS_unknown;
+	text_copy(r->verdict.message, sizeof(r->verdict.message), "no verdict: it is not known");
+	sinks_write(sinks, r);
+	dirs_write_record(sinks, RECORD_CLOSE, 0);
+	assert_true(receive(journal, buf, sizeof(buf)) > 0);
+	assert_non_null(strstr(buf,
+		"closed after 23.40 s: no verdict: it is not known; `iostall show "
+		"20261120T031207Z-0000` has all that was seen; 12 stalls, 3 stuck operations"));
+	assert_true(receive(syslog, buf, sizeof(buf)) > 0);
+	assert_non_null(
+		strstr(buf, "; `iostall show 20261120T031207Z-0000` has all that was seen; "));
+	sinks_free(sinks);
+}
+
 static void test_a_value_cannot_forge_a_field(void **state)
 {
 	const struct dirs *d = *state;
@@ -428,6 +453,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_SOCKETS(test_journald_gets_two_entries),
+		WITH_SOCKETS(test_without_a_verdict_the_message_says_what_to_run),
 		WITH_SOCKETS(test_a_value_cannot_forge_a_field),
 		WITH_SOCKETS(test_priority_follows_the_outcome),
 		WITH_SOCKETS(test_a_directory_of_any_length),

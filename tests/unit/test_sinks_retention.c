@@ -244,6 +244,28 @@ static void test_a_clock_that_is_ahead_removes_nothing(void **state)
 	assert_int_equal(apply_age(d, &clock), 2);
 }
 
+/* What was opened in this boot is the newest, whatever the clock says. */
+static void test_the_newest_is_kept_when_the_clock_is_behind(void **state)
+{
+	const struct retention_limits limits = { .max_count = 2 };
+	const struct retention_clock clock = { .boot_id = "now", .mono_ns = 90 * NSEC_PER_SEC };
+	const struct dirs *d = *state;
+	_cleanup_close_ int fd = open(d->config.record.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	make_opened(d, 1, "before", 60 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	make_opened(d, 2, "before", 90 * NSEC_PER_SEC, NOW_NS + DAY_NS, NOW_NS + DAY_NS);
+	make_opened(d, 3, "now", 80 * NSEC_PER_SEC, NSEC_PER_SEC, NSEC_PER_SEC);
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 1);
+	assert_false(is_there(d, "-0001.jsonl"));
+	/* A clock that was set back in between. */
+	make_opened(d, 4, "now", 70 * NSEC_PER_SEC, 9 * NSEC_PER_SEC, NSEC_PER_SEC);
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 1);
+	assert_false(is_there(d, "-0002.jsonl"));
+	make_opened(d, 5, "now", 85 * NSEC_PER_SEC, 5 * NSEC_PER_SEC, NSEC_PER_SEC);
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 1);
+	assert_false(is_there(d, "-0004.jsonl"));
+}
+
 static void test_the_clock_of_this_host(void **state)
 {
 	struct retention_clock clock;
@@ -262,6 +284,7 @@ int main(void)
 		WITH_DIRS(test_retention_is_exact),
 		WITH_DIRS(test_retention_removes_only_records),
 		WITH_DIRS(test_retention_runs_after_each_record),
+		WITH_DIRS(test_the_newest_is_kept_when_the_clock_is_behind),
 		WITH_DIRS(test_retention_by_age_without_incidents),
 		WITH_DIRS(test_age_in_this_boot_is_told_by_the_monotonic_clock),
 		WITH_DIRS(test_a_clock_that_is_ahead_removes_nothing),

@@ -335,6 +335,24 @@ static void test_nobody_to_infer(void **state)
 	assert_int_equal(row->blocker_id, 0);
 }
 
+/* MySQL has changed the word. No session is in the way, not even one that changes the table. */
+static void test_a_replica_that_does_not_confirm(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *insert, *update;
+
+	insert = statement(w, 11, 9, "Waiting for semi-sync ACK from slave",
+		"INSERT INTO stock VALUES (1)");
+	update = statement(w, 12, 9, "Waiting for semi-sync ACK from replica",
+		"UPDATE stock SET n = 1");
+	statement(w, 14, 600, "copy to tmp table", "ALTER TABLE stock ADD x INT");
+	find(w, false);
+	assert_int_equal(insert->lock, RECORD_LOCK_replica);
+	assert_int_equal(update->lock, RECORD_LOCK_replica);
+	assert_int_equal(insert->blocker_id, 0);
+	assert_int_equal(update->blocker_id, 0);
+}
+
 /* Two backups: the second waits for the first, and both are in the way of what writes. */
 static void test_who_waits_to_lock_the_server(void **state)
 {
@@ -499,6 +517,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_behind_a_working_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_to_infer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_replica_that_does_not_confirm, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_who_has_locked_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_waits_to_lock_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),

@@ -14,9 +14,9 @@
 
 /* The server: of the list of sessions, each row is the same. */
 static const char *const row[] = { "7", "300000", "2225", "app", NULL, "shop", "active", "IO: Read",
-	"client backend", NULL, "-5", "3000000000", "8", "SELECT 1", "f", "f", "5000000000" };
+	"client backend", NULL, "-5", "3000000000", "8", "SELECT 1", "f", "f", "5000000000", "3" };
 static const char *cells[ARRAY_SIZE(row)];
-enum { PID = 2, LEADER = 9, ELAPSED = 11 };
+enum { PID = 2, LEADER = 9, ELAPSED = 11, SERVED = 17 };
 
 static char session, result;
 static bool is_list, is_done;
@@ -261,6 +261,7 @@ static void test_row(void **state)
 	assert_int_equal((int64_t)s.query_id, -5);
 	assert_string_equal(s.text, "SELECT 1");
 	assert_int_equal(s.worker, 0);
+	assert_int_equal(s.served, 3);
 	assert_int_equal(a->answer.invalid, 0);
 	assert_int_equal(a->answer.idle, 7);
 	assert_int_equal(a->answer.left_out, 300000 - 1);
@@ -275,20 +276,22 @@ static void test_absurd_numbers_cost_themselves(void **state)
 	cells[PID] = "99999999999";
 	cells[LEADER] = "-1";
 	cells[ELAPSED] = "9223372036854775807";
+	cells[SERVED] = "4294967296";
 	assert_int_equal(snapshot(a), 0);
 	receive(a, &s);
 	assert_int_equal(s.tid, 0);
 	assert_int_equal(s.leader_pid, 0);
 	assert_int_equal(s.worker, 1);
+	assert_int_equal(s.served, 0);
 	assert_int_equal(s.elapsed_ns, 0);
-	assert_int_equal(a->answer.invalid, 3);
+	assert_int_equal(a->answer.invalid, 4);
 	/* A clock that was set back is not absurd. */
 	memcpy(cells, row, sizeof(cells));
 	cells[ELAPSED] = "-5000000";
 	assert_int_equal(snapshot(a), 0);
 	receive(a, &s);
 	assert_int_equal(s.elapsed_ns, 0);
-	assert_int_equal(a->answer.invalid, 3);
+	assert_int_equal(a->answer.invalid, 4);
 }
 
 static void test_other_columns(void **state)

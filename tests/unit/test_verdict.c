@@ -4,6 +4,8 @@
  */
 #include "test_verdict_setup.h"
 
+#include <math.h>
+
 /* Nobody is blamed without evidence */
 
 static void test_no_lines_give_no_verdict(void **state)
@@ -176,9 +178,65 @@ static void test_a_longer_wait_on_an_unknown_file_hides_no_victim(void **state)
 }
 
 /* They do not change the verdict, but may explain it. */
+static void kernel_says(struct fixture *x, const char *text)
+{
+	struct record_kernel line = { .level = RECORD_LEVEL_err, .oom_kill = true };
+
+	text_copy(line.text, sizeof(line.text), text);
+	verdict_note_kernel(&x->f, &line);
+}
+
+static void test_opened_by_the_health_check(void **state)
+{
+	struct record_open open = { .trigger = { .rule = "health", .unit = "s", .value = 5.5 } };
+	struct record_sample s = { .reading = { .mono_ns = TRIGGER_NS + NSEC_PER_SEC,
+					   .interval_ns = NSEC_PER_SEC,
+					   .health = { .present = true, .failing_s = 7 } } };
+	struct fixture *x = *state;
+
+	/* In an incident that something else opened it is not said. */
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_null(strstr(x->v.sentence, "health"));
+	verdict_note_open(&x->f, &open);
+	verdict_note_sample(&x->f, &s);
+	s.reading.health.failing_s = NAN;
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "unknown");
+	assert_non_null(strstr(x->v.sentence, "; the health check failed for 7.00 s"));
+}
+
+/* It is no trouble of a disk. */
+static void test_killed_for_want_of_memory(void **state)
+{
+	struct fixture *x = *state;
+
+	kernel_says(x, "oom-kill:constraint=CONSTRAINT_NONE,task=mysqld,pid=77,uid=0");
+	kernel_says(x, "Out of memory: Killed process 77 (mysqld) total-vm:1kB");
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "memory");
+	assert_string_equal(x->v.sentence,
+		"the kernel killed process mysqld pid 77 for want of memory");
+	assert_null(part(x, "kernel"));
+	assert_string_equal(part(x, "killed")->text,
+		"the kernel killed process mysqld pid 77 for want of memory");
+	assert_int_equal(part(x, "killed")->pid, 77);
+	kernel_says(x, "Memory cgroup out of memory: Killed process 78 (sort) total-vm:1kB");
+	decide(x);
+	assert_string_equal(x->v.sentence,
+		"the kernel killed 2 processes for want of memory, the first mysqld pid 77");
+	scan(x);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	assert_non_null(strstr(x->v.sentence,
+		"; the kernel killed 2 processes for want of memory, the first mysqld pid 77"));
+	assert_null(strstr(x->v.sentence, "storage"));
+}
+
 static void test_kernel_lines_and_memory_pressure_go_with_any_verdict(void **state)
 {
-	const struct record_kernel line = { .level = RECORD_LEVEL_warning,
+	struct record_kernel line = { .level = RECORD_LEVEL_warning,
 		.text = "nvme nvme0: I/O 12 QID 3 timeout, aborting" };
 	struct record_sample s = { .reading = { .mono_ns = TRIGGER_NS,
 					   .interval_ns = NSEC_PER_SEC } };
@@ -200,9 +258,47 @@ static void test_kernel_lines_and_memory_pressure_go_with_any_verdict(void **sta
 	assert_string_equal(part(x, "kernel")->text,
 		"the kernel logged 2 lines about storage; the first: nvme nvme0: I/O 12 QID 3 "
 		"timeout, aborting");
+	text_copy(line.text, sizeof(line.text), "EXT4-fs (sdb1): Remounting filesystem read-only");
+	verdict_note_kernel(&x->f, &line);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"; the kernel made the file system on sdb1 read-only and logged 3 problems of "
+		"storage, first \"nvme nvme0: I/O 12"));
 	assert_string_equal(part(x, "memory")->text,
 		"all non-idle tasks were stalled on memory for up to 31 % of the time (PSI "
 		"memory full)");
+}
+
+static void log_line(struct fixture *x, enum record_level level, const char *text)
+{
+	struct record_kernel line = { .level = level };
+
+	text_copy(line.text, sizeof(line.text), text);
+	verdict_note_kernel(&x->f, &line);
+}
+
+/* That a path is back is no problem, although the kernel warns of it. */
+static void test_a_recovery_is_no_problem(void **state)
+{
+	struct fixture *x = *state;
+
+	scan(x);
+	log_line(x, RECORD_LEVEL_warning, "device-mapper: multipath: 253:2: Reinstating path 8:0.");
+	decide(x);
+	assert_null(strstr(x->v.sentence, "the kernel logged"));
+	assert_string_equal(part(x, "kernel")->text,
+		"the kernel logged 1 line about storage; the first: device-mapper: multipath: "
+		"253:2: Reinstating path 8:0.");
+	log_line(x, RECORD_LEVEL_warning, "device-mapper: multipath: 253:2: Failing path 8:0.");
+	log_line(x, RECORD_LEVEL_err, "sd 0:0:0:0: [sda] Add. Sense: Unrecovered read error");
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"; the kernel logged 2 problems of storage, first \"device-mapper: multipath: 253:2: "
+		"Failing path 8:0.\""));
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	log_line(x, RECORD_LEVEL_warning, "ata3: SATA link up 6.0 Gbps (SStatus 133 SControl 300)");
+	log_line(x, RECORD_LEVEL_warning, "nvme nvme0: Successfully reconnected (1 attempt)");
+	assert_int_equal(x->f.kernel_errors, 0);
 }
 
 /* A full disk makes no operation slow. */
@@ -228,9 +324,9 @@ static void test_errors_are_told_even_where_nobody_waits(void **state)
 	op.ret = 0;
 	verdict_note_operation(&x->f, &op, true);
 	decide(x);
-	assert_non_null(strstr(x->v.sentence,
-		"; 2 operations failed with ENOSPC, the first of sort pid 2300 on /srv/sort.1; 1 "
-		"operation failed with EIO, that of sort pid 2300 on /srv/sort.1"));
+	assert_string_equal(x->v.sentence,
+		"operations failed: 1 with EIO, that of sort pid 2300 on /srv/sort.1; 2 operations "
+		"failed with ENOSPC, the first of sort pid 2300 on /srv/sort.1");
 }
 
 /* The facts */
@@ -305,7 +401,10 @@ int main(void)
 		verdict_test(test_the_disk_below_a_device_mapper_is_judged),
 		verdict_test(test_a_loop_device_or_the_disk_below_is_judged),
 		verdict_test(test_a_longer_wait_on_an_unknown_file_hides_no_victim),
+		verdict_test(test_opened_by_the_health_check),
+		verdict_test(test_killed_for_want_of_memory),
 		verdict_test(test_kernel_lines_and_memory_pressure_go_with_any_verdict),
+		verdict_test(test_a_recovery_is_no_problem),
 		verdict_test(test_errors_are_told_even_where_nobody_waits),
 		cmocka_unit_test(test_each_cause_has_a_kind),
 		verdict_test(test_more_threads_and_devices_than_are_kept),

@@ -55,6 +55,52 @@ static void test_the_largest_does_not_lead_the_victims(void **state)
 	assert_int_equal(part(x, "victims")->longest_ns, 9 * NSEC_PER_SEC);
 }
 
+/* Nobody alone did it: each of those that did much is worth a look. */
+static void test_several_that_had_nearly_as_much(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 3000, 300 * MIB, 10 * NSEC_PER_SEC);
+	load(x, "process", 2300, 0, "alpha", 36, false);
+	load(x, "process", 2400, 0, "beta", 31, false);
+	load(x, "process", 2500, 0, "gamma", 20, false);
+	load(x, "process", 2600, 0, "delta", 9, false);
+	load(x, "thread", 2300, 2300, "alpha", 36, false);
+	/* It has more threads than the record. */
+	load(x, "thread", 2400, 2401, "worker", 17, false);
+	load(x, "thread", 2500, 2500, "gamma", 20, false);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"; no program alone caused it: alpha pid 2300 used the most, 36 % of the device time (1000 reads, "
+		"100.0 MiB); next came beta pid 2400 with 31 % and gamma pid 2500 with 20 %"));
+}
+
+/* Of two that read a file each, the file that was read more is not said to be that of the other. */
+static void test_whose_file_it_is(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.read_requests = 2000,
+		.read_busy_ns = 8500 * MS };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "process", 2300, 0, "dd", 38, false);
+	load(x, "process", 2310, 0, "cksum", 35, false);
+	load(x, "file", 0, 0, "", 43, false);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, "dd pid 2300 used the most, 38 %"));
+	assert_null(strstr(x->v.sentence, "mostly on"));
+	/* With less for others, at least half of what it read must have been of that file. */
+	x->f.devices[0].load[VERDICT_BY_FILE].busy_ns = 6700 * MS;
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, "dd pid 2300 used the most, 38 %"));
+	assert_non_null(strstr(x->v.sentence, "mostly on big/t.ibd"));
+}
+
 /* Half of what the disk did had been sent before anybody looked: that is not the work of others. */
 static void test_what_was_sent_before_tracing_is_a_share_of_its_own(void **state)
 {
@@ -72,9 +118,9 @@ static void test_what_was_sent_before_tracing_is_a_share_of_its_own(void **state
 	decide(x);
 	assert_verdict(x, "saturated", "measured",
 		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
-		"64): nobody is known to have used half of the device time; backup pid 2300 used most, "
-		"45 % (1000 reads, 100.0 MiB); 47 % of the device time went to requests from before "
-		"tracing began, of unknown programs");
+		"64); it is not known who caused it: of what could be traced, backup pid 2300 used the "
+		"most, 45 % of the device time (1000 reads, 100.0 MiB); who used another 47 %, before tracing began, is not "
+		"known");
 	assert_null(part(x, "culprit"));
 	assert_int_equal(part(x, "largest")->pid, 2300);
 	assert_int_equal(part(x, "largest")->share_pct, 45);
@@ -100,7 +146,7 @@ static void test_half_of_what_was_traced(void **state)
 	assert_verdict(x, "saturated", "inferred",
 		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
 		"64): dump tid 2301 probably used 98 % of the device time since tracing began (1000 "
-		"reads, 100.0 MiB); requests from before kept the device busy for 6.00 s. 1 other "
+		"reads, 100.0 MiB); who used the 6.00 s before tracing began is not known. 1 other "
 		"thread waited 3.00 s");
 	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
 }
@@ -288,7 +334,7 @@ static void test_write_back_from_before_tracing(void **state)
 	decide(x);
 	assert_non_null(strstr(x->v.sentence,
 		": cp pid 2300 probably used 79 % of the device time (1000 writes, 800.0 MiB), mostly "
-		"on big/t.ibd; 20 % of the device time went to requests from before tracing began"));
+		"on big/t.ibd; who used another 20 %, before tracing began, is not known"));
 	assert_int_equal(part(x, "culprit")->pid, 2300);
 	/* Somebody else had most of what was traced. */
 	op.pid = op.tid = 2400;
@@ -370,7 +416,7 @@ static void test_reads_from_before_tracing(void **state)
 	decide(x);
 	assert_non_null(strstr(x->v.sentence,
 		": dump pid 2300 probably used 58 % of the device time (1100 reads, 150.0 MiB), mostly "
-		"on big/t.ibd; 41 % of the device time went to requests from before tracing began"));
+		"on big/t.ibd; who used another 41 %, before tracing began, is not known"));
 	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
 	/* Others read it, too: the two have only 2.3 s in common for certain. */
 	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
@@ -383,7 +429,7 @@ static void test_reads_from_before_tracing(void **state)
 	assert_int_equal(part(x, "culprit")->share_pct, 60);
 	assert_non_null(strstr(x->v.sentence,
 		"of the device time since tracing began (1000 reads, 100.0 MiB), mostly on "
-		"big/t.ibd; requests from before kept the device busy for 6.00 s"));
+		"big/t.ibd; who used the 6.00 s before tracing began is not known"));
 }
 
 /* Temporary files of databases are removed as soon as they are open. */
@@ -539,7 +585,7 @@ static void test_write_back_of_several_files(void **state)
 	}
 	verdict_decide(&x->f, &with_count, &x->v);
 	assert_non_null(strstr(x->v.sentence,
-		": 30 sessions with the same statement, cp pid 2225 first, probably used 66 % of "
+		": 30 sessions of cp with the same statement probably used 66 % of "
 		"the device time (2100 writes, 1.8 GiB) through the kernel thread kworker/u8:2 pid 77"));
 	assert_null(part(x, "victims"));
 	/* Without a database each is a program of its own. */
@@ -561,14 +607,98 @@ static void test_sessions_with_one_statement_are_added_up(void **state)
 	operation(x, 2220, "page", 2 * NSEC_PER_SEC, true);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_non_null(strstr(x->v.sentence,
-		": 3 sessions with the same statement, postgres pid 2225 first, used 60 % of the device time (3000 reads, 300.0 MiB). 1 other thread waited 2.00 s"));
+		": 3 sessions of postgres with the same statement used 60 % of the device time (3000 reads, 300.0 MiB). 1 other thread waited 2.00 s"));
 	assert_int_equal(part(x, "victims")->tid, 2220);
 	/* A device has its ten busiest threads, and more sessions ran that statement. */
 	with_count.count_alike = count_thirty;
 	verdict_decide(&x->f, &with_count, &x->v);
 	assert_non_null(strstr(x->v.sentence,
-		": 30 sessions with the same statement, postgres pid 2225 first, used at least 60 % "
+		": 30 sessions of postgres with the same statement used at least 60 % "
 		"of the device time"));
+}
+
+/* PostgreSQL 18: processes 2230 and on read for the backend 2225, or also for others like it. */
+static int32_t leader_of_io_workers(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid >= 2230 || tid == 2226 ? 2225 : tid;
+}
+
+static uint32_t served_one(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	return tid >= 2230 ? 1 : 0;
+}
+
+static uint32_t served_thirty(void *userdata, int32_t tid)
+{
+	return 30 * served_one(userdata, tid);
+}
+
+static uint32_t count_forty(void *userdata, int32_t tid)
+{
+	(void)userdata;
+	assert_int_equal(tid, 2225);
+	return 40;
+}
+
+static void test_io_workers_read_for_a_backend(void **state)
+{
+	struct verdict_sql workers = sql;
+	struct fixture *x = *state;
+
+	workers.leader_of = leader_of_io_workers;
+	workers.count_served = served_one;
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	/* It is not the busiest thread that matters, but who has most. */
+	load(x, "thread", 2220, 2220, "postgres", 30, false);
+	load(x, "thread", 2230, 2230, "postgres", 28, false);
+	load(x, "thread", 2231, 2231, "postgres", 27, false);
+	operation(x, 2231, "page", 4 * NSEC_PER_SEC, true);
+	operation(x, 2220, "page", 2 * NSEC_PER_SEC, true);
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": 2 I/O workers (mostly for postgres pid 2225) used 55 % of the device time"));
+	assert_int_equal(part(x, "victims")->tid, 2220);
+	workers.count_served = served_thirty;
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": 2 I/O workers (mostly for 30 sessions of postgres with the same statement) used 55 %"));
+	load(x, "thread", 2225, 2225, "postgres", 5, false);
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": postgres pid 2225 and 2 I/O workers (mostly for 30 sessions with its statement) used 60 %"));
+	/* Those whose reads were in hand when the server was asked are only some of them. */
+	workers.count_alike = count_forty;
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(
+		strstr(x->v.sentence, "(mostly for 40 sessions with its statement) used 60 %"));
+	workers.count_served = served_one;
+	load(x, "thread", 2226, 2226, "postgres", 5, false);
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": postgres pid 2225, 1 parallel worker and 2 I/O workers (mostly for it) used 65 %"));
+}
+
+/* One that has half by itself does not work for itself, either. */
+static void test_a_single_io_worker(void **state)
+{
+	struct verdict_sql workers = sql;
+	struct fixture *x = *state;
+
+	workers.leader_of = leader_of_io_workers;
+	workers.count_served = served_one;
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2230, 2230, "postgres", 70, false);
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(
+		strstr(x->v.sentence, ": 1 I/O worker (mostly for postgres pid 2225) used 70 %"));
+	load(x, "thread", 2226, 2226, "postgres", 10, false);
+	verdict_decide(&x->f, &workers, &x->v);
+	assert_non_null(strstr(x->v.sentence,
+		": 1 parallel worker of postgres pid 2225 and 1 I/O worker (mostly for it) used 80 %"));
 }
 
 /* The ten busiest of many threads have less than half, and all run that statement. */
@@ -585,11 +715,11 @@ static void test_sessions_of_one_process(void **state)
 		load(x, "thread", 2211, tid, "mariadbd", 10, false);
 	verdict_decide(&x->f, &with_count, &x->v);
 	assert_non_null(strstr(x->v.sentence,
-		": 30 sessions with the same statement, mariadbd tid 2225 first, probably used 58 %"));
+		": 30 sessions of mariadbd with the same statement probably used 58 %"));
 	/* A thread of the server has no statement. */
 	load(x, "thread", 2211, 2213, "mariadbd", 3, false);
 	verdict_decide(&x->f, &with_count, &x->v);
-	assert_non_null(strstr(x->v.sentence, ": 30 sessions with the same statement"));
+	assert_non_null(strstr(x->v.sentence, ": 30 sessions of mariadbd with the same statement"));
 	/* Others have other statements. */
 	load(x, "thread", 2211, 2214, "mariadbd", 9, false);
 	verdict_decide(&x->f, &with_count, &x->v);
@@ -611,7 +741,7 @@ static void test_a_thread_with_half_and_others_with_its_statement(void **state)
 	load(x, "thread", 2211, 2227, "mariadbd", 8, false);
 	verdict_decide(&x->f, &sql, &x->v);
 	assert_non_null(strstr(x->v.sentence,
-		": 3 sessions with the same statement, mariadbd tid 2225 first, used 73 %"));
+		": 3 sessions of mariadbd with the same statement used 73 %"));
 }
 
 /* Three of the five statements run in threads that are named as victims already. */
@@ -630,11 +760,45 @@ static void test_no_victim_is_a_thread_and_a_statement(void **state)
 		"longest for 4.00 s"));
 }
 
+/* A copy that had ended before a rule fired: all that is left of it is its file. */
+static void test_only_the_file_is_known(void **state)
+{
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.requests = 300,
+		.write_requests = 300,
+		.write_bytes = 100 * MIB,
+		.write_busy_ns = 9900 * MS,
+		.before_requests = 290,
+		.before_bytes = 99 * MIB,
+		.before_busy_ns = 9500 * MS };
+	const struct record_io_by file = { .by = RECORD_BY_file,
+		.dev = { 8, 16 },
+		.path = "/srv/backup/dump.sql",
+		.before_requests = 280,
+		.before_bytes = 98 * MIB,
+		.before_busy_ns = 9400 * MS };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	verdict_note_device(&x->f, &device);
+	load(x, "process", 2300, 0, "commits", 3, false);
+	verdict_note_io_by(&x->f, &file);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"; it is not known who caused it, but most of it was for backup/dump.sql: no program used "
+		"as much as a fifth of the device time; who used another "));
+	assert_null(part(x, "culprit"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_a_unit_is_named_when_its_processes_have_half_together),
 		verdict_test(test_the_largest_does_not_lead_the_victims),
+		verdict_test(test_several_that_had_nearly_as_much),
+		verdict_test(test_whose_file_it_is),
 		verdict_test(test_what_was_sent_before_tracing_is_a_share_of_its_own),
 		verdict_test(test_half_of_what_was_traced),
 		verdict_test(test_more_was_in_flight_before_tracing),
@@ -651,8 +815,11 @@ int main(void)
 		verdict_test(test_a_file_that_nobody_used_since),
 		verdict_test(test_sessions_with_one_statement_are_added_up),
 		verdict_test(test_sessions_of_one_process),
+		verdict_test(test_io_workers_read_for_a_backend),
+		verdict_test(test_a_single_io_worker),
 		verdict_test(test_a_thread_with_half_and_others_with_its_statement),
 		verdict_test(test_no_victim_is_a_thread_and_a_statement),
+		verdict_test(test_only_the_file_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

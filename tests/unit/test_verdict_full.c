@@ -124,8 +124,8 @@ static void test_a_full_file_system_and_who_has_the_largest_file_open(void **sta
 	verdict_note_sample(&x->f, &s);
 	decide(x);
 	assert_verdict(x, "full", "measured",
-		"file system /var/lib/mysql on sdb was full, with 3.0 MiB free; sort pid 2300 had the "
-		"largest file open for writing there: /var/lib/mysql/tmp/sort.1, 44.0 MiB");
+		"file system /var/lib/mysql on sdb was full, with 3.0 MiB free; the largest file "
+		"open for writing was /var/lib/mysql/tmp/sort.1 (44.0 MiB), held open by sort pid 2300");
 	assert_null(part(x, "culprit"));
 	assert_string_equal(record_basis_text(part(x, "largest")->basis), "inferred");
 	assert_string_equal(part(x, "largest")->path, "/var/lib/mysql/tmp/sort.1");
@@ -181,16 +181,16 @@ static void test_a_full_file_system_and_whose_file_grows(void **state)
 	note_writer(x, &large);
 	decide(x);
 	assert_non_null(strstr(x->v.sentence,
-		"; logger pid 2400 had the fastest growing file open for writing there: "
-		"/var/lib/mysql/small, which grew by 2.0 MiB"));
+		"; the file that grew fastest was /var/lib/mysql/small (by 2.0 MiB), written by logger "
+		"pid 2400"));
 	assert_int_equal(part(x, "largest")->bytes, 2 * MIB);
 	assert_null(strstr(x->v.sentence, "not all open files"));
 	small.grown_bytes = 4 * MIB;
 	small.search = RECORD_SEARCH_cut_off;
 	note_writer(x, &small);
 	decide(x);
-	assert_non_null(
-		strstr(x->v.sentence, "grew by 4.0 MiB (not all open files were looked at)"));
+	assert_non_null(strstr(x->v.sentence,
+		"(by 4.0 MiB), written by logger pid 2400 (not all open files were looked at)"));
 }
 
 /*
@@ -231,8 +231,8 @@ static void test_a_full_file_system_and_a_file_that_was_changed(void **state)
 	decide(x);
 	assert_null(part(x, "culprit"));
 	assert_non_null(strstr(x->v.sentence,
-		"; postgres pid 2500 had the largest file open there that was written to meanwhile: "
-		"/var/lib/mysql/large, 3.0 MiB"));
+		"; the largest file that was written to meanwhile was /var/lib/mysql/large (3.0 MiB), "
+		"written by postgres pid 2500"));
 }
 
 static void assert_no_writer(struct fixture *x, enum record_search search, const char *text)

@@ -39,7 +39,7 @@ static void test_a_resync_with_less_than_half(void **state)
 	decide(x);
 	assert_null(part(x, "culprit"));
 	assert_non_null(strstr(x->v.sentence,
-		"; the reshape of the array md0 (kernel thread md0_reshape pid 77) used most, 40 %"));
+		": the reshape of the array md0 (kernel thread md0_reshape pid 77) used the most, 40 %"));
 	/* A program that did more is named instead. */
 	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
 	x->now_ns = TRIGGER_NS;
@@ -122,7 +122,7 @@ static void test_what_a_kernel_thread_does(void **state)
 	load(x, "thread", 88, 88, "jbd2/sdb1-8", 45, true);
 	decide(x);
 	assert_non_null(strstr(x->v.sentence,
-		"; the kernel thread jbd2/sdb1-8 pid 88 (the journal of a file system) used most, 45 %"));
+		": the kernel thread jbd2/sdb1-8 pid 88 (the journal of a file system) used the most, 45 %"));
 }
 
 int main(void)

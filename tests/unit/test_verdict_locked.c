@@ -36,9 +36,13 @@ static void test_idle_in_a_transaction(void **state)
 	verdict_note_queue(&x->f, &q);
 	decide(x);
 	assert_verdict(x, "locked", "measured",
-		"database main: 15 statements waited up to 20.00 s for a metadata lock on shop.orders; "
-		"it is held by session 42 of app@localhost, idle in a transaction for 41.00 s "
-		"(transaction open for 1m00s); session 42 last ran \"ALTER TABLE shop.orders\"");
+		"session 42 of app@localhost held a metadata lock on shop.orders of database main: 15 "
+		"statements waited up to 20.00 s for it; session 42 had been idle in a transaction "
+		"for 41.00 s (transaction open for 1m00s); its last statement was \"ALTER TABLE "
+		"shop.orders\"");
+	assert_string_equal(part(x, "culprit")->text,
+		"session 42 of app@localhost, which had been idle in a transaction for 41.00 s "
+		"(transaction open for 1m00s)");
 	assert_null(strstr(x->v.message, "ALTER"));
 	assert_int_equal(part(x, "culprit")->tid, HOLDER_TID);
 	assert_string_equal(part(x, "culprit")->comm, "mariadbd");
@@ -49,6 +53,27 @@ static void test_idle_in_a_transaction(void **state)
 	assert_int_equal(part(x, "lock")->longest_ns, 20 * NSEC_PER_SEC);
 }
 
+/* Nobody holds anything: a replica does not confirm. */
+static void test_commits_that_wait_for_a_replica(void **state)
+{
+	struct verdict_queue q = { .target = "main",
+		.waiters = 12,
+		.longest_ns = 41 * NSEC_PER_SEC,
+		.waited_ns = 300 * NSEC_PER_SEC,
+		.lock = RECORD_LOCK_replica };
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 5);
+	verdict_note_queue(&x->f, &q);
+	decide(x);
+	assert_verdict(x, "locked", "measured",
+		"12 statements waited up to 41.00 s for a replica that has to confirm commits of "
+		"database main; perhaps that replica is not connected, hangs, or cannot keep up");
+	assert_null(part(x, "culprit"));
+	assert_string_equal(part(x, "missing")->text,
+		"it is not known why the replica did not confirm");
+}
+
 static void test_a_statement_that_is_probably_it(void **state)
 {
 	struct verdict_queue q = queue(false, 1);
@@ -56,14 +81,19 @@ static void test_a_statement_that_is_probably_it(void **state)
 
 	q.behind_first = 14;
 	q.first_id = 43;
+	text_copy(q.first_text, sizeof(q.first_text), "DROP TABLE shop.orders");
 	q.object[0] = '\0';
 	verdict_note_queue(&x->f, &q);
 	decide(x);
 	assert_verdict(x, "locked", "inferred",
-		"database main: 15 statements waited up to 20.00 s for a metadata lock; it is probably "
-		"held by session 42 of app@localhost, whose statement had been running for 41.00 s; "
-		"14 of them were behind session 43 in the queue; session 42 ran "
-		"\"ALTER TABLE shop.orders\"");
+		"session 42 of app@localhost probably held a metadata lock of database main: 15 "
+		"statements waited up to 20.00 s for it, 14 of them behind session 43; session 42 had "
+		"been running \"ALTER TABLE shop.orders\" for 41.00 s; session 43 waited with \"DROP "
+		"TABLE shop.orders\"");
+	assert_string_equal(x->v.message,
+		"session 42 of app@localhost probably held a metadata lock of database main: 15 "
+		"statements waited up to 20.00 s for it, 14 of them behind session 43; session 42 had "
+		"been running a statement for 41.00 s");
 	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
 }
 
@@ -76,9 +106,9 @@ static void test_one_of_several(void **state)
 	verdict_note_queue(&x->f, &q);
 	decide(x);
 	assert_verdict(x, "locked", "inferred",
-		"database main: 15 statements waited up to 20.00 s for a metadata lock on shop.orders; "
-		"one of 3 sessions holds it, the oldest of them is session 42 of app@localhost, idle in "
-		"a transaction for 41.00 s (transaction open for 1m00s)");
+		"one of 3 sessions held a metadata lock on shop.orders of database main: 15 statements "
+		"waited up to 20.00 s for it; the oldest of them is session 42 of app@localhost, which "
+		"had been idle in a transaction for 41.00 s (transaction open for 1m00s)");
 	assert_null(part(x, "culprit"));
 }
 
@@ -93,9 +123,27 @@ static void test_nobody_known(void **state)
 	verdict_note_queue(&x->f, &q);
 	decide(x);
 	assert_verdict(x, "locked", "measured",
-		"database main: 15 statements waited up to 20.00 s for the backup or global read lock; "
-		"it is not known who holds it");
+		"15 statements waited up to 20.00 s for the backup or global read lock of database "
+		"main; it is not known who holds it");
 	assert_non_null(strstr(part(x, "missing")->text, "performance_schema"));
+}
+
+/* Not a lock: it is the use of the table that the others wait for. */
+static void test_a_table_to_be_flushed(void **state)
+{
+	struct verdict_queue q = queue(true, 1);
+	struct fixture *x = *state;
+
+	q.lock = RECORD_LOCK_flush;
+	q.waiters = 1;
+	q.holder.elapsed_ns = 0;
+	q.holder.text[0] = '\0';
+	verdict_note_queue(&x->f, &q);
+	decide(x);
+	assert_verdict(x, "locked", "inferred",
+		"session 42 of app@localhost probably still used a table to be flushed, shop.orders of "
+		"database main: 1 statement waited 20.00 s for it; session 42 was idle in a "
+		"transaction (transaction open for 1m00s)");
 }
 
 static void test_short_waits_are_normal(void **state)
@@ -124,9 +172,83 @@ static void test_a_holder_that_waits_for_the_disk(void **state)
 	decide(x);
 	assert_string_equal(record_class_text(x->v.class), "saturated");
 	assert_non_null(strstr(x->v.sentence,
-		"; 15 statements waited up to 20.00 s for a metadata lock on shop.orders of session 42 "
-		"of app@localhost"));
+		"; 15 statements waited up to 20.00 s for a metadata lock on shop.orders, held by "
+		"session 42 of app@localhost"));
 	assert_int_equal(part(x, "lock")->threads, 15);
+}
+
+static void commit(struct fixture *x, int32_t pid, const char *comm, enum record_op kind,
+	const char *waits_for, uint64_t ns)
+{
+	struct record_operation op = { .op = kind,
+		.probe = RECORD_PROBE_sync,
+		.pid = pid,
+		.tid = pid + 1,
+		.path = "/var/lib/db/log",
+		.dev = { 8, 17 },
+		.dev_name = "sdb1",
+		.start_mono_ns = TRIGGER_NS,
+		.dur_ns = ns,
+		.waits_for = record_enum_find(&record_cause_enum, waits_for) };
+
+	text_copy(op.comm, sizeof(op.comm), comm);
+	verdict_note_operation(&x->f, &op, true);
+}
+
+/*
+ * The holder commits, and sleeps until another thread of its server has written the log for both.
+ */
+static void test_a_holder_that_waits_for_the_commit_of_another(void **state)
+{
+	static const struct {
+		int32_t holder_tid, pid;
+		const char *holder, *comm;
+		enum record_op op;
+		const char *waits_for;
+		uint64_t ns;
+		const struct record_disk *disk;
+		bool idle;
+		enum record_class class;
+	} cases[] = {
+		{ HOLDER_TID, 2211, "mariadbd", "ib_log_flush", RECORD_OP_fsync, "device flush",
+			NSEC_PER_SEC, &slow_sdb, false, RECORD_CLASS_slow },
+		{ 2211, 3000, "postgres", "postgres", RECORD_OP_fsync, "journal commit",
+			NSEC_PER_SEC, &slow_sdb, false, RECORD_CLASS_slow },
+		{ 2211, 3000, "postgres", "postgres", RECORD_OP_write, "device", NSEC_PER_SEC,
+			&slow_sdb, false, RECORD_CLASS_slow },
+		/* Another server, a short wait, a read, a lock, a good disk, an idle holder. */
+		{ HOLDER_TID, 3000, "mariadbd", "mariadbd", RECORD_OP_fsync, "device flush",
+			NSEC_PER_SEC, &slow_sdb, false, RECORD_CLASS_locked },
+		{ HOLDER_TID, 2211, "mariadbd", "mariadbd", RECORD_OP_fsync, "device flush",
+			240 * MS, &slow_sdb, false, RECORD_CLASS_locked },
+		{ HOLDER_TID, 2211, "mariadbd", "mariadbd", RECORD_OP_read, "device", NSEC_PER_SEC,
+			&slow_sdb, false, RECORD_CLASS_locked },
+		{ HOLDER_TID, 2211, "mariadbd", "mariadbd", RECORD_OP_fsync, "mutex", NSEC_PER_SEC,
+			&slow_sdb, false, RECORD_CLASS_locked },
+		{ HOLDER_TID, 2211, "mariadbd", "mariadbd", RECORD_OP_fsync, "device flush",
+			NSEC_PER_SEC, &idle_sdb, false, RECORD_CLASS_locked },
+		{ HOLDER_TID, 2211, "mariadbd", "mariadbd", RECORD_OP_fsync, "device flush",
+			NSEC_PER_SEC, &slow_sdb, true, RECORD_CLASS_locked },
+	};
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct verdict_queue q = queue(cases[i].idle, 0);
+
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		x->now_ns = TRIGGER_NS;
+		samples(x, cases[i].disk, 10);
+		totals(x, 80, MIB, 400 * MS);
+		q.holder.who.tid = cases[i].holder_tid;
+		text_copy(q.holder.who.comm, sizeof(q.holder.who.comm), cases[i].holder);
+		verdict_note_queue(&x->f, &q);
+		commit(x, cases[i].pid, cases[i].comm, cases[i].op, cases[i].waits_for,
+			cases[i].ns);
+		decide(x);
+		assert_string_equal(record_class_text(x->v.class),
+			record_class_text(cases[i].class));
+		assert_non_null(part(x, "lock"));
+	}
 }
 
 /* A disk at its limit beside a lock: what cost most counts. */
@@ -183,11 +305,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_idle_in_a_transaction),
+		verdict_test(test_commits_that_wait_for_a_replica),
 		verdict_test(test_a_statement_that_is_probably_it),
 		verdict_test(test_one_of_several),
 		verdict_test(test_nobody_known),
+		verdict_test(test_a_table_to_be_flushed),
 		verdict_test(test_short_waits_are_normal),
 		verdict_test(test_a_holder_that_waits_for_the_disk),
+		verdict_test(test_a_holder_that_waits_for_the_commit_of_another),
 		verdict_test(test_before_a_saturated_disk),
 		verdict_test(test_an_old_queue_beside_a_saturated_disk),
 		verdict_test(test_the_worst_answer),

@@ -310,6 +310,34 @@ static void test_a_group_that_swaps(void **state)
 	assert_non_null(strstr(x->v.sentence, "a control group that is not watched"));
 }
 
+/* A copy loads the disk while memory is swapped to zram, which is in memory. */
+static void test_swap_on_zram(void **state)
+{
+	struct second busy = {
+		.host = { .swapped_in_bytes = 3 * MIB, .swapped_out_bytes = 9 * MIB },
+		.groups = { { .path = GROUP,
+			.limit_bytes = 48 * MIB,
+			.swapped_in_bytes = 3 * MIB,
+			.limit_hits = 50 } },
+		.read_bytes = 3 * MIB,
+		.write_bytes = 9 * MIB,
+	};
+	struct fixture *x = *state;
+
+	incident(x, &busy, 0);
+	assert_string_equal(record_class_text(x->v.class), "memory");
+	busy.host.zram_in_bytes = 3 * MIB;
+	busy.host.zram_out_bytes = 9 * MIB;
+	incident(x, &busy, 0);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	/* Half of it is on the disk. */
+	busy.host.zram_in_bytes = MIB;
+	busy.host.zram_out_bytes = 2 * MIB;
+	incident(x, &busy, 0);
+	assert_string_equal(record_class_text(x->v.class), "memory");
+	assert_non_null(strstr(x->v.sentence, "swapped in 24.0 MiB and swapped out 84.0 MiB"));
+}
+
 /* Who waits for memory itself is a victim, whatever disk the file is on. */
 static void test_waits_for_memory(void **state)
 {
@@ -323,9 +351,136 @@ static void test_waits_for_memory(void **state)
 	assert_int_equal(part(x, "victims")->tid, 2240);
 }
 
+/* No disk has to do with it: the kernel makes threads wait, as at memory.high. */
+static void test_a_group_waits_for_its_own_memory(void **state)
+{
+	const struct record_cgroup outer = { .path = "/system.slice",
+		.limit_bytes = 96 * MIB,
+		.limit_hits = 1 };
+	struct record_sample s = { .reading.mono_ns = TRIGGER_NS + NSEC_PER_SEC,
+		.reading.interval_ns = NSEC_PER_SEC,
+		.reading.memory.present = true,
+		.reading.devices_count = 1,
+		.reading.devices = { idle_sdb },
+		.limits.cgroups_count = 2,
+		.limits.cgroups = { outer, thrashing.groups[0] } };
+	struct fixture *x = *state;
+
+	verdict_note_sample(&x->f, &s);
+	s.reading.mono_ns += NSEC_PER_SEC;
+	s.limits.cgroups[1].oom_kills = 1;
+	verdict_note_sample(&x->f, &s);
+	operation(x, 2230, "memory of control group", 3 * NSEC_PER_SEC, true);
+	operation(x, 2231, "memory of control group", 2 * NSEC_PER_SEC, true);
+	operation(x, 2232, "memory", NSEC_PER_SEC, true);
+	decide(x);
+	assert_verdict(x, "memory", "measured",
+		"control group " GROUP " was short of memory: it was at its limit of 48.0 MiB 24 "
+		"times, so 3 threads waited up to 3.00 s for memory (mariadbd tid 2230 the "
+		"longest); the kernel killed 1 process of it; no disk was at its limit");
+	assert_null(part(x, "memory"));
+	/* It is the host that is short. */
+	operation(x, 2232, "memory", 4 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "waiting");
+}
+
+/* Which of two groups beside one another it is, the group of the threads says. */
+static void test_the_group_of_the_threads_that_wait(void **state)
+{
+	static const struct {
+		uint64_t cgroup;
+		const char *said;
+	} cases[] = {
+		{ 20, "control group /b was short of memory: it was at its limit" },
+		{ 10, "control group /a was short of memory: it was at its limit" },
+		{ 30,
+			"one of several control groups at their limits was short of memory: 1 thread "
+			"waited" },
+	};
+	struct record_sample s = { .reading.mono_ns = TRIGGER_NS + NSEC_PER_SEC,
+		.reading.interval_ns = NSEC_PER_SEC,
+		.reading.memory.present = true,
+		.limits.cgroups_count = 2,
+		.limits.cgroups = { { .path = "/a", .limit_bytes = MIB, .limit_hits = 9, .id = 10 },
+			{ .path = "/b", .limit_bytes = MIB, .limit_hits = 3, .id = 20 } } };
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct record_operation op = { .op = RECORD_OP_read,
+			.probe = RECORD_PROBE_wait,
+			.pid = 7,
+			.tid = 7,
+			.comm = "mariadbd",
+			.cgroup = cases[i].cgroup,
+			.start_mono_ns = TRIGGER_NS,
+			.dur_ns = 3 * NSEC_PER_SEC,
+			.waits_for = RECORD_CAUSE_group_memory };
+
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		verdict_note_sample(&x->f, &s);
+		verdict_note_operation(&x->f, &op, true);
+		decide(x);
+		assert_string_equal(record_class_text(x->v.class), "memory");
+		assert_non_null(strstr(x->v.sentence, cases[i].said));
+	}
+}
+
+/* Thousands of waits, none of which is long enough for a line. */
+static void test_all_wait_for_memory_again_and_again(void **state)
+{
+	struct record_sample s = { .reading.mono_ns = TRIGGER_NS + NSEC_PER_SEC,
+		.reading.interval_ns = NSEC_PER_SEC,
+		.reading.memory.present = true,
+		.reading.psi.memory = { .present = true, .full_pct = 83 },
+		.reading.devices_count = 1,
+		.reading.devices = { idle_sdb },
+		.limits.cgroups_count = 1,
+		.limits.cgroups = { thrashing.groups[0] } };
+	struct fixture *x = *state;
+
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_verdict(x, "memory", "inferred",
+		"control group " GROUP " was short of memory: it was at its limit of 48.0 MiB 12 "
+		"times, and all tasks that could run waited for memory for up to 83 % of the time, "
+		"each less than 100 ms at a time; no disk was at its limit");
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	s.limits.cgroups_count = 0;
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, "memory was short: all tasks that could run waited"));
+	/* Nor does it where a disk explains what threads waited for. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	samples(x, &loaded_sdb, 10);
+	s.reading.devices_count = 0;
+	verdict_note_sample(&x->f, &s);
+	operation(x, 2230, "device", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	/* A short one explains nothing. */
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	s.reading.psi.memory.full_pct = 30;
+	verdict_note_sample(&x->f, &s);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "unknown");
+}
+
+static void test_a_group_that_is_not_watched_waits_for_memory(void **state)
+{
+	struct fixture *x = *state;
+
+	operation(x, 2230, "memory of control group", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_verdict(x, "memory", "measured",
+		"a control group that is not watched was short of memory: 1 thread waited 3.00 s "
+		"for memory (mariadbd tid 2230)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		verdict_test(test_all_wait_for_memory_again_and_again),
 		verdict_test(test_group_at_its_limit),
 		verdict_test(test_one_window),
 		verdict_test(test_second_dump),
@@ -336,7 +491,11 @@ int main(void)
 		verdict_test(test_killed),
 		verdict_test(test_swap_storm),
 		verdict_test(test_a_group_that_swaps),
+		verdict_test(test_swap_on_zram),
 		verdict_test(test_waits_for_memory),
+		verdict_test(test_a_group_waits_for_its_own_memory),
+		verdict_test(test_the_group_of_the_threads_that_wait),
+		verdict_test(test_a_group_that_is_not_watched_waits_for_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,6 +49,32 @@ static void test_threads_of_a_known_process(void **state)
 	assert_string_equal(name_of(x, 2300), "main");
 }
 
+static void assert_culprit(struct fixture *x, const char *comm, const char *who)
+{
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "process", 2300, 0, "mysqld", 92, false);
+	load(x, "thread", 2300, 2311, comm, 92, false);
+	verdict_name_programs(&x->f);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, who));
+}
+
+/* The name of the thread says what it does, and that no client waits for it. */
+static void test_the_role_of_a_thread_is_kept(void **state)
+{
+	struct fixture *x = *state;
+
+	assert_culprit(x, "ib_pg_flush_co", "): mysqld tid 2311 (page cleaner) used 92 %");
+	assert_culprit(x, "ib_pg_flush-3", "): mysqld tid 2311 (page cleaner) used 92 %");
+	assert_culprit(x, "page_cleaner", "): mysqld tid 2311 (page cleaner) used 92 %");
+	assert_culprit(x, "ib_srv_wkr-2", "): mysqld tid 2311 (purge) used 92 %");
+	assert_culprit(x, "ib_log_writer", "): mysqld tid 2311 (redo log) used 92 %");
+	assert_culprit(x, "ib_io_rd-1", "): mysqld tid 2311 used 92 %");
+}
+
 static void test_threads_of_a_database(void **state)
 {
 	const struct verdict_who server = { .pid = 2300, .comm = "mariadbd" };
@@ -65,6 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_threads_of_a_known_process),
+		verdict_test(test_the_role_of_a_thread_is_kept),
 		verdict_test(test_threads_of_a_database),
 	};
 

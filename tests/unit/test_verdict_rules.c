@@ -96,7 +96,8 @@ static void test_frozen(void **state)
 	operation(x, 2231, "frozen file system", 3100 * MS, false);
 	decide(x);
 	assert_verdict(x, "frozen", "measured",
-		"the file system on sdb1 was frozen, which blocked access to "
+		"the file system on sdb1 was frozen, as by fsfreeze or a snapshot, so writes to "
+		"it waited, such as to "
 		"/var/lib/mysql/shop/orders.ibd; 2 threads waited up to 4.20 s");
 	assert_string_equal(record_cause_text(x->v.waits_for), "frozen file system");
 	/* A snapshot freezes a file system for some milliseconds. */
@@ -206,6 +207,31 @@ static void test_slow_by_a_frozen_file_system_below(void **state)
 		"kernel thread kworker/u8:2 pid 77 waited 2.10 s for a frozen file system");
 }
 
+/* As of a virtual machine that is backed up. */
+static void test_several_frozen_file_systems(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 5);
+	waits(x,
+		&(struct wait){ "frozen file system", "loop7", 7, 7, 99, 99, 0, 3 * NSEC_PER_SEC });
+	waits(x,
+		&(struct wait){ "frozen file system", "sdb1", 8, 17, 99, 98, 0, 2 * NSEC_PER_SEC });
+	/* One again, a short freeze, and one of which the file system is not known. */
+	waits(x,
+		&(struct wait){ "frozen file system", "sdb1", 8, 17, 99, 97, 0, 2 * NSEC_PER_SEC });
+	waits(x, &(struct wait){ "frozen file system", "sdc1", 8, 33, 99, 96, 0, 200 * MS });
+	waits(x, &(struct wait){ "frozen file system", "", 0, 0, 99, 95, 0, 2 * NSEC_PER_SEC });
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"the file system on loop7 and 1 other were frozen, as by fsfreeze or a snapshot, "
+		"so writes to them waited"));
+	waits(x,
+		&(struct wait){ "frozen file system", "sdb2", 8, 18, 99, 94, 0, 2 * NSEC_PER_SEC });
+	decide(x);
+	assert_non_null(strstr(x->v.sentence, "the file system on loop7 and 2 others were frozen"));
+}
+
 /* The same work as in its baseline minute, but each request takes longer. */
 static void test_slower_than_before(void **state)
 {
@@ -258,6 +284,94 @@ static void test_a_queue_is_not_slower(void **state)
 	assert_string_equal(record_class_text(x->v.class), "saturated");
 }
 
+/* A few large reads after many small writes: fewer requests and bytes, but of another kind. */
+static void test_other_work_is_not_slower(void **state)
+{
+	struct record_disk baseline = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 20,
+		.write_await_ms = 2,
+		.queue = 0.4,
+		.reads = 10,
+		.read_ticks_ms = 40,
+		.read_bytes = 10 * 16384,
+		.writes = 190,
+		.write_ticks_ms = 400,
+		.write_bytes = 8 * MIB };
+	struct record_disk now = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.util_pct = 96,
+		.read_await_ms = 630,
+		.queue = 7.6,
+		.reads = 17,
+		.read_ticks_ms = 17 * 630,
+		.read_bytes = 6 * MIB };
+	struct fixture *x = *state;
+
+	/* Whether it had time left then or not. */
+	for (unsigned int util_pct = 20; util_pct <= 60; util_pct += 40) {
+		baseline.util_pct = util_pct;
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		x->now_ns = TRIGGER_NS - 30 * NSEC_PER_SEC;
+		samples(x, &baseline, 20);
+		x->now_ns = TRIGGER_NS;
+		samples(x, &now, 8);
+		decide(x);
+		assert_string_equal(record_class_text(x->v.class), "saturated");
+	}
+}
+
+/* It was busy before, and does less now than then, always as much: its credits have run out. */
+static void test_a_busy_disk_without_credits(void **state)
+{
+	static const struct {
+		uint32_t requests[6]; /* of the seconds since the trigger */
+		uint32_t size;
+		enum record_class class;
+	} cases[] = {
+		{ { 55, 31, 30, 32, 30, 31 }, 16384, RECORD_CLASS_slow },
+		/* As much as before. */
+		{ { 95, 98, 95, 96, 97, 95 }, 16384, RECORD_CLASS_saturated },
+		/* No plateau. */
+		{ { 31, 45, 62, 38, 50, 31 }, 16384, RECORD_CLASS_saturated },
+		/* Small ones at random places, which were large ones in a row. */
+		{ { 31, 31, 30, 32, 30, 31 }, 4096, RECORD_CLASS_saturated },
+	};
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct record_disk disk = { .dev = { 8, 16 },
+			.dev_name = "sdb",
+			.util_pct = 78,
+			.read_await_ms = 20,
+			.queue = 2,
+			.reads = 100,
+			.read_ticks_ms = 2000,
+			.read_bytes = 100 * 16384 };
+
+		if (cases[i].size == 4096)
+			disk.read_bytes = 100 * 131072;
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		x->now_ns = TRIGGER_NS - 30 * NSEC_PER_SEC;
+		samples(x, &disk, 24);
+		x->now_ns = TRIGGER_NS + NSEC_PER_SEC;
+		disk.util_pct = 100;
+		disk.queue = 16;
+		disk.read_ticks_ms = 16000;
+		for (size_t j = 0; j < ARRAY_SIZE(cases[i].requests); j++) {
+			disk.reads = cases[i].requests[j];
+			disk.read_bytes = (uint64_t)disk.reads * cases[i].size;
+			disk.read_await_ms = 16000.0 / disk.reads;
+			samples(x, &disk, 1);
+		}
+		/* A disk that does a megabyte a second is not slow by that alone. */
+		totals(x, 200, 3 * MIB, 600 * MS);
+		decide(x);
+		assert_string_equal(record_class_text(x->v.class),
+			record_class_text(cases[i].class));
+	}
+}
+
 static void test_saturated(void **state)
 {
 	struct fixture *x = *state;
@@ -291,7 +405,9 @@ static void test_saturated_by_several_processes(void **state)
 	decide(x);
 	assert_verdict(x, "saturated", "measured",
 		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
-		"64): nobody used half of the device time; postgres pid 4711 used most, 31 % (1000 reads, 100.0 MiB)");
+		"64); no program alone caused it: postgres pid 4711 used the most, 31 % of the device "
+		"time (1000 reads, 100.0 MiB); next came postgres pid 4712 with 30 % and postgres pid "
+		"4713 with 29 %");
 	assert_null(part(x, "culprit"));
 	assert_int_equal(part(x, "largest")->tid, 0);
 	assert_int_equal(part(x, "largest")->pid, 4711);
@@ -300,7 +416,8 @@ static void test_saturated_by_several_processes(void **state)
 	operation(x, 2212, "device", NSEC_PER_SEC, true);
 	decide(x);
 	assert_non_null(strstr(x->v.sentence,
-		"used most, 31 % (1000 reads, 100.0 MiB). 2 threads waited up to 1.00 s"));
+		"used the most, 31 % of the device time (1000 reads, 100.0 MiB); next came postgres pid 4712 "
+		"with 30 % and postgres pid 4713 with 29 %. 2 threads waited up to 1.00 s"));
 }
 
 /* A record has ten lines of each kind for a device. */
@@ -313,10 +430,13 @@ static void test_saturated_by_more_processes_than_the_record_has_lines(void **st
 	for (int32_t pid = 4711; pid < 4721; pid++)
 		load(x, "process", pid, 0, "postgres", 8, false);
 	decide(x);
+	/* With so little, none of them is worth a look. */
 	assert_non_null(strstr(x->v.sentence,
-		": nobody used half of the device time; postgres pid 4711 used most, 8.0 % (1000 reads, 100.0 MiB)"));
+		"64); no program alone caused it: no program used as much as a fifth of the device "
+		"time"));
+	assert_null(strstr(x->v.sentence, "postgres"));
 	assert_string_equal(part(x, "largest")->text,
-		"nobody used half of the device time; postgres pid 4711 used most, 8.0 % (1000 reads, 100.0 MiB)");
+		"postgres pid 4711 used the most, 8.0 % of the device time (1000 reads, 100.0 MiB)");
 }
 
 /* The journal thread has the most bytes, but it writes on behalf of the programs behind it. */
@@ -333,7 +453,8 @@ static void test_saturated_by_commits_names_a_program_not_the_journal(void **sta
 	decide(x);
 	assert_verdict(x, "saturated", "measured",
 		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
-		"64): nobody used half of the device time; postgres pid 4711 used most, 31 % (1000 reads, 100.0 MiB)");
+		"64); no program alone caused it: postgres pid 4711 used the most, 31 % of the device "
+		"time (1000 reads, 100.0 MiB); next came postgres pid 4712 with 29 %");
 }
 
 /* Of an open() that waits for the journal the file is not known, but threads beside it have one. */
@@ -374,8 +495,8 @@ static void test_saturated_by_write_back(void **state)
 	decide(x);
 	assert_verdict(x, "saturated", "measured",
 		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
-		"64): nobody is known to have used half of the device time; the kernel thread "
-		"kworker/u8:2 pid 77 used most, 97 % (1000 reads, 100.0 MiB) for programs that are "
+		"64); it is not known who caused it: the kernel thread kworker/u8:2 pid 77 used the "
+		"most, 97 % of the device time (1000 reads, 100.0 MiB) for programs that are "
 		"not known");
 	assert_null(part(x, "culprit"));
 	assert_string_equal(record_basis_text(part(x, "largest")->basis), "inferred");
@@ -519,8 +640,11 @@ int main(void)
 		verdict_test(test_only_a_thread_blocked_long_before),
 		verdict_test(test_slow),
 		verdict_test(test_slow_by_a_frozen_file_system_below),
+		verdict_test(test_several_frozen_file_systems),
 		verdict_test(test_slower_than_before),
 		verdict_test(test_a_queue_is_not_slower),
+		verdict_test(test_other_work_is_not_slower),
+		verdict_test(test_a_busy_disk_without_credits),
 		verdict_test(test_saturated),
 		verdict_test(test_saturated_by_several_processes),
 		verdict_test(test_saturated_by_more_processes_than_the_record_has_lines),

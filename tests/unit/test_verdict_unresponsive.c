@@ -137,6 +137,7 @@ static void test_waits_of_a_backend_explain_why_postgresql_is_unresponsive(void 
 		.tid = 4711,
 		.comm = "postgres",
 		.waits_for = RECORD_CAUSE_mutex,
+		.start_mono_ns = TRIGGER_NS,
 		.dur_ns = 5 * NSEC_PER_SEC };
 	const struct verdict_who server = { .pid = 4700, .comm = "postgres" };
 	const struct verdict_unresponsive s = { .ns = 3 * NSEC_PER_SEC };
@@ -160,6 +161,79 @@ static void test_a_slow_device_explains_why_a_database_is_unresponsive(void **st
 	assert_non_null(strstr(x->v.sentence, "/s); " SENTENCE));
 }
 
+/* A short freeze of a file system that the server has nothing to do with. */
+static void test_an_unrelated_freeze_does_not_explain_it(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 5);
+	freeze(x, 99, 1200 * MS);
+	unresponsive(x, 0, 20 * NSEC_PER_SEC, false);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "unanswered");
+	assert_non_null(strstr(x->v.sentence,
+		"database main (mariadbd pid 2211) did not answer for 20.00 s. Besides, the file "
+		"system on loop7 was frozen"));
+	/* It waits for it, too. */
+	freeze(x, 2211, 1200 * MS);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "frozen");
+}
+
+/* Sessions of another database wait for a lock. */
+static void test_a_lock_of_another_database_does_not_explain_it(void **state)
+{
+	struct verdict_queue q = { .target = "other",
+		.waiters = 5,
+		.longest_ns = 2 * NSEC_PER_SEC,
+		.waited_ns = 8 * NSEC_PER_SEC };
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 5);
+	verdict_note_queue(&x->f, &q);
+	unresponsive(x, 0, 20 * NSEC_PER_SEC, false);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "unanswered");
+	text_copy(q.target, sizeof(q.target), "main");
+	q.waited_ns = 9 * NSEC_PER_SEC;
+	verdict_note_queue(&x->f, &q);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "locked");
+}
+
+/* Its threads wait for one of its mutexes. A mutex of another server explains nothing. */
+static void test_a_mutex_explains_why_it_is_unresponsive(void **state)
+{
+	static const struct {
+		int32_t pid;
+		const char *class;
+	} cases[] = { { 2211, "locked" }, { 2212, "unanswered" } };
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct record_lock_wait lock = { .kind = RECORD_KERNEL_LOCK_mutex,
+			.id = 1,
+			.pid = cases[i].pid,
+			.comm = "mariadbd",
+			.waiters = 1,
+			.longest_ns = 6 * NSEC_PER_SEC,
+			.holder = { .present = true,
+				.pid = cases[i].pid,
+				.tid = 2299,
+				.state = 'R',
+				.syscall = -1,
+				.held_ns = 6 * NSEC_PER_SEC } };
+
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		samples(x, &idle_sdb, 5);
+		verdict_note_lock(&x->f, &lock);
+		unresponsive(x, 0, 10300 * MS, false);
+		decide(x);
+		assert_string_equal(record_class_text(x->v.class), cases[i].class);
+		assert_non_null(strstr(x->v.sentence, "for a mutex of that program: thread 2299"));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +245,9 @@ int main(void)
 		verdict_test(test_waits_of_the_server_explain_why_it_is_unresponsive),
 		verdict_test(test_waits_of_a_backend_explain_why_postgresql_is_unresponsive),
 		verdict_test(test_a_slow_device_explains_why_a_database_is_unresponsive),
+		verdict_test(test_an_unrelated_freeze_does_not_explain_it),
+		verdict_test(test_a_mutex_explains_why_it_is_unresponsive),
+		verdict_test(test_a_lock_of_another_database_does_not_explain_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

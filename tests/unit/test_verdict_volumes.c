@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Disks that stand on others: logical volumes, arrays, and what is below them. */
 #include "test_verdict_setup.h"
+#include "verdict/devices.h"
 
 /* Whoever waits on a file of the logical volume is a victim of the disk below. */
 static void test_waits_on_an_upper_device_count_for_the_disk_below(void **state)
@@ -26,6 +27,28 @@ static void test_waits_on_an_upper_device_count_for_the_disk_below(void **state)
 	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
 	assert_string_equal(x->v.dev_name, "sdb");
 	assert_int_equal(part(x, "victims")->tid, 42);
+}
+
+/* The number of btrfs and overlay is that of no disk, but their disk is known. */
+static void test_a_file_system_without_a_number_of_its_disk(void **state)
+{
+	static const char *const names[] = { "sdb1", "sdb" };
+	struct fixture *x = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+		samples(x, &loaded_sdb, 10);
+		totals(x, 2130, 204 * MIB, 400 * MS);
+		load(x, "thread", 2300, 2300, "dump", 92, false);
+		waits(x, &(struct wait){ "page", names[i], 0, 45, 42, 42, 0, 9 * NSEC_PER_SEC });
+		waits(x, &(struct wait){ "page", "sdb:/x", 0, 46, 43, 43, 0, 9 * NSEC_PER_SEC });
+		waits(x, &(struct wait){ "page", "", 0, 47, 44, 44, 0, 9 * NSEC_PER_SEC });
+		decide(x);
+		assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+		assert_non_null(part(x, "victims"));
+		assert_int_equal(part(x, "victims")->threads, 1);
+		assert_int_equal(part(x, "victims")->tid, 42);
+	}
 }
 
 static void learn(struct fixture *x)
@@ -76,8 +99,8 @@ static void test_a_logical_volume_that_is_suspended(void **state)
 	decide(x);
 	assert_int_equal(x->v.class, RECORD_CLASS_throttled);
 	assert_string_equal(x->v.sentence,
-		"volume dm-0 (vg0-mysql) was suspended for about 3.00 s, so all I/O on it waited: "
-		"its table was being changed, as for a snapshot, or it had lost all of its paths; "
+		"volume vg0-mysql (dm-0) was suspended for about 3.00 s, so all I/O on it waited: "
+		"its table was being changed, as for a snapshot, a resize or new paths; "
 		"1 thread waited 3.00 s");
 }
 
@@ -111,14 +134,84 @@ static void test_an_upper_device_over_an_idle_one(void **state)
 	waits(x, &(struct wait){ "device", "dm-0", 253, 0, 42, 42, 0, 9 * NSEC_PER_SEC });
 	decide(x);
 	assert_verdict(x, "saturated", "measured",
-		"device dm-0 (vg0-mysql) was saturated for 10.00 s (util 100 %, r_await 300 ms, "
-		"queue depth 64), but md0 below it was nearly idle (util at most 3.5 %), so its "
-		"requests were held back in between: by a limit, a suspended device or the copying "
-		"for a snapshot; 1 thread waited 9.00 s");
+		"device vg0-mysql (dm-0) was saturated for 10.00 s (util 100 %, r_await 300 ms, "
+		"queue depth 64); 1 thread waited 9.00 s. The disk below vg0-mysql (dm-0), md0, "
+		"had time left (util at most 3.5 %): something in between held requests back, such "
+		"as a limit, encryption or the copying for a snapshot");
 	/* Nothing is said about a disk that was not sampled all the time. */
 	sample_all(x, disks, 1);
 	decide(x);
-	assert_null(strstr(x->v.sentence, "idle"));
+	assert_null(strstr(x->v.sentence, "had time left"));
+}
+
+/* Whom to ask comes before what else there is to know. */
+static void test_the_culprit_comes_before_the_idle_disk_below(void **state)
+{
+	struct record_disk disks[2] = { loaded_sdb, { .dev = { 9, 0 }, .dev_name = "md0" } };
+	const struct record_stacked stacked = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.below = "md0" };
+	struct record_open *open = calloc(1, sizeof(*open));
+	struct fixture *x = *state;
+
+	assert_non_null(open);
+	open->stack_count = 1;
+	open->stack[0] = stacked;
+	verdict_note_open(&x->f, open);
+	free(open);
+	disks[0].reads = 213;
+	disks[0].read_ticks_ms = 64000;
+	for (unsigned int i = 0; i < 10; i++)
+		sample_all(x, disks, 2);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	load(x, "thread", 2300, 2300, "dump", 92, false);
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	freeze(x, 99, 1500 * MS);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		"queue depth 64): dump pid 2300 used 92 % of the device time (1000 reads, 100.0 "
+		"MiB). 1 other thread waited 3.00 s. The disk below sdb, md0, had time left (util "
+		"at most 0 %): something in between held requests back, such as a limit, encryption "
+		"or the copying for a snapshot. Besides, "));
+}
+
+static void hangs_over_an_idle_one(struct fixture *x, const char *name, const char *label,
+	const char *sentence)
+{
+	struct record_disk disks[2] = { { .dev = { 253, 0 }, .util_pct = 100, .inflight = 4 },
+		{ .dev = { 9, 0 }, .dev_name = "md0" } };
+	struct record_device hung = { .dev = { 253, 0 },
+		.in_flight = 4,
+		.no_completion_ns = 5 * NSEC_PER_SEC,
+		.oldest.age_ns = 5 * NSEC_PER_SEC };
+
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	verdict_note_below(&x->f, name, label, "md0");
+	text_copy(disks[0].dev_name, sizeof(disks[0].dev_name), name);
+	text_copy(hung.dev_name, sizeof(hung.dev_name), name);
+	for (unsigned int i = 0; i < 5; i++)
+		sample_all(x, disks, 2);
+	verdict_note_device(&x->f, &hung);
+	decide(x);
+	assert_verdict(x, "hung", "measured", sentence);
+}
+
+/* A multipath device has lost its last path, and keeps what is written until one comes back. */
+static void test_an_upper_device_hangs_over_an_idle_one(void **state)
+{
+	hangs_over_an_idle_one(*state, "dm-0", "mpatha",
+		"device mpatha (dm-0) hung: it completed nothing for 5.00 s with 4 requests in "
+		"flight, which did not reach md0 below it (util at most 0 %): it was suspended or "
+		"had lost all its paths");
+	/* Multipath devices may have other names, too. */
+	hangs_over_an_idle_one(*state, "dm-0", "vg0-mysql",
+		"device vg0-mysql (dm-0) hung: it completed nothing for 5.00 s with 4 requests in "
+		"flight, which did not reach md0 below it (util at most 0 %): it was suspended or, "
+		"if it is a multipath device, had lost all its paths");
+	hangs_over_an_idle_one(*state, "loop0", "",
+		"device loop0 hung: it completed nothing for 5.00 s with 4 requests in flight, "
+		"which did not reach md0 below it (util at most 0 %): something in between held "
+		"them back");
 }
 
 /* Few requests, since a limit lets no more through. */
@@ -137,8 +230,8 @@ static void test_a_slow_volume_over_an_idle_disk(void **state)
 	decide(x);
 	assert_int_equal(x->v.class, RECORD_CLASS_slow);
 	assert_non_null(strstr(x->v.sentence,
-		", but md0 below it was nearly idle (util at most 0 %), so its requests were held "
-		"back in between"));
+		", but md0 below it was nearly idle (util at most 0 %): something in between, such "
+		"as a limit, held requests back"));
 }
 
 /* A sample has no room for all disks: the one below was no busier than the last that is there. */
@@ -217,7 +310,9 @@ static void test_a_file_system_frozen_with_its_volume(void **state)
 	decide(x);
 	assert_int_equal(x->v.class, RECORD_CLASS_frozen);
 	assert_non_null(strstr(x->v.sentence,
-		"; its volume dm-0 (vg0-mysql) was suspended for about 3.00 s; 1 thread waited"));
+		"the file system on vg0-mysql (dm-0) was frozen, as by fsfreeze or a snapshot, so "
+		"writes to it waited, such as to /srv/file; its volume was suspended, too, for about 3.00 "
+		"s; 1 thread waited"));
 }
 
 /* Who waits for the disk itself is no victim of a volume that is held back. */
@@ -240,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_waits_on_an_upper_device_count_for_the_disk_below),
+		verdict_test(test_a_file_system_without_a_number_of_its_disk),
 		verdict_test(test_a_logical_volume_whose_disk_is_saturated),
 		verdict_test(test_a_logical_volume_that_is_suspended),
 		verdict_test(test_a_slow_volume_over_an_idle_disk),
@@ -247,6 +343,8 @@ int main(void)
 		verdict_test(test_a_slow_volume_on_a_saturated_disk),
 		verdict_test(test_a_file_system_frozen_with_its_volume),
 		verdict_test(test_an_upper_device_over_an_idle_one),
+		verdict_test(test_the_culprit_comes_before_the_idle_disk_below),
+		verdict_test(test_an_upper_device_hangs_over_an_idle_one),
 		verdict_test(test_waits_below_a_volume_are_not_those_of_the_volume),
 	};
 

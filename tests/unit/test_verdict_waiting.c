@@ -23,6 +23,12 @@ static void test_waiting(void **state)
 		{ "memory",
 			"threads waited for memory, mariadbd tid 2230 the longest, while no "
 			"device was at its limit; 2 threads waited up to 4.20 s" },
+		{ "core dump",
+			"threads waited for a core dump, mariadbd tid 2230 the longest, while no "
+			"device was at its limit; 2 threads waited up to 4.20 s" },
+		{ "kernel worker",
+			"threads waited for a kernel worker, mariadbd tid 2230 the longest, while "
+			"no device was at its limit; 2 threads waited up to 4.20 s" },
 		{ "FUSE server",
 			"threads waited for a file server (FUSE server), mariadbd tid 2230 the "
 			"longest, while no device was at its limit; 2 threads waited up to 4.20 s" },
@@ -204,6 +210,24 @@ static void test_waiting_for_the_memory_map(void **state)
 		"folio_wait_bit_common, while no device was at its limit; 16 threads"));
 }
 
+/* What most of the time was waited for counts, and not what one thread waited for longest. */
+static void test_many_waits_against_a_longer_one(void **state)
+{
+	struct fixture *x = *state;
+
+	samples(x, &idle_sdb, 10);
+	for (int32_t tid = 2230; tid < 2234; tid++)
+		operation(x, tid, "memory of control group", 300 * MS, true);
+	operation(x, 2240, "device", 200 * MS, true);
+	operation(x, 2241, "", 342 * MS, true);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "memory");
+	/* Nobody knows what most of the time was waited for. */
+	operation(x, 2242, "", 1300 * MS, true);
+	decide(x);
+	assert_string_equal(record_class_text(x->v.class), "unknown");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +236,7 @@ int main(void)
 		verdict_test(test_waiting_for_a_fuse_server),
 		verdict_test(test_waiting_for_another_server),
 		verdict_test(test_waiting_for_the_memory_map),
+		verdict_test(test_many_waits_against_a_longer_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

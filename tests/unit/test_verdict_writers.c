@@ -86,6 +86,69 @@ static void test_two_writers_are_not_a_third(void **state)
 	assert_string_equal(culprit_of(x), "");
 }
 
+static void kernel_share(struct fixture *x, int32_t tid, const char *comm, double pct)
+{
+	struct record_io_by by = { .by = RECORD_BY_thread,
+		.dev = { 8, 16 },
+		.pid = tid,
+		.tid = tid,
+		.requests = 500,
+		.write_requests = 500,
+		.bytes = 200 * MIB,
+		.busy_ns = (uint64_t)(pct / 100 * sdb_work_ns(x)),
+		.inferred = true };
+
+	text_copy(by.comm, sizeof(by.comm), comm);
+	verdict_note_io_by(&x->f, &by);
+	by.by = RECORD_BY_process;
+	verdict_note_io_by(&x->f, &by);
+}
+
+static void write_back_by(struct fixture *x, double first_pct, double second_pct,
+	double journal_pct, double program_pct, bool to_file)
+{
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	x->now_ns = TRIGGER_NS;
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	kernel_share(x, 77, "kworker/u8:2", first_pct);
+	kernel_share(x, 78, "kworker/u8:3", second_pct);
+	kernel_share(x, 79, "jbd2/sdb1-8", journal_pct);
+	load(x, "process", 2211, 0, "mariadbd", program_pct, false);
+	load(x, "thread", 2211, 2230, "mariadbd", program_pct, false);
+	if (to_file)
+		write_back(x, "/backup/dump.sql", 12, 6 * NSEC_PER_SEC);
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	decide(x);
+}
+
+/* Each of them has less than half, and the program that waits for them next to nothing. */
+static void test_kernel_workers_together(void **state)
+{
+	struct fixture *x = *state;
+
+	write_back_by(x, 44, 40, 6, 3, true);
+	assert_int_equal(x->v.class, RECORD_CLASS_saturated);
+	assert_non_null(strstr(x->v.sentence,
+		": kernel workers used 90 % of the device time (1500 writes, 600.0 MiB) to write "
+		"back what programs had dirtied before, mostly on backup/dump.sql. 1 thread waited"));
+	assert_null(part(x, "culprit"));
+	assert_string_equal(part(x, "largest")->comm, "kworker/u8:2");
+	assert_string_equal(record_basis_text(part(x, "largest")->basis), "inferred");
+	write_back_by(x, 20, 18, 2, 3, true);
+	assert_non_null(strstr(x->v.sentence,
+		"; it is not known who caused it: kernel workers used the most, 40 % of the device "
+		"time (1500 writes, 600.0 MiB) to write back what programs had dirtied before"));
+	/* Requests without a file are not known to be write-back. */
+	write_back_by(x, 44, 40, 6, 3, false);
+	assert_non_null(strstr(x->v.sentence,
+		"; it is not known who caused it: kernel workers used the most, 90 % of the device "
+		"time (1500 writes, 600.0 MiB) for programs that are not known. 1 thread waited"));
+	/* A program with more than all of them. */
+	write_back_by(x, 20, 10, 2, 33, true);
+	assert_string_equal(part(x, "largest")->comm, "mariadbd");
+}
+
 /* Many files of others do not make two that wait for one into one. */
 static void test_many_other_files(void **state)
 {
@@ -243,11 +306,54 @@ static void test_reads_by_programs(void **state)
 	assert_string_equal(culprit_of(x), "");
 }
 
+/* The kernel knows the control group of what it writes back, whoever of it is still there. */
+static void test_a_unit_that_wrote_before(void **state)
+{
+	struct record_io_by unit = { .by = RECORD_BY_cgroup,
+		.dev = { 8, 16 },
+		.cgroup = 4711,
+		.unit = "backup.service",
+		.write_requests = 400,
+		.bytes = 180 * MIB,
+		.uncertain = true };
+	struct fixture *x = *state;
+
+	begin(x, 90);
+	write_back(x, "/srv/dump", 11, 9 * NSEC_PER_SEC);
+	unit.busy_ns = (uint64_t)(0.8 * sdb_work_ns(x));
+	verdict_note_io_by(&x->f, &unit);
+	decide(x);
+	assert_non_null(strstr(x->v.sentence,
+		": backup.service probably used 80 % of the device time (400 writes, 180.0 MiB) through "
+		"the kernel thread kworker/u8:2 pid 77, mostly on srv/dump"));
+	assert_non_null(part(x, "culprit"));
+	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
+
+	/* Who is slowed down in writes to it says more. */
+	begin(x, 90);
+	write_back(x, "/srv/dump", 11, 9 * NSEC_PER_SEC);
+	writes(x,
+		&(struct write){ RECORD_OP_write, "/srv/dump", 500, 500, "a",
+			RECORD_CAUSE_dirty_throttling, 0, 11 });
+	verdict_note_io_by(&x->f, &unit);
+	assert_string_equal(culprit_of(x), "a");
+
+	/* Less than half of it says nothing. */
+	begin(x, 90);
+	write_back(x, "/srv/dump", 11, 9 * NSEC_PER_SEC);
+	unit.busy_ns = (uint64_t)(0.3 * sdb_work_ns(x));
+	verdict_note_io_by(&x->f, &unit);
+	decide(x);
+	assert_null(part(x, "culprit"));
+	assert_null(strstr(x->v.sentence, "backup.service"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_two_writers_are_not_a_third),
 		verdict_test(test_many_other_files),
+		verdict_test(test_kernel_workers_together),
 		verdict_test(test_another_file_of_that_name),
 		verdict_test(test_who_removes_a_file_need_not_have_written_it),
 		verdict_test(test_a_small_writer_is_not_the_largest),
@@ -255,6 +361,7 @@ int main(void)
 		verdict_test(test_the_quiet_time_after_a_freeze),
 		verdict_test(test_reads_by_a_kernel_thread),
 		verdict_test(test_reads_by_programs),
+		verdict_test(test_a_unit_that_wrote_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,27 @@ static const struct {
 	{ "percpu_rwsem_wait+0x15f\nlo_rw_aio.isra.0+0x33c\nloop_process_work+0x85",
 		"frozen file system" },
 	{ "percpu_rwsem_wait\ncgroup_attach_lock\ncgroup_procs_write_start", "control group lock" },
+	{ "percpu_rwsem_wait\n__percpu_down_read\next4_page_mkwrite\ndo_page_mkwrite",
+		"frozen file system" },
+	{ "schedule\npercpu_rwsem_wait\npercpu_down_write\nfreeze_super", "frozen file system" },
+	{ "schedule\n__sb_start_write\nmnt_want_write\npath_openat", "frozen file system" },
+	/* Semaphores of the same kind: of control groups (a migration), CPUs, file locks, ext4. */
+	{ "schedule\npercpu_rwsem_wait\n__percpu_down_read\nbegin_new_exec\nload_elf_binary\n"
+	  "bprm_execve\ndo_execveat_common",
+		"control group lock" },
+	{ "percpu_rwsem_wait\n__percpu_down_read\ncgroup_can_fork\ncopy_process\nkernel_clone",
+		"control group lock" },
+	{ "percpu_rwsem_wait+0x9b\n__percpu_down_read+0x5b\nexit_signals+0x2f3\ndo_exit+0xb4",
+		"control group lock" },
+	{ "percpu_rwsem_wait\npercpu_down_write\ncgroup_attach_lock\ncgroup_update_dfl_csses",
+		"control group lock" },
+	{ "percpu_rwsem_wait\n__percpu_down_read\ncpus_read_lock\nkmem_cache_create",
+		"read-write lock" },
+	{ "percpu_rwsem_wait\npercpu_down_write\ncpus_write_lock\n_cpu_up", "" },
+	{ "percpu_rwsem_wait\n__percpu_down_read\nposix_lock_inode\nfcntl_setlk",
+		"read-write lock" },
+	{ "percpu_rwsem_wait\n__percpu_down_read\next4_writepages\ndo_writepages",
+		"read-write lock" },
 	{ "io_schedule\nblk_mq_get_tag\n__blk_mq_alloc_requests\nblk_mq_submit_bio",
 		"request slot" },
 	{ "io_schedule\nrq_qos_wait\nwbt_wait\n__rq_qos_throttle", "block throttling" },
@@ -39,6 +60,12 @@ static const struct {
 		"memory map lock" },
 	/* As /proc/TID/stack has it, without the frames of the lock. */
 	{ "vm_mmap_pgoff+0xc5\ndo_syscall_64+0x81", "memory map lock" },
+	{ "ext4_buffered_write_iter+0x3d\nvfs_write+0x2a1", "read-write lock" },
+	{ "schedule\nrwsem_down_write_slowpath\ndown_write\next4_buffered_write_iter",
+		"read-write lock" },
+	/* It has the lock. */
+	{ "io_schedule\nfolio_wait_bit_common\next4_da_write_begin\next4_buffered_write_iter",
+		"page" },
 	{ "lock_mm_and_find_vma+0x61\ndo_user_addr_fault+0x1a3\nexc_page_fault+0x69",
 		"memory map lock" },
 	{ "schedule\nrwsem_down_write_slowpath\ndown_write\next4_buffered_write_iter",
@@ -53,6 +80,19 @@ static const struct {
 		"writeback" },
 	{ "io_schedule\nsubmit_bio_wait\nblkdev_read\nvfs_read\nksys_read\nfilemap_fault",
 		"device" },
+	/* Whose memory it is, however deep the functions are that both reasons share. */
+	{ "schedule_timeout\nreclaim_throttle\nshrink_node_memcgs\nshrink_node\ndo_try_to_free_pages\n"
+	  "try_to_free_mem_cgroup_pages\ntry_charge_memcg\ncharge_memcg\n__mem_cgroup_charge",
+		"memory of control group" },
+	{ "schedule\nio_schedule\nshrink_folio_list\nshrink_inactive_list\nshrink_lruvec\nshrink_node_memcgs\n"
+	  "shrink_node\ndo_try_to_free_pages\ntry_to_free_mem_cgroup_pages\nreclaim_high.constprop.0",
+		"memory of control group" },
+	{ "schedule_timeout_killable\nmem_cgroup_handle_over_high\nexit_to_user_mode_prepare",
+		"memory of control group" },
+	{ "schedule_timeout\nshrink_inactive_list\nshrink_lruvec\nshrink_node\ndo_try_to_free_pages\n"
+	  "try_to_free_pages\n__alloc_pages_slowpath\nfilemap_fault",
+		"memory" },
+	{ "schedule\nshrink_node\nbalance_pgdat\nkswapd\nkthread", "memory" },
 	/* Nothing is guessed. */
 	{ "schedule\nfutex_wait_queue\nfutex_wait\ndo_futex", "" },
 	{ "0xffffffff81000110\n0xffffffff81000205", "" },
@@ -87,11 +127,44 @@ static void test_function_outside_the_scheduler(void **state)
 	assert_string_equal(name, "");
 }
 
+static void test_stacks_of_an_interruption(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		waits_skip_interrupt(
+			"bpf_prog_1+0x67\nbpf_trace_run1+0x7\n"
+			"__flush_smp_call_function_queue+0x8\nsysvec_call_function_single+0x1\n"
+			"asm_sysvec_call_function_single+0x1\nclear_page_erms+0x7\n"
+			"__get_user_pages+0x6d0"),
+		"clear_page_erms+0x7\n__get_user_pages+0x6d0");
+	assert_string_equal(waits_skip_interrupt("bpf_prog_1\nel1h_64_irq\nclear_page"),
+		"clear_page");
+	/* Where it was is not known: it was in user space, or the stack is too long. */
+	assert_string_equal(waits_skip_interrupt("bpf_prog_1\nasm_sysvec_call_function_single"),
+		"");
+	assert_string_equal(waits_skip_interrupt("bpf_prog_1\nbpf_trace_run1"), "");
+	assert_true(waits_holds_map("clear_page_erms\n__get_user_pages\n__mm_populate"));
+	assert_false(waits_holds_map("rwsem_down_write_slowpath\ndown_write\n__vm_munmap"));
+}
+
+/* The lock is taken inline, so only the kernel can tell whether the thread waits for it. */
+static void test_what_may_be_the_lock_of_an_inode(void **state)
+{
+	static const char stack[] = "ext4_file_write_iter+0x60f\nvfs_write+0x22f";
+
+	(void)state;
+	assert_int_equal(waits_for(stack), RECORD_CAUSE_NONE);
+	assert_true(waits_may_be_for_inode(stack));
+	assert_false(waits_may_be_for_inode("iomap_dio_rw\next4_file_write_iter"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_real_stacks),
 		cmocka_unit_test(test_function_outside_the_scheduler),
+		cmocka_unit_test(test_stacks_of_an_interruption),
+		cmocka_unit_test(test_what_may_be_the_lock_of_an_inode),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

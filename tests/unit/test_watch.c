@@ -141,17 +141,23 @@ static void test_memory_read_again(void **state)
 	struct watch *w;
 
 	tree_put(t, "proc/vmstat", "workingset_refault_file 1000\npswpin 10\n");
+	tree_put(t, "proc/diskstats",
+		" 253 0 zram0 9 0 100 1 9 0 200 1 0 1 2\n 253 1 zram1 9 0 0 1 9 0 0 1 0 1 2\n");
 	w = tree_watch(t);
 	/* Nothing to compare with yet. */
 	assert_false(tree_sample(t, w, 0)->memory.present);
 	tree_put(t, "proc/vmstat",
 		"nr_free_pages 5\nworkingset_refault_file 1500\nworkingset_restore_file 30\n"
 		"pswpin 30\npswpout 7\npgsteal_kswapd 8\npgsteal_direct 9\npgmajfault 4\n");
+	tree_put(t, "proc/diskstats",
+		" 253 0 zram0 9 0 112 1 9 0 208 1 0 1 2\n 253 1 zram1 9 0 4 1 9 0 0 1 0 1 2\n");
 	s = tree_sample(t, w, 1000);
 	assert_true(s->memory.present);
 	assert_int_equal(s->memory.reread_bytes, 500 * page);
 	assert_int_equal(s->memory.active_bytes, 30 * page);
 	assert_int_equal(s->memory.swapped_in_bytes, 20 * page);
+	assert_int_equal(s->memory.zram_in_bytes, 16 * 512);
+	assert_int_equal(s->memory.zram_out_bytes, 8 * 512);
 	assert_int_equal(s->memory.swapped_out_bytes, 7 * page);
 	assert_int_equal(s->memory.reclaimed_bytes, 17 * page);
 	assert_int_equal(s->memory.major_faults, 4);
@@ -336,7 +342,8 @@ static void test_this_host(void **state)
 	assert_true(s->cpu.iowait_pct <= 100 && s->cpu.busy_pct <= 100);
 	assert_int_equal(s->psi.io.present, access("/proc/pressure/io", R_OK) == 0);
 	assert_true(s->threads.complete);
-	assert_int_equal(s->threads.scanned, 1);
+	/* This one, and those that read control groups and the I/O of processes. */
+	assert_int_equal(s->threads.scanned, 3);
 	processes = watch_processes(w, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(processes[0].pid, getpid());

@@ -214,6 +214,11 @@ static void test_a_volume_that_is_suspended(void **state)
 	tree_put(t, "sys/dev/block/253:1/dm/suspended", "0\n");
 	assert_int_equal(watch_take_sample(w, true), 0);
 	assert_false(find_disk(watch_last(w), "dm-1")->suspended);
+	/* Nothing is looked up in an incident. */
+	tree_put(t, "sys/dev/block/253:1/dm/suspended", "1\n");
+	tree_remove(t, "sys/dev/block/253:1");
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_true(find_disk(watch_last(w), "dm-1")->suspended);
 	watch_free(w);
 }
 

@@ -31,6 +31,17 @@ static void test_found_by_name_and_pid(void **state)
 	watch_free(w);
 }
 
+/* A thread reads the units; the next sample has the processes. */
+static void take_units(struct tree *t, struct watch *w, bool armed)
+{
+	for (unsigned int i = 0; i < 10000 && watch_is_learning(w); i++) {
+		usleep(500);
+		assert_int_equal(watch_take_sample(w, armed), 0);
+	}
+	t->now_ns += NSEC_PER_SEC;
+	assert_int_equal(watch_take_sample(w, armed), 0);
+}
+
 static void test_found_by_unit(void **state)
 {
 	struct tree *t = *state;
@@ -49,6 +60,7 @@ static void test_found_by_unit(void **state)
 	tree_put_cgroup(t, 24, "0::/\n");
 	tree_put_cgroup(t, 25, "0::/system.slice/db.service2\n");
 	w = tree_watch(t);
+	take_units(t, w, false);
 	assert_int_equal(tree_watched(w), 3);
 	assert_true(tree_is_watched(w, 20) && tree_is_watched(w, 22) && tree_is_watched(w, 23));
 
@@ -96,6 +108,12 @@ static void test_new_processes_are_found_in_one_sample(void **state)
 	tree_scan(t, w, 1000);
 	assert_int_equal(tree_watched(w), 3);
 	assert_true(tree_is_watched(w, 22));
+
+	/* Beside scripts that start a hundred programs a second. */
+	tree_put_thread(t, 130, 130, "postgres", 'S', 700, 1);
+	put_newest_id(t, 224);
+	tree_scan(t, w, 1000);
+	assert_true(tree_is_watched(w, 130));
 	watch_free(w);
 }
 
@@ -135,14 +153,32 @@ static void test_a_young_process_is_scanned_twice(void **state)
 	put_newest_id(t, 100);
 	w = tree_watch(t);
 	tree_scan(t, w, 1000);
-	tree_put_thread(t, 300, 300, "sh", 'S', 600, 1);
-	put_newest_id(t, 300);
+	tree_put_thread(t, 400, 400, "sh", 'S', 600, 1);
+	put_newest_id(t, 400);
 	tree_scan(t, w, 1000);
 	tree_scan(t, w, 1000);
-	tree_put_thread(t, 300, 300, "postgres", 'S', 600, 1);
+	tree_put_thread(t, 400, 400, "postgres", 'S', 600, 1);
 	for (unsigned int i = 0; i < 4; i++)
 		tree_scan(t, w, 1000);
-	assert_true(tree_is_watched(w, 300));
+	assert_true(tree_is_watched(w, 400));
+	watch_free(w);
+}
+
+/* So it is by the second scan, when all began before the first one. */
+static void test_a_server_that_starts_together_with_the_watchdog(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_list_add(&t->process, "postgres");
+	tree_put_thread(t, 400, 400, "sh", 'S', 600, 1);
+	put_newest_id(t, 400);
+	w = tree_watch(t);
+	tree_scan(t, w, 1000);
+	tree_put_thread(t, 400, 400, "postgres", 'S', 600, 1);
+	assert_false(tree_is_watched(w, 400));
+	tree_scan(t, w, 10000);
+	assert_true(tree_is_watched(w, 400));
 	watch_free(w);
 }
 
@@ -269,11 +305,174 @@ static void test_list_of_the_filter(void **state)
 	tree_remove(t, "proc/12");
 	tree_put_thread(t, 15, 15, "sh", 'S', 600, 9);
 	for (unsigned int i = 0; i < 4; i++)
-		processes_check(p, false);
+		processes_check(p);
 	assert_int_equal(p->count, 8);
 	processes_done(p);
 	close(procfs_fd);
 	free(p);
+}
+
+/* Without memory the kernel may list nothing: that is not the end of all processes. */
+static void test_a_list_that_cannot_be_read(void **state)
+{
+	static const struct watch_clock clock;
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	int procfs_fd, listed_fd, file_fd;
+
+	tree_list_add(&t->process, "postgres");
+	for (int pid = 10; pid < 80; pid++)
+		tree_put_thread(t, pid, pid, "postgres", 'S', 500, 9);
+	tree_put(t, "proc/loadavg", "0.20 0.18 0.12 1/80 90\n");
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	processes_scan(p, &clock, UINT64_MAX, false);
+	assert_int_equal(p->count, 70);
+	listed_fd = dup(p->dir_fd);
+	file_fd = openat(procfs_fd, "loadavg", O_RDONLY | O_CLOEXEC);
+	assert_true(listed_fd >= 0 && file_fd >= 0 && dup2(file_fd, p->dir_fd) >= 0);
+	p->changed = true;
+	p->scan_started_ns = 0;
+	processes_scan(p, &clock, UINT64_MAX, false);
+	assert_false(p->scanning);
+	assert_true(p->changed);
+	processes_check(p);
+	assert_int_equal(p->count, 70);
+	assert_true(dup2(listed_fd, p->dir_fd) >= 0);
+	close(listed_fd);
+	close(file_fd);
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
+}
+
+static void end_processes(struct tree *t, int first, int count)
+{
+	for (int pid = first; pid < first + count; pid++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "proc/%d", pid);
+		tree_remove(t, name);
+	}
+}
+
+/* A server that forks for each connection: those that have ended make room for others at once. */
+static void test_ended_processes_make_room(void **state)
+{
+	static const struct watch_clock clock;
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	int procfs_fd;
+
+	tree_list_add(&t->process, "postgres");
+	for (int pid = 1000; pid < 1000 + WATCH_PROCESSES_MAX + 5; pid++)
+		tree_put_thread(t, pid, pid, "postgres", 'S', 500, 9);
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	processes_scan(p, &clock, UINT64_MAX, false);
+	assert_int_equal(p->count, WATCH_PROCESSES_MAX);
+	assert_int_equal(processes_left_out(p), 5);
+	end_processes(t, 1000, 500);
+	/* The next scans find that out: an incident begins with one. */
+	processes_scan(p, &clock, UINT64_MAX, true);
+	processes_check(p);
+	print_message("%u listed of %d that run\n", p->count, WATCH_PROCESSES_MAX + 5 - 500);
+	assert_in_range(p->count, WATCH_PROCESSES_MAX - 500, WATCH_PROCESSES_MAX + 5 - 500);
+	p->scan_started_ns = 0;
+	processes_scan(p, &clock, UINT64_MAX, true);
+	assert_int_equal(p->count, WATCH_PROCESSES_MAX + 5 - 500);
+	assert_int_equal(processes_left_out(p), 0);
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
+}
+
+/* Until the thread has read the units of all that were found. */
+static void scan_units(struct processes *p)
+{
+	static const struct watch_clock clock;
+
+	p->scan_started_ns = 0;
+	processes_scan(p, &clock, UINT64_MAX, false);
+	for (unsigned int i = 0; i < 10000 && processes_want_units(p); i++) {
+		usleep(500);
+		processes_scan(p, &clock, UINT64_MAX, false);
+	}
+}
+
+/* Processes of a unit that have no room are counted, and found when there is some. */
+static void test_more_of_a_unit_than_there_is_room(void **state)
+{
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	int procfs_fd;
+
+	tree_list_add(&t->process, "unit:db.service");
+	for (int pid = 1000; pid < 1000 + WATCH_PROCESSES_MAX + 5; pid++) {
+		tree_put_thread(t, pid, pid, "postgres", 'S', 500, 9);
+		tree_put_cgroup(t, pid, "0::/system.slice/db.service\n");
+	}
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	/* The scan after the one that has found them counts them, in however many readings. */
+	scan_units(p);
+	for (unsigned int i = 0; i < 3; i++) {
+		scan_units(p);
+		assert_int_equal(p->count, WATCH_PROCESSES_MAX);
+		assert_int_equal(p->left_out, 5);
+	}
+	/* One place is for one of them; the others are still counted. */
+	end_processes(t, p->list[p->list[0].pid < 1500 ? p->count - 1 : 0].pid, 1);
+	for (unsigned int i = 0; i < 3; i++) {
+		processes_check(p);
+		scan_units(p);
+		assert_in_range(p->left_out, 4, 5);
+	}
+	assert_int_equal(p->count, WATCH_PROCESSES_MAX);
+	assert_int_equal(p->left_out, 4);
+	end_processes(t, 1000, 500);
+	scan_units(p);
+	processes_check(p);
+	scan_units(p);
+	scan_units(p);
+	assert_in_range(p->count, WATCH_PROCESSES_MAX + 4 - 500, WATCH_PROCESSES_MAX + 5 - 500);
+	assert_int_equal(processes_left_out(p), 0);
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
+}
+
+static void test_pid_set(void **state)
+{
+	struct pid_set *set = calloc(1, sizeof(*set));
+
+	(void)state;
+	assert_non_null(set);
+	/* All begin at one slot, but for one that has to make room. */
+	for (int i = 1; i <= 5; i++)
+		assert_true(pid_set_add(set, 7 + i * PID_SET_SLOTS));
+	assert_true(pid_set_add(set, 8));
+	assert_true(pid_set_add(set, PID_SET_SLOTS - 1));
+	pid_set_remove(set, 7 + 2 * PID_SET_SLOTS);
+	pid_set_remove(set, 7 + 9 * PID_SET_SLOTS);
+	for (int i = 1; i <= 5; i++)
+		assert_int_equal(pid_set_has(set, 7 + i * PID_SET_SLOTS), i != 2);
+	assert_true(pid_set_has(set, 8));
+	assert_int_equal(set->count, 6);
+	pid_set_remove(set, 7 + 1 * PID_SET_SLOTS);
+	assert_true(pid_set_has(set, 7 + 5 * PID_SET_SLOTS));
+	assert_true(pid_set_has(set, 8));
+	/* Around the end. */
+	assert_true(pid_set_add(set, 2 * PID_SET_SLOTS - 1));
+	pid_set_remove(set, PID_SET_SLOTS - 1);
+	assert_true(pid_set_has(set, 2 * PID_SET_SLOTS - 1));
+	pid_set_remove(set, 2 * PID_SET_SLOTS - 1);
+	assert_false(pid_set_has(set, 2 * PID_SET_SLOTS - 1));
+	assert_int_equal(set->count, 5 - 2 + 1);
+	free(set);
 }
 
 static bool is_listed(const struct processes *p, int pid)
@@ -287,7 +486,6 @@ static bool is_listed(const struct processes *p, int pid)
 /* A process that names itself or executes another program stays when its pattern still matches. */
 static void test_filter_of_renamed_processes(void **state)
 {
-	static const struct watch_clock clock;
 	struct tree *t = *state;
 	struct processes *p = calloc(1, sizeof(*p));
 	int procfs_fd;
@@ -302,18 +500,18 @@ static void test_filter_of_renamed_processes(void **state)
 	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_non_null(p);
 	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
-	processes_scan(p, &clock, UINT64_MAX, false);
+	scan_units(p);
 	assert_int_equal(p->count, 4);
 
-	/* While armed no unit can be asked: 20 has left its unit, which is found out afterwards. */
+	/* 20 has left its unit, which is known when the thread has read it: until then it stays. */
 	for (int pid = 10; pid <= 40; pid += 10)
 		tree_put_thread(t, pid, pid, "y", 'S', 500, 9);
 	tree_put_cgroup(t, 20, "0::/\n");
-	processes_check(p, true);
-	print_message("%u of 4 renamed processes listed while armed\n", p->count);
+	processes_check(p);
+	print_message("%u of 4 renamed processes listed at once\n", p->count);
 	assert_int_equal(p->count, 4);
-	for (unsigned int i = 0; i < 2; i++)
-		processes_check(p, false);
+	scan_units(p);
+	processes_check(p);
 	print_message("%u of 2 listed afterwards\n", p->count);
 	assert_int_equal(p->count, 2);
 	assert_true(is_listed(p, 10) && is_listed(p, 30));
@@ -341,7 +539,7 @@ static void test_filter_without_descriptors(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none = (struct rlimit){ .rlim_cur = 3, .rlim_max = limit.rlim_max };
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	processes_check(p, false);
+	processes_check(p);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	print_message("%u of 4 processes listed\n", p->count);
 	assert_int_equal(p->count, 4);
@@ -350,7 +548,7 @@ static void test_filter_without_descriptors(void **state)
 	free(p);
 }
 
-/* Only pids that were not seen before are read: the second scan must not open the first ones. */
+/* Only pids that were not seen before are read: the third scan must not open the first ones. */
 static void test_scan_reads_new_pids_only(void **state)
 {
 	struct tree *t = *state;
@@ -360,6 +558,8 @@ static void test_scan_reads_new_pids_only(void **state)
 	for (int pid = 300; pid < 400; pid++)
 		tree_put_thread(t, pid, pid, "bash", 'S', 500, 9);
 	w = tree_watch(t);
+	for (unsigned int i = 0; i < 15; i++)
+		tree_scan(t, w, 1000);
 	for (int pid = 300; pid < 400; pid++)
 		tree_put_thread(t, pid, pid, "postgres", 'S', 500, 9);
 	for (unsigned int i = 0; i < 15; i++)
@@ -416,11 +616,52 @@ static void test_more_than_the_tables_hold(void **state)
 	assert_int_equal(left_out.processes, 20);
 	assert_int_equal(left_out.threads, 0);
 	assert_int_equal(left_out.disks, 0);
+	/* A server of a thousand connections is not out of the ordinary. */
+	assert_true(WATCH_PROCESSES_MAX >= 1024);
 	watch_free(w);
 }
 
-/* While armed no cgroup is asked for: its lock may be what the host hangs on. */
-static void test_no_cgroup_while_armed(void **state)
+/* The lock of the control groups may be what the host hangs on: the loop never waits for it. */
+static void test_a_unit_that_cannot_be_read(void **state)
+{
+	struct watch_options options = tree_options(*state);
+	char path[2 * PATH_MAX];
+	struct tree *t = *state;
+	struct watch *w;
+	int fd;
+
+	tree_list_add(&t->process, "unit:db.service");
+	for (int pid = 20; pid <= 30; pid += 10)
+		tree_put_thread(t, pid, pid, "x", 'S', 1, 9);
+	snprintf(path, sizeof(path), "%s/20/cgroup", t->procfs);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	tree_put_cgroup(t, 30, "0::/system.slice/db.service\n");
+	alarm(20);
+	/* At the start, in samples, and when the configuration is read again. */
+	w = tree_watch(t);
+	for (unsigned int i = 0; i < 3; i++) {
+		t->now_ns += NSEC_PER_SEC;
+		assert_int_equal(watch_take_sample(w, i % 2), 0);
+	}
+	assert_int_equal(watch_reload(w, &options), 0);
+	assert_true(watch_is_learning(w));
+	assert_int_equal(tree_watched(w), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "0::/\n", 5), 5);
+	for (unsigned int i = 0; i < 10000 && !tree_is_watched(w, 30); i++) {
+		usleep(500);
+		assert_int_equal(watch_take_sample(w, false), 0);
+	}
+	assert_int_equal(tree_watched(w), 1);
+	assert_true(tree_is_watched(w, 30));
+	alarm(0);
+	close(fd);
+	watch_free(w);
+}
+
+/* A thread that is there already asks in an incident, too; none is made then. */
+static void test_units_while_armed(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w;
@@ -429,13 +670,51 @@ static void test_no_cgroup_while_armed(void **state)
 	w = tree_watch(t);
 	tree_put_thread(t, 20, 20, "x", 'S', 1, 9);
 	tree_put_cgroup(t, 20, "0::/system.slice/db.service\n");
-	t->now_ns += 11 * NSEC_PER_SEC;
-	assert_int_equal(watch_take_sample(w, true), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		t->now_ns += 11 * NSEC_PER_SEC;
+		assert_int_equal(watch_take_sample(w, true), 0);
+		usleep(20000);
+	}
 	assert_int_equal(tree_watched(w), 0);
 	t->now_ns += 11 * NSEC_PER_SEC;
 	assert_int_equal(watch_take_sample(w, false), 0);
+	take_units(t, w, false);
 	assert_int_equal(tree_watched(w), 1);
+
+	tree_put_thread(t, 30, 30, "x", 'S', 1, 9);
+	tree_put_cgroup(t, 30, "0::/system.slice/db.service\n");
+	t->now_ns += 11 * NSEC_PER_SEC;
+	assert_int_equal(watch_take_sample(w, true), 0);
+	take_units(t, w, true);
+	assert_int_equal(tree_watched(w), 2);
 	watch_free(w);
+}
+
+/* More processes than are asked for at a time: none is forgotten. */
+static void test_more_units_than_are_asked_at_a_time(void **state)
+{
+	static const struct watch_clock clock;
+	struct tree *t = *state;
+	struct processes *p = calloc(1, sizeof(*p));
+	int procfs_fd, last = 1000 + PID_SET_MAX;
+
+	tree_list_add(&t->process, "unit:db.service");
+	for (int pid = 1000; pid <= last; pid++) {
+		tree_put_thread(t, pid, pid, "x", 'S', 1, 9);
+		tree_put_cgroup(t, pid, pid == last || pid == 1000 ? "0::/db.service\n" : "0::/\n");
+	}
+	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_non_null(p);
+	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
+	for (unsigned int i = 0; i < 1000 && p->count < 2; i++) {
+		p->scan_started_ns = 0;
+		processes_scan(p, &clock, UINT64_MAX, false);
+		usleep(5000);
+	}
+	assert_int_equal(p->count, 2);
+	processes_done(p);
+	close(procfs_fd);
+	free(p);
 }
 
 int main(void)
@@ -446,17 +725,24 @@ int main(void)
 		tree_test(test_new_processes_are_found_in_one_sample),
 		tree_test(test_many_new_processes_are_found_by_a_scan),
 		tree_test(test_a_young_process_is_scanned_twice),
+		tree_test(test_a_server_that_starts_together_with_the_watchdog),
 		tree_test(test_an_old_process_with_a_high_id_is_not_young),
 		tree_test(test_processes_come_and_go),
 		tree_test(test_all_are_looked_at_again_when_armed),
 		tree_test(test_list_of_the_filter),
+		tree_test(test_a_list_that_cannot_be_read),
+		tree_test(test_ended_processes_make_room),
+		tree_test(test_more_of_a_unit_than_there_is_room),
+		cmocka_unit_test(test_pid_set),
 		tree_test(test_filter_of_renamed_processes),
 		tree_test(test_filter_without_descriptors),
 		tree_test(test_scan_reads_new_pids_only),
 		tree_test(test_scan_is_spread_out),
 		tree_test(test_scan_ends_on_a_busy_host),
 		tree_test(test_more_than_the_tables_hold),
-		tree_test(test_no_cgroup_while_armed),
+		tree_test(test_a_unit_that_cannot_be_read),
+		tree_test(test_units_while_armed),
+		tree_test(test_more_units_than_are_asked_at_a_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,5 +57,12 @@ else
 	  ([$kernels[0].open.coverage[].path | . as $path
 	    | [$path] + [$kernels[] | .open.coverage[] | select(.path == $path)
 		| if .probe then "\(.probe) (\(.backend))" else "not seen: \(.reason)" end]]
-	   | table(["path"] + $names))
+	   | table(["path"] + $names)),
+	  "",
+	  "## Who holds a lock",
+	  "",
+	  "The probe `wait` asks for the holder of the lock of a memory map or an inode, with the same two programs under each",
+	  "of these kernels. It needs the names that the lock has since 5.8, and a kernel that is not a real-time kernel, whose",
+	  "locks do not tell their owner. A writer is named under each of them, and so is a single reader, as a thread is that",
+	  "populates a mapping, where its kernel functions could be read. Mutexes of the kernel are not asked about under any."
 end

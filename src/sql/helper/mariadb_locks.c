@@ -111,6 +111,9 @@ static enum record_lock lock_of_state(const char *state)
 		{ "backup lock", RECORD_LOCK_backup },
 		{ "global read lock", RECORD_LOCK_backup },
 		{ "commit lock", RECORD_LOCK_backup },
+		/* MySQL has changed the word. */
+		{ "semi-sync ACK from slave", RECORD_LOCK_replica },
+		{ "semi-sync ACK from replica", RECORD_LOCK_replica },
 	};
 	size_t len = strlen(state);
 
@@ -310,11 +313,11 @@ static int read_waits(struct sql_link *link, const char *query, bool is_metadata
 
 /* --- what can only be inferred ----------------------------------------------------- */
 
-/* Waits for a lock of a whole table, and the server does not say whose. */
+/* Waits for a lock of a whole table, and the server does not say whose. Nobody has a replica. */
 static bool is_unexplained(const struct mariadb_session *row)
 {
 	return row->lock != RECORD_LOCK_NONE && row->lock != RECORD_LOCK_row &&
-		row->blocker_id == 0;
+		row->lock != RECORD_LOCK_replica && row->blocker_id == 0;
 }
 
 /*

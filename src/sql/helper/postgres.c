@@ -170,6 +170,7 @@ static const char about_query[] =
 	"bool_or(attname = 'leader_pid'), bool_or(attname = 'query_id'), "
 	"(SELECT bool_or(attname = 'waitstart') FROM pg_attribute "
 	"WHERE attrelid = 'pg_catalog.pg_locks'::regclass AND attnum > 0), "
+	"has_table_privilege(to_regclass('pg_catalog.pg_aios'), 'SELECT'), "
 	"concat_ws('|', extract(epoch FROM pg_postmaster_start_time()), "
 	"current_setting('port')) FROM pg_attribute "
 	"WHERE attrelid = 'pg_catalog.pg_stat_activity'::regclass AND attnum > 0";
@@ -177,7 +178,7 @@ static const char about_query[] =
 static int describe(struct sql_link *link, struct sql_frame_server *server, struct text *error)
 {
 	struct text missing = TEXT_ON(server->missing);
-	bool has_leader, has_query_id, has_wait_start;
+	struct postgres_columns has;
 	PGresult *result;
 	const char *value;
 	int r = postgres_ask(link, about_query, &result, error);
@@ -185,15 +186,12 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	if (r < 0)
 		return r;
 	sql_copy_cell(server->account, sizeof(server->account), postgres_cell(link, result, 0, 0));
-	value = postgres_cell(link, result, 0, 1);
-	server->can_see_others = value && value[0] == 't';
-	value = postgres_cell(link, result, 0, 2);
-	has_leader = value && value[0] == 't';
-	value = postgres_cell(link, result, 0, 3);
-	has_query_id = value && value[0] == 't';
-	value = postgres_cell(link, result, 0, 4);
-	has_wait_start = value && value[0] == 't';
-	value = postgres_cell(link, result, 0, 5);
+	server->can_see_others = postgres_is_true(postgres_cell(link, result, 0, 1));
+	has.leader = postgres_is_true(postgres_cell(link, result, 0, 2));
+	has.query_id = postgres_is_true(postgres_cell(link, result, 0, 3));
+	has.wait_start = postgres_is_true(postgres_cell(link, result, 0, 4));
+	has.aios = postgres_is_true(postgres_cell(link, result, 0, 5));
+	value = postgres_cell(link, result, 0, 6);
 	server->identity = sql_make_identity(value ? value : "");
 	link->lib.PQclear(result);
 	snprintf(server->version, sizeof(server->version), "PostgreSQL %s",
@@ -205,7 +203,7 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 		text_add(&missing, "GRANT pg_monitor TO ");
 		add_name(&missing, server->account);
 	}
-	return postgres_prepare_snapshot(link, has_leader, has_query_id, has_wait_start, error);
+	return postgres_prepare_snapshot(link, &has, error);
 }
 
 static int connect_server(struct sql_link *link, const char *password,

@@ -249,6 +249,11 @@ const char *postgres_cell(struct sql_link *link, PGresult *result, int row, int 
 	return link->lib.PQgetvalue(result, row, column);
 }
 
+bool postgres_is_true(const char *cell)
+{
+	return cell && cell[0] == 't';
+}
+
 int postgres_prepare(struct sql_link *link, const char *name, const char *query, struct text *error)
 {
 	return finish_sent(link, link->lib.PQsendPrepare(link->pg, name, query, 0, NULL),

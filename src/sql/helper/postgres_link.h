@@ -125,6 +125,9 @@ int postgres_finish_last(struct sql_link *link, uint64_t deadline_ns, struct tex
 /* NULL: it is NULL, or there is no such cell. */
 const char *postgres_cell(struct sql_link *link, PGresult *result, int row, int column);
 
+/* Of a cell with a boolean; false for NULL. */
+bool postgres_is_true(const char *cell);
+
 /* Messages of libpq have several lines, some with a tab in front; this joins them to one. */
 void postgres_add_message(struct text *error, const char *message);
 

@@ -28,18 +28,29 @@
 	"(state IS DISTINCT FROM 'idle' AND wait_event_type IS DISTINCT FROM 'Activity' AND "      \
 	"query IS DISTINCT FROM '<insufficient privilege>' AND pid <> pg_backend_pid())"
 
-static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, struct text *error)
+/*
+ * The reads of each process that I/O workers have in hand; those that it does itself are not among
+ * them. The server goes through all its places for them (64 for each connection that it allows), so
+ * only while such a worker works.
+ */
+#define SERVED                                                                                     \
+	"SELECT pid, count(*) AS served FROM pg_aios WHERE state = 'SUBMITTED' AND NOT f_sync "    \
+	"AND EXISTS (SELECT FROM a WHERE active AND backend_type = 'io worker') GROUP BY pid"
+#define NOT_SERVED "SELECT NULL::int AS pid, NULL::bigint AS served"
+
+static int prepare(struct sql_link *link, const struct postgres_columns *has, struct text *error)
 {
-	const char *leader = has_leader ? "leader_pid" : "NULL::int";
+	const char *leader = has->leader ? "leader_pid" : "NULL::int";
 	unsigned int chars = link->setup->text_mode == SQL_TEXT_OFF ? 0 : SQL_REDACT_BYTES_MAX / 4;
-	char query[2048];
+	char query[2560];
 
 	/*
 	 * There is always one row with the counts, so an idle server is different from no answer. A
 	 * statement counts once, without its parallel workers.
 	 */
 	snprintf(query, sizeof(query),
-		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active FROM pg_stat_activity) "
+		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active FROM pg_stat_activity), "
+		"o AS MATERIALIZED (%s) "
 		"SELECT c.idle, c.active, s.* FROM (SELECT count(*) FILTER (WHERE state = 'idle'), "
 		"count(*) FILTER (WHERE active AND %s IS NULL) FROM a) AS c (idle, active) LEFT JOIN ("
 		"SELECT pid, usename, host(client_addr), datname, CASE WHEN backend_type IN "
@@ -51,10 +62,11 @@ static int prepare(struct sql_link *link, bool has_leader, bool has_query_id, st
 		"octet_length(query) >= "
 		"pg_size_bytes(current_setting('track_activity_query_size')) - 4, "
 		"char_length(query) > %u, "
-		"(extract(epoch FROM clock_timestamp() - xact_start) * 1e9)::bigint "
+		"(extract(epoch FROM clock_timestamp() - xact_start) * 1e9)::bigint, "
+		"(SELECT served FROM o WHERE o.pid = a.pid) "
 		"FROM a WHERE active ORDER BY elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
-		leader, leader, has_query_id ? "query_id" : "NULL::bigint", chars, chars,
-		SQL_SESSIONS_MAX);
+		has->aios ? SERVED : NOT_SERVED, leader, leader,
+		has->query_id ? "query_id" : "NULL::bigint", chars, chars, SQL_SESSIONS_MAX);
 	return postgres_prepare(link, STATEMENT, query, error);
 }
 
@@ -86,12 +98,12 @@ static int prepare_locks(struct sql_link *link, bool has_start, struct text *err
 	return postgres_prepare(link, LOCKS_STATEMENT, query, error);
 }
 
-int postgres_prepare_snapshot(struct sql_link *link, bool has_leader, bool has_query_id,
-	bool has_wait_start, struct text *error)
+int postgres_prepare_snapshot(struct sql_link *link, const struct postgres_columns *has,
+	struct text *error)
 {
-	int r = prepare(link, has_leader, has_query_id, error);
+	int r = prepare(link, has, error);
 
-	return r == 0 ? prepare_locks(link, has_wait_start, error) : r;
+	return r == 0 ? prepare_locks(link, has->wait_start, error) : r;
 }
 
 static int ask_sessions(struct sql_link *link, const struct postgres_taker *taker,
@@ -129,6 +141,7 @@ enum column {
 	COLUMN_IS_CUT,	  /* the server may have cut it */
 	COLUMN_IS_LONGER, /* the text is longer than we asked for */
 	COLUMN_TRANSACTION_NS,
+	COLUMN_SERVED,
 	COLUMNS,
 };
 
@@ -142,11 +155,6 @@ static uint64_t signed_cell(const char *value)
 static uint64_t elapsed_cell(const char *value, uint64_t *invalid)
 {
 	return value && value[0] == '-' ? 0 : sql_cell_up_to(value, SQL_ELAPSED_MAX_NS, invalid);
-}
-
-static bool is_true(const char *value)
-{
-	return value && value[0] == 't';
 }
 
 static void fill_session(struct sql_link *link, PGresult *result, struct sql_frame_session *s,
@@ -167,6 +175,8 @@ static void fill_session(struct sql_link *link, PGresult *result, struct sql_fra
 		elapsed_cell(postgres_cell(link, result, 0, COLUMN_TRANSACTION_NS), invalid);
 	s->worker = leader != NULL;
 	s->leader_pid = (int32_t)sql_cell_up_to(leader, SQL_PID_MAX, invalid);
+	s->served = (uint32_t)sql_cell_up_to(postgres_cell(link, result, 0, COLUMN_SERVED),
+		UINT32_MAX, invalid);
 	s->background =
 		type && strcmp(type, "client backend") != 0 && strcmp(type, "parallel worker") != 0;
 	/* "(aborted)" may follow. The text is the last statement of the transaction. */
@@ -192,6 +202,7 @@ struct sessions {
 	struct sql_answer *answer;
 	struct lock_wait waits[SQL_LOCKS_MAX];
 	unsigned int waits_count;
+	bool any_blocked; /* by another session */
 	/* Without parallel workers: */
 	uint64_t active;
 	uint64_t sent;
@@ -206,7 +217,10 @@ enum lock_column {
 	LOCK_COLUMNS,
 };
 
-/* A row lock is waited for as its transaction or tuple, what ALTER TABLE takes as a relation. */
+/*
+ * A row lock is waited for as its transaction or tuple, what ALTER TABLE takes as a relation. A
+ * commit waits for the replica that has to confirm it.
+ */
 static enum record_lock lock_of_wait(const char *wait)
 {
 	static const struct {
@@ -216,6 +230,7 @@ static enum record_lock lock_of_wait(const char *wait)
 		{ "Lock: transactionid", RECORD_LOCK_row },
 		{ "Lock: tuple", RECORD_LOCK_row },
 		{ "Lock: relation", RECORD_LOCK_table },
+		{ "IPC: SyncRep", RECORD_LOCK_replica },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(locks); i++)
@@ -235,14 +250,15 @@ static void note_lock(struct sessions *s, const struct sql_frame_session *sessio
 		.connection_id = session->connection_id,
 		.lock = lock,
 	};
+	s->any_blocked |= lock != RECORD_LOCK_replica;
 }
 
 static void take_row(struct sql_link *link, PGresult *row, void *userdata)
 {
 	struct sessions *s = userdata;
 	struct sql_frame_session session = { 0 };
-	bool is_cut = is_true(postgres_cell(link, row, 0, COLUMN_IS_CUT));
-	bool is_longer = is_true(postgres_cell(link, row, 0, COLUMN_IS_LONGER));
+	bool is_cut = postgres_is_true(postgres_cell(link, row, 0, COLUMN_IS_CUT));
+	bool is_longer = postgres_is_true(postgres_cell(link, row, 0, COLUMN_IS_LONGER));
 	const char *bytes = postgres_cell(link, row, 0, COLUMN_TEXT_BYTES);
 
 	if (link->lib.PQnfields(row) != COLUMNS) {
@@ -297,7 +313,7 @@ static int ask_locks(struct sql_link *link, struct sessions *s, struct text *err
 	struct text reason = TEXT_ON(reason_buf);
 	int r;
 
-	if (s->waits_count == 0 || begin_ns < link->locks_after_ns)
+	if (!s->any_blocked || begin_ns < link->locks_after_ns)
 		return 0;
 	text_reset(&reason);
 	r = postgres_ask_prepared(link, LOCKS_STATEMENT,

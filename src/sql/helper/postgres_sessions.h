@@ -9,12 +9,17 @@
 
 #include "sql/helper/postgres_link.h"
 
-/*
- * Prepares the questions in a new session, for the columns that the server has. Errors are those of
- * postgres_ask().
- */
-int postgres_prepare_snapshot(struct sql_link *link, bool has_leader, bool has_query_id,
-	bool has_wait_start, struct text *error);
+/* What not every version has. */
+struct postgres_columns {
+	bool leader;	 /* pg_stat_activity.leader_pid */
+	bool query_id;	 /* pg_stat_activity.query_id */
+	bool wait_start; /* pg_locks.waitstart */
+	bool aios;	 /* the view pg_aios, and we may read it */
+};
+
+/* Prepares the questions in a new session. Errors are those of postgres_ask(). */
+int postgres_prepare_snapshot(struct sql_link *link, const struct postgres_columns *has,
+	struct text *error);
 
 /* Asks once, so that the backend has read its catalogs before an incident. */
 int postgres_rehearse_snapshot(struct sql_link *link, struct text *error);

@@ -144,7 +144,8 @@ static int set_limits(void)
 	/* Only root can raise a lower hard limit. If this fails, less memory is locked. */
 	setrlimit(RLIMIT_MEMLOCK, &lock);
 	if ((r = set_limit(RLIMIT_CORE, 0)) < 0 || (r = set_limit(RLIMIT_FSIZE, 0)) < 0 ||
-		(r = set_limit(RLIMIT_NPROC, 0)) < 0 ||
+		(r = set_limit(RLIMIT_NPROC, 0)) < 0 || (r = set_limit(RLIMIT_NICE, 0)) < 0 ||
+		(r = set_limit(RLIMIT_RTPRIO, 0)) < 0 ||
 		(r = set_limit(RLIMIT_NOFILE, FILES_MAX)) < 0)
 		return r;
 	/* A write to a file has to fail instead of ending the process. */

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Commits of the journal of ext4 (jbd2): how long they take, how large they are, and which process
+ * changed how much of the metadata that they write.
+ * Included by block.bpf.c after common.bpf.h.
+ * Reads nothing but what the tracepoints of jbd2 give: its types are those of a module, which the
+ * kernel's own type information does not have.
+ */
+#ifndef IOSTALL_JOURNAL_BPF_H
+#define IOSTALL_JOURNAL_BPF_H
+
+#include "common.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_JOURNALS_MAX);
+	__type(key, __u32);
+	__type(value, struct event_journal);
+} journals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_JOURNAL_USERS_MAX);
+	__type(key, struct event_journal_user_key);
+	__type(value, struct event_journal_user);
+} journal_users SEC(".maps");
+
+/* events/jbd2/jbd2_start_commit/format; jbd2_end_commit begins with the same. */
+struct journal_commit_args {
+	__u64 common;
+	__u32 dev;
+};
+
+/* events/jbd2/jbd2_run_stats/format; the times are in jiffies. */
+struct journal_stats_args {
+	__u64 common;
+	__u32 dev;
+	__u32 tid;
+	__u64 wait;
+	__u64 request_delay;
+	__u64 running;
+	__u64 locked;
+	__u64 flushing;
+	__u64 logging;
+	__u32 handle_count;
+	__u32 blocks;
+	__u32 blocks_logged;
+};
+
+/* A journal has one commit at a time, by one kernel thread, so nothing of it changes meanwhile. */
+SEC("tp/jbd2/jbd2_start_commit")
+int journal_start_tp(struct journal_commit_args *ctx)
+{
+	struct event_journal fresh = {}, *j;
+	__u32 dev = ctx->dev;
+
+	j = bpf_map_lookup_elem(&journals, &dev);
+	if (j) {
+		j->start_ns = bpf_ktime_get_ns();
+		j->blocks = 0;
+		j->data_pct = 0;
+		return 0;
+	}
+	fresh.start_ns = bpf_ktime_get_ns();
+	if (bpf_map_update_elem(&journals, &dev, &fresh, BPF_ANY) < 0)
+		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	return 0;
+}
+
+/*
+ * Just before the end of the commit. In ordered mode the data of new blocks comes before the
+ * metadata.
+ */
+SEC("tp/jbd2/jbd2_run_stats")
+int journal_stats_tp(struct journal_stats_args *ctx)
+{
+	__u64 all = ctx->locked + ctx->flushing + ctx->logging;
+	__u32 dev = ctx->dev;
+	struct event_journal *j = bpf_map_lookup_elem(&journals, &dev);
+
+	if (!j)
+		return 0;
+	j->blocks = ctx->blocks;
+	j->data_pct = all ? (__u32)(100 * ctx->flushing / all) : 0;
+	return 0;
+}
+
+SEC("tp/jbd2/jbd2_end_commit")
+int journal_end_tp(struct journal_commit_args *ctx)
+{
+	struct event_journal *j, early = { .early_end_ns = bpf_ktime_get_ns() };
+	__u32 dev = ctx->dev;
+	__u64 ns;
+
+	j = bpf_map_lookup_elem(&journals, &dev);
+	if (!j) {
+		if (bpf_map_update_elem(&journals, &dev, &early, BPF_ANY) < 0)
+			loss_count(EVENT_LOSS_ACCOUNT_FULL);
+		return 0;
+	}
+	if (!j->start_ns)
+		return 0;
+	ns = early.early_end_ns - j->start_ns;
+	j->start_ns = 0;
+	j->commits++;
+	j->commit_ns += ns;
+	if (ns <= j->longest_ns)
+		return 0;
+	j->longest_ns = ns;
+	j->longest_blocks = j->blocks;
+	j->longest_data_pct = j->data_pct;
+	return 0;
+}
+
+/* dev, tid, type, line_no, interval, sync, requested_blocks, dirtied_blocks */
+SEC("raw_tp/jbd2_handle_stats")
+int journal_handle_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct event_journal_user_key key = { .dev = (__u32)ctx->args[0] };
+	struct event_journal_user fresh = {}, *known;
+	__s32 blocks = (__s32)ctx->args[7];
+	struct task_struct *task;
+
+	if (blocks <= 0)
+		return 0;
+	key.pid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	known = bpf_map_lookup_elem(&journal_users, &key);
+	if (known) {
+		__sync_fetch_and_add(&known->blocks, (__u64)blocks);
+		return 0;
+	}
+	task = (struct task_struct *)bpf_get_current_task();
+	fresh.blocks = (__u64)blocks;
+	fresh.kernel = (BPF_CORE_READ(task, flags) & PF_KTHREAD) != 0;
+	bpf_probe_read_kernel_str(fresh.comm, sizeof(fresh.comm),
+		BPF_CORE_READ(task, group_leader, comm));
+	if (bpf_map_update_elem(&journal_users, &key, &fresh, BPF_NOEXIST) == 0)
+		return 0;
+	/* Another thread of the process may have been faster. */
+	known = bpf_map_lookup_elem(&journal_users, &key);
+	if (known)
+		__sync_fetch_and_add(&known->blocks, (__u64)blocks);
+	else
+		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	return 0;
+}
+
+#endif

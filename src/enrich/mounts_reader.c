@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "enrich/mounts_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/file.h"
+
+#define TEXT_SIZE (256 * 1024)
+/* The deepest call has a buffer for the name of a file. */
+#define THREAD_STACK_BYTES (16 * 1024)
+#define LIMIT_NS (5 * NSEC_PER_SEC)
+#define WAIT_STEP_US 1000
+
+/* Of the thread while it is busy. */
+struct reading {
+	ssize_t n; /* or a negative errno */
+	char text[TEXT_SIZE];
+};
+
+/* On the thread. A file of its own, since readers of one file wait for each other. */
+static void run(void *state, const int *fds)
+{
+	struct reading *r = state;
+
+	r->n = file_read_at(fds[0], "self/mountinfo", r->text, sizeof(r->text));
+}
+
+static const struct renewable_worker_kind kind = {
+	.run = run,
+	.stack_bytes = THREAD_STACK_BYTES,
+	.state_bytes = sizeof(struct reading),
+	.limit_ns = LIMIT_NS,
+};
+
+void mounts_reader_init(struct mounts_reader *r, int procfs_fd)
+{
+	*r = (struct mounts_reader){ .wanted = true };
+	renewable_worker_init_resting(&r->worker, &kind, -1);
+	r->worker.fd = procfs_fd;
+}
+
+void mounts_reader_done(struct mounts_reader *r)
+{
+	renewable_worker_done(&r->worker);
+}
+
+void mounts_reader_want(struct mounts_reader *r)
+{
+	r->wanted = true;
+}
+
+/* Where the thread hangs, another one tries. */
+static void start(struct mounts_reader *r, uint64_t now_ns)
+{
+	if (renewable_worker_renew(&r->worker, now_ns) < 0)
+		return;
+	r->wanted = false;
+	renewable_worker_start(&r->worker, now_ns);
+}
+
+bool mounts_reader_take(struct mounts_reader *r, struct mounts *mounts, uint64_t now_ns)
+{
+	const struct reading *reading = r->worker.state;
+	bool is_read = reading && !renewable_worker_is_busy(&r->worker);
+
+	if (is_read) {
+		is_read = reading->n >= 0 || reading->n == -ENOBUFS;
+		if (is_read)
+			mounts_parse(mounts, reading->text, strlen(reading->text));
+		renewable_worker_rest(&r->worker);
+	}
+	if (renewable_worker_is_late(&r->worker, now_ns) || (r->wanted && !r->worker.state))
+		start(r, now_ns);
+	return is_read;
+}
+
+bool mounts_reader_wait(struct mounts_reader *r, struct mounts *mounts, uint64_t at_most_ns)
+{
+	const uint64_t begin_ns = clock_mono_ns();
+
+	mounts_reader_take(r, mounts, begin_ns);
+	while (renewable_worker_is_busy(&r->worker) && clock_mono_ns() - begin_ns < at_most_ns)
+		usleep(WAIT_STEP_US);
+	return mounts_reader_take(r, mounts, clock_mono_ns());
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Asks the kernel who holds a lock that threads of the incident wait for. */
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "enrich/enrich.h"
+#include "enrich/waits.h"
+#include "session/internal.h"
+#include "util/cleanup.h"
+
+/*
+ * Locks that are asked about in a scan, those with most waiters. A question takes 10 us, and the
+ * stack of a thread that runs an interrupt of its CPU.
+ */
+#define ASKED_MAX 4
+/* The words of a lock are read again when they change meanwhile. */
+#define TRIES 3
+/* A line is due as one of a stuck operation is: each second at first. */
+#define REPORT_OFTEN_NS (5 * NSEC_PER_SEC)
+
+/* The programs of the probe that knows about locks, and the map of their answer. */
+struct lock_source {
+	int lock_fd;
+	int stack_fd;
+	int answer_fd;
+};
+
+static bool find_source(const struct session *s, struct lock_source *ret_source)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		const struct probe *probe = &s->probes.probes[i];
+		const struct bpf_map *map;
+
+		if (!s->probes.attached[i] || !probe->ops->lock_program)
+			continue;
+		map = probe_map(probe, "locks");
+		*ret_source = (struct lock_source){
+			.lock_fd = probe_program_fd(probe, probe->ops->lock_program),
+			.stack_fd = probe_program_fd(probe, probe->ops->lock_stack_program),
+			.answer_fd = map ? bpf_map__fd(map) : -1,
+		};
+		return ret_source->lock_fd >= 0 && ret_source->answer_fd >= 0;
+	}
+	return false;
+}
+
+static bool is_uncertain(const struct record_operation *op)
+{
+	return op->waits_for == RECORD_CAUSE_NONE && waits_may_be_for_inode(op->kstack);
+}
+
+static enum record_kernel_lock kind_of(const struct record_operation *op)
+{
+	if (op->waits_for == RECORD_CAUSE_memory_map_lock)
+		return RECORD_KERNEL_LOCK_memory_map;
+	/* It may be another lock than that of the inode: the kernel is asked. */
+	if (op->inode && (op->waits_for == RECORD_CAUSE_read_write_lock || is_uncertain(op)))
+		return RECORD_KERNEL_LOCK_inode;
+	return RECORD_KERNEL_LOCK_NONE;
+}
+
+static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock kind,
+	const struct record_operation *op)
+{
+	if (lock->kind != kind)
+		return false;
+	if (kind == RECORD_KERNEL_LOCK_memory_map)
+		return lock->pid == op->pid;
+	return lock->inode == op->inode && lock->dev.major == op->dev.major &&
+		lock->dev.minor == op->dev.minor;
+}
+
+/* NULL: there is no room. */
+static struct session_lock *find_lock(struct session_locks *locks, enum record_kernel_lock kind,
+	const struct record_operation *op)
+{
+	struct session_lock *lock;
+
+	for (uint32_t i = 0; i < locks->count; i++)
+		if (is_lock_of(&locks->list[i], kind, op))
+			return &locks->list[i];
+	if (locks->count == SESSION_LOCKS_MAX)
+		return NULL;
+	lock = &locks->list[locks->count++];
+	*lock = (struct session_lock){ .kind = kind, .id = locks->count, .pid = op->pid };
+	text_copy(lock->comm, sizeof(lock->comm), op->comm);
+	if (kind == RECORD_KERNEL_LOCK_inode) {
+		lock->dev = op->dev;
+		lock->inode = op->inode;
+		verdict_set_path(lock->path, op->path);
+	}
+	return lock;
+}
+
+void session_note_lock_wait(struct session *s, struct record_operation *op,
+	struct incident_stuck *stuck)
+{
+	enum record_kernel_lock kind = kind_of(op);
+	struct session_lock *lock = kind ? find_lock(&s->locks, kind, op) : NULL;
+
+	/* The kernel has said that another thread has the lock. */
+	if (lock && lock->holder && lock->holder != op->tid && is_uncertain(op))
+		op->waits_for = RECORD_CAUSE_read_write_lock;
+	stuck->lock = lock ? (uint8_t)lock->id : 0;
+}
+
+static void count_waiters(struct session *s)
+{
+	for (uint32_t i = 0; i < s->locks.count; i++) {
+		s->locks.list[i].waiters = 0;
+		s->locks.list[i].start_ns = 0;
+	}
+	for (uint32_t i = 0; i < INCIDENT_STUCK_SLOTS; i++) {
+		const struct incident_stuck *stuck = &s->incident.stuck[i];
+		struct session_lock *lock;
+
+		if (!stuck->start_ns || !stuck->lock)
+			continue;
+		lock = &s->locks.list[stuck->lock - 1];
+		lock->waiters++;
+		if (lock->start_ns && lock->start_ns <= stuck->start_ns)
+			continue;
+		lock->start_ns = stuck->start_ns;
+		lock->tid = stuck->tid;
+	}
+}
+
+/* The lock with most waiters that has not been asked about in this scan. */
+static struct session_lock *find_busiest(struct session_locks *locks, uint32_t asked)
+{
+	struct session_lock *busiest = NULL;
+
+	for (uint32_t i = 0; i < locks->count; i++)
+		if (locks->list[i].waiters && !(asked & 1u << i) &&
+			(!busiest || locks->list[i].waiters > busiest->waiters))
+			busiest = &locks->list[i];
+	return busiest;
+}
+
+/* False: nobody holds it now, it is another lock than thought, or the kernel does not tell. */
+static bool ask(const struct lock_source *source, const struct session_lock *lock,
+	struct event_lock *ret_answer)
+{
+	uint64_t args[3] = { lock->tid, lock->start_ns,
+		lock->kind == RECORD_KERNEL_LOCK_inode ? EVENT_LOCK_INODE : EVENT_LOCK_MEMORY_MAP };
+	const uint32_t zero = 0;
+
+	for (unsigned int i = 0; i < TRIES; i++) {
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+		if (bpf_prog_test_run_opts(source->lock_fd, &opts) < 0 || opts.retval != 1)
+			continue;
+		/* A writer that waits with the lock, for something else. */
+		return bpf_map_lookup_elem(source->answer_fd, &zero, ret_answer) == 0 &&
+			ret_answer->tid != lock->tid;
+	}
+	return false;
+}
+
+/*
+ * The event loop has a real-time priority, and may have been given the CPU of the holder while
+ * another one was free. It goes to another one, and the holder runs on.
+ */
+static void step_aside(void)
+{
+	cpu_set_t all, others;
+	int cpu = sched_getcpu();
+
+	if (cpu < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
+		return;
+	others = all;
+	CPU_CLR((unsigned int)cpu, &others);
+	if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) < 0)
+		return;
+	/* CPUs that come online later are in it, unless it was narrower before. */
+	if (CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
+		memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+}
+
+static bool is_kept_from_cpu(const struct event_lock *answer)
+{
+	return answer->tid && answer->cpu < 0 && answer->state == 'R';
+}
+
+/* Interrupts the thread on its CPU. False: it does not run there any more. */
+static bool take_stack(const struct session *s, const struct lock_source *source,
+	struct session_lock *lock, const struct event_lock *answer)
+{
+	uint64_t args[1] = { answer->task };
+	const uint32_t zero = 0;
+	char kstack[RECORD_STACK_SIZE];
+	struct event_lock taken;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args),
+		.flags = BPF_F_TEST_RUN_ON_CPU, .cpu = (uint32_t)answer->cpu);
+
+	if (bpf_prog_test_run_opts(source->stack_fd, &opts) < 0 || opts.retval != 1 ||
+		bpf_map_lookup_elem(source->answer_fd, &zero, &taken) < 0)
+		return false;
+	enrich_kernel_stack(s->o.enrich, taken.stack, ARRAY_SIZE(taken.stack), kstack);
+	text_copy(lock->kstack, sizeof(lock->kstack), waits_skip_interrupt(kstack));
+	return true;
+}
+
+/* A thread that runs has no stack in /proc, and one that does not run cannot be interrupted. */
+static void find_stack(struct session *s, const struct lock_source *source,
+	struct session_lock *lock, const struct event_lock *answer)
+{
+	const struct stack_request request = { lock->asked_ns, answer->tid,
+		SESSION_STACK_OF_HOLDER };
+
+	/* It may be in another interrupt just now, which hides what is behind. */
+	for (unsigned int i = 0; i < TRIES && answer->cpu >= 0 && source->stack_fd >= 0; i++)
+		if (take_stack(s, source, lock, answer) &&
+			(answer->readers == 0 || waits_holds_map(lock->kstack)))
+			return;
+	if (s->stacks)
+		stack_reader_ask(s->stacks, &request, clock_mono_ns());
+}
+
+/*
+ * The word of the owner is that of the writer. For readers it names who became one last: a single
+ * reader is that thread if it was the writer before, or if its functions show that it has the lock.
+ */
+static void judge_holder(struct session_lock *lock, uint32_t readers)
+{
+	if (readers == 0)
+		lock->holds = true;
+	else if (readers > 1)
+		lock->holds = false;
+	else if (lock->kind == RECORD_KERNEL_LOCK_memory_map && waits_holds_map(lock->kstack))
+		lock->holds = true;
+}
+
+static void note_answer(struct session *s, const struct lock_source *source,
+	struct session_lock *lock, const struct event_lock *answer)
+{
+	/* Where others have let go, the stack may be from when the thread held it with them. */
+	if (lock->address != answer->address || lock->task != answer->task ||
+		(lock->readers > 1 && answer->readers == 1)) {
+		lock->address = answer->address;
+		lock->task = answer->task;
+		lock->held_since_ns = lock->asked_ns = clock_mono_ns();
+		lock->reported_ns = 0;
+		lock->kstack[0] = '\0';
+		lock->holds = false;
+	}
+	lock->readers = answer->readers;
+	lock->holder = (int32_t)answer->tid;
+	/*
+	 * The holder may have let go and taken it again since the last scan. But waiters get it in
+	 * the order in which they came, so it has not since the first of them came.
+	 */
+	if (lock->start_ns > lock->held_since_ns)
+		lock->held_since_ns = lock->start_ns;
+	if (answer->task)
+		find_stack(s, source, lock, answer);
+	judge_holder(lock, answer->readers);
+}
+
+void session_note_holder_stack(struct session *s, const struct stack_answer *answer)
+{
+	/* It may have been preempted in an interrupt. */
+	const char *behind = waits_skip_interrupt(answer->kstack);
+
+	for (uint32_t i = 0; i < s->locks.count && *answer->kstack; i++) {
+		struct session_lock *lock = &s->locks.list[i];
+
+		if (lock->asked_ns == answer->request.start_ns)
+			text_copy(lock->kstack, sizeof(lock->kstack),
+				*behind ? behind : answer->kstack);
+	}
+}
+
+static void fill_holder(const struct session *s, const struct session_lock *lock,
+	const struct event_lock *answer, struct record_lock_holder *h)
+{
+	const struct sql_operation operation = { .tid = (int32_t)answer->tid,
+		.start_ns = lock->held_since_ns,
+		.end_ns = clock_mono_ns() };
+
+	h->present = true;
+	h->pid = (int32_t)answer->pid;
+	h->tid = (int32_t)answer->tid;
+	text_copy(h->comm, sizeof(h->comm), answer->comm);
+	h->state = (char)answer->state;
+	h->syscall = answer->syscall;
+	h->held_ns = operation.end_ns - lock->held_since_ns;
+	h->connection_id = sql_find_connection(s->o.sql, &operation);
+	text_copy(h->kstack, sizeof(h->kstack), lock->kstack);
+	if (answer->state != 'R')
+		h->waits_for = waits_for(lock->kstack);
+}
+
+bool session_lock_is_due(const struct session_lock *lock, uint64_t waited_ns)
+{
+	return lock->reported_ns < REPORT_OFTEN_NS ||
+		waited_ns >= lock->reported_ns + lock->reported_ns / 2;
+}
+
+static void write_lock(struct session *s, struct session_lock *lock,
+	const struct event_lock *answer)
+{
+	struct record_lock_wait *r = &session_begin_line(s, RECORD_LOCK)->lock_wait;
+
+	r->kind = lock->kind;
+	r->id = lock->id;
+	r->pid = lock->pid;
+	text_copy(r->comm, sizeof(r->comm), lock->comm);
+	text_copy(r->path, sizeof(r->path), lock->path);
+	r->dev = lock->dev;
+	r->inode = lock->inode;
+	r->waiters = lock->waiters;
+	r->longest_ns = clock_mono_ns() - lock->start_ns;
+	r->readers = answer->readers;
+	if (lock->holds)
+		fill_holder(s, lock, answer, &r->holder);
+	if (!session_lock_is_due(lock, r->longest_ns)) {
+		session_note_operation(s);
+		return;
+	}
+	lock->reported_ns = r->longest_ns;
+	session_write_line(s);
+}
+
+void session_scan_locks(struct session *s)
+{
+	struct lock_source source;
+	struct event_lock answer;
+	uint32_t asked = 0;
+	bool is_answered;
+
+	if (!s->locks.count || !find_source(s, &source))
+		return;
+	count_waiters(s);
+	for (unsigned int i = 0; i < ASKED_MAX; i++) {
+		struct session_lock *lock = find_busiest(&s->locks, asked);
+
+		if (!lock)
+			return;
+		asked |= 1u << (lock->id - 1);
+		is_answered = ask(&source, lock, &answer);
+		if (is_answered && is_kept_from_cpu(&answer)) {
+			step_aside();
+			is_answered = ask(&source, lock, &answer);
+		}
+		if (!is_answered) {
+			lock->holder = 0;
+			continue;
+		}
+		note_answer(s, &source, lock, &answer);
+		write_lock(s, lock, &answer);
+	}
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/cpu_limits.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/file.h"
+#include "util/text.h"
+#include "watch/cgroup_path.h"
+
+enum { QUOTA, STAT, PERIOD, USAGE };
+
+double cpu_limits_parse_max(struct cursor text)
+{
+	uint64_t quota_us, period_us;
+
+	if (cursor_u64(&text, &quota_us) < 0 || cursor_u64(&text, &period_us) < 0 || period_us == 0)
+		return 0;
+	return (double)quota_us / (double)period_us;
+}
+
+void cpu_limits_parse_stat(struct cursor text, struct cpu_limits_counts *counts)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+		uint64_t unit_ns;
+	} keys[] = {
+		{ "usage_usec", offsetof(struct cpu_limits_counts, used_ns), NSEC_PER_USEC },
+		{ "throttled_usec", offsetof(struct cpu_limits_counts, throttled_ns),
+			NSEC_PER_USEC },
+		{ "throttled_time", offsetof(struct cpu_limits_counts, throttled_ns), 1 },
+	};
+	struct cursor line;
+
+	while (cursor_line(&text, &line)) {
+		const char *word;
+		uint64_t value;
+		size_t len;
+
+		if (cursor_word(&line, &word, &len) < 0 || cursor_u64(&line, &value) < 0)
+			continue;
+		for (unsigned int i = 0; i < ARRAY_SIZE(keys); i++)
+			if (len == strlen(keys[i].name) && memcmp(word, keys[i].name, len) == 0)
+				*(uint64_t *)((char *)counts + keys[i].offset) =
+					value * keys[i].unit_ns;
+	}
+}
+
+static void group_free(struct cpu_limits_group *group)
+{
+	if (!group->used)
+		return;
+	for (unsigned int i = 0; i < CPU_LIMITS_FILES; i++)
+		close_fd(group->fds[i]);
+	group->used = false;
+}
+
+void cpu_limits_reset(struct cpu_limits *l)
+{
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
+		group_free(&l->groups[i]);
+}
+
+/*
+ * `usage`: where version 1 counts what a group used. False: the controller is not enabled for it.
+ */
+static bool group_open(struct cpu_limits_group *group, int sysfs_fd, const struct cgroup_path *path,
+	const struct cgroup_path *usage)
+{
+	group->fds[QUOTA] =
+		cgroup_path_open(path, sysfs_fd, "cpu", path->v1 ? "cpu.cfs_quota_us" : "cpu.max");
+	group->fds[STAT] = cgroup_path_open(path, sysfs_fd, "cpu", "cpu.stat");
+	group->fds[PERIOD] =
+		path->v1 ? cgroup_path_open(path, sysfs_fd, "cpu", "cpu.cfs_period_us") : -1;
+	group->fds[USAGE] =
+		path->v1 ? cgroup_path_open(usage, sysfs_fd, "cpuacct", "cpuacct.usage") : -1;
+	group->used = true;
+	group->v1 = path->v1;
+	group->view.id = cgroup_path_id(path, sysfs_fd);
+	text_copy_end(group->view.path, sizeof(group->view.path), path->path.p,
+		(size_t)(path->path.end - path->path.p));
+	if (group->fds[QUOTA] >= 0 && group->fds[STAT] >= 0)
+		return true;
+	group_free(group);
+	return false;
+}
+
+static void add_group(struct cpu_limits *l, int sysfs_fd, const struct cgroup_path *path,
+	const struct cgroup_path *usage)
+{
+	uint64_t hash = cgroup_path_hash(path);
+	struct cpu_limits_group *place = NULL;
+
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++) {
+		if (l->groups[i].used && l->groups[i].path_hash == hash)
+			return;
+		if (!l->groups[i].used && !place)
+			place = &l->groups[i];
+	}
+	if (!place)
+		return;
+	*place = (struct cpu_limits_group){ .path_hash = hash, .serial = ++l->serial };
+	(void)group_open(place, sysfs_fd, path, usage);
+}
+
+/* The limit of a group holds for all below it, in both versions. */
+void cpu_limits_learn(struct cpu_limits *l, int sysfs_fd, const char *buf, size_t len)
+{
+	struct cgroup_path path, usage;
+	bool is_counted;
+
+	if (cgroup_path_parse(buf, len, "cpu", &path) < 0 || !cgroup_path_is_reachable(&path) ||
+		path.path.end - path.path.p < 2)
+		return;
+	is_counted = cgroup_path_parse(buf, len, "cpuacct", &usage) == 0 && usage.v1;
+	do
+		add_group(l, sysfs_fd, &path, is_counted ? &usage : &path);
+	while (cgroup_path_ascend(&path) && (!is_counted || cgroup_path_ascend(&usage)));
+}
+
+/* An empty text: the file is not there or cannot be read. */
+static struct cursor read_text(int fd, char *buf, size_t size)
+{
+	ssize_t n = fd < 0 ? -1 : file_read_fd(fd, buf, size);
+
+	return (struct cursor){ buf, buf + (n > 0 ? n : 0) };
+}
+
+/* In version 1 the quota is -1 without a limit, which is no number here. */
+static double read_limit(const struct cpu_limits_group *group, struct cursor quota, char *buf,
+	size_t size)
+{
+	uint64_t quota_us, period_us;
+	struct cursor period;
+
+	if (!group->v1)
+		return cpu_limits_parse_max(quota);
+	if (cursor_u64(&quota, &quota_us) < 0)
+		return 0;
+	period = read_text(group->fds[PERIOD], buf, size);
+	if (cursor_u64(&period, &period_us) < 0 || period_us == 0)
+		return 0;
+	return (double)quota_us / (double)period_us;
+}
+
+/* False: they cannot be read. */
+static bool read_counts(const struct cpu_limits_group *group, char *buf, size_t size,
+	struct cpu_limits_counts *ret_counts)
+{
+	struct cursor text = read_text(group->fds[STAT], buf, size);
+
+	*ret_counts = (struct cpu_limits_counts){ 0 };
+	if (text.p == text.end)
+		return false;
+	cpu_limits_parse_stat(text, ret_counts);
+	if (group->fds[USAGE] < 0)
+		return true;
+	text = read_text(group->fds[USAGE], buf, size);
+	return cursor_u64(&text, &ret_counts->used_ns) == 0;
+}
+
+static uint64_t counted_since(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/*
+ * The kernel counts for each CPU how long threads that could run there were held back. Together
+ * with what they ran that is all they wanted; a group that wanted less than one CPU is compared
+ * with one.
+ */
+static void take_counts(struct cpu_limits_group *group, const struct cpu_limits_counts *now,
+	uint64_t interval_ns)
+{
+	uint64_t used_ns = counted_since(now->used_ns, group->before.used_ns);
+	uint64_t held_ns = counted_since(now->throttled_ns, group->before.throttled_ns);
+	uint64_t wanted_ns = used_ns + held_ns;
+
+	if (wanted_ns < interval_ns)
+		wanted_ns = interval_ns;
+	group->view.used_cpus = (double)used_ns / (double)interval_ns;
+	group->view.held_back_ns = held_ns;
+	group->view.held_back_pct = 100 * (double)held_ns / (double)wanted_ns;
+}
+
+/* False: the group has been removed. */
+static bool group_update(struct cpu_limits_group *group, uint64_t now_ns, char *buf, size_t size)
+{
+	struct cursor quota = read_text(group->fds[QUOTA], buf, size);
+	struct cpu_limits_counts counts;
+
+	if (quota.p == quota.end)
+		return false;
+	group->view.limit_cpus = read_limit(group, quota, buf, size);
+	group->limited = group->view.limit_cpus > 0;
+	if (!group->limited) {
+		group->before_ns = 0;
+		return true;
+	}
+	group->view.used_cpus = group->view.held_back_pct = 0;
+	group->view.held_back_ns = 0;
+	if (!read_counts(group, buf, size, &counts)) {
+		group->before_ns = 0;
+		return true;
+	}
+	if (group->before_ns && now_ns > group->before_ns)
+		take_counts(group, &counts, now_ns - group->before_ns);
+	group->before = counts;
+	group->before_ns = now_ns;
+	return true;
+}
+
+void cpu_limits_update(struct cpu_limits *l, uint64_t now_ns, char *buf, size_t size)
+{
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
+		if (l->groups[i].used && !group_update(&l->groups[i], now_ns, buf, size))
+			group_free(&l->groups[i]);
+}
+
+void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits)
+{
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++) {
+		const struct record_cpu_limited *view = &l->groups[i].view;
+		uint32_t at = count;
+
+		if (!l->groups[i].used || !l->groups[i].limited)
+			continue;
+		while (at > 0 && view->held_back_pct > limits->cpu_limits[at - 1].held_back_pct)
+			at--;
+		if (at == RECORD_CPU_LIMITS_MAX)
+			continue;
+		if (count < RECORD_CPU_LIMITS_MAX)
+			count++;
+		memmove(&limits->cpu_limits[at + 1], &limits->cpu_limits[at],
+			(count - at - 1) * sizeof(limits->cpu_limits[0]));
+		limits->cpu_limits[at] = *view;
+	}
+	limits->cpu_limits_count = count;
+}

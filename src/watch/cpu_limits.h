@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The CPU limits of the control groups of watched processes (cpu.max, cpu.cfs_quota_us), and how
+ * much they held the threads of these groups back.
+ * Used by the watch room only.
+ * Never opens a file while an incident is open.
+ */
+#ifndef IOSTALL_WATCH_CPU_LIMITS_H
+#define IOSTALL_WATCH_CPU_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/structs.h"
+#include "util/parse.h"
+
+/* The control groups of the processes and all above them, each counted once. */
+#define CPU_LIMITS_GROUPS_MAX 16
+#define CPU_LIMITS_FILES 4
+
+/* Since the group was made, added up over all CPUs. */
+struct cpu_limits_counts {
+	uint64_t used_ns;
+	uint64_t throttled_ns;
+};
+
+struct cpu_limits_group {
+	bool used;
+	bool limited; /* false: it has no limit, so there is nothing to judge */
+	bool v1;
+	uint32_t serial;
+	uint64_t path_hash;
+	/* Version 2: cpu.max and cpu.stat. Version 1: quota, cpu.stat, period and cpuacct.usage. */
+	int fds[CPU_LIMITS_FILES];
+	uint64_t before_ns; /* 0: there is no reading to compare with */
+	struct cpu_limits_counts before;
+	struct record_cpu_limited view;
+};
+
+struct cpu_limits {
+	uint32_t serial;
+	struct cpu_limits_group groups[CPU_LIMITS_GROUPS_MAX];
+};
+
+/* Forgets all control groups, because other processes are watched from now on. */
+void cpu_limits_reset(struct cpu_limits *l);
+
+/* Adds the groups of a process: buf is the text of its /proc/PID/cgroup. */
+void cpu_limits_learn(struct cpu_limits *l, int sysfs_fd, const char *buf, size_t len);
+
+/* Reads all limits and what they did since the last call. buf holds one file at a time. */
+void cpu_limits_update(struct cpu_limits *l, uint64_t now_ns, char *buf, size_t size);
+
+/* Those that held their threads back most. */
+void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits);
+
+/*
+ * "50000 100000", the text of cpu.max, as a number of CPUs; 0: "max", or it is no such text. Pure.
+ */
+double cpu_limits_parse_max(struct cursor text);
+
+/* The text of cpu.stat; what it does not have stays as it is. Pure. */
+void cpu_limits_parse_stat(struct cursor text, struct cpu_limits_counts *counts);
+
+#endif

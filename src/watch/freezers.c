@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/freezers.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "util/file.h"
+#include "util/parse.h"
+#include "util/text.h"
+#include "watch/cgroup_path.h"
+#include "watch/threads.h"
+
+bool freezers_parse(const char *buf, size_t len)
+{
+	struct cursor text = { buf, buf + len }, line;
+
+	while (cursor_line(&text, &line))
+		if (cursor_take(&line, "1") || cursor_take(&line, "frozen 1"))
+			return line.p == line.end;
+	return false;
+}
+
+static void group_free(struct freezers_group *group)
+{
+	if (!group->used)
+		return;
+	for (unsigned int i = 0; i < FREEZERS_FILES; i++)
+		close_fd(group->fds[i]);
+	group->used = false;
+}
+
+void freezers_reset(struct freezers *f)
+{
+	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++)
+		group_free(&f->groups[i]);
+}
+
+static bool group_open(struct freezers_group *group, int sysfs_fd, const struct cgroup_path *path)
+{
+	static const char *const v1[FREEZERS_FILES] = { "freezer.self_freezing",
+		"freezer.parent_freezing" };
+
+	group->used = true;
+	for (unsigned int i = 0; i < FREEZERS_FILES; i++) {
+		const char *name = path->v1 ? v1[i] : i == 0 ? "cgroup.events" : NULL;
+
+		group->fds[i] = name ? cgroup_path_open(path, sysfs_fd, "freezer", name) : -1;
+	}
+	text_copy_end(group->path, sizeof(group->path), path->path.p,
+		(size_t)(path->path.end - path->path.p));
+	if (group->fds[0] >= 0)
+		return true;
+	group_free(group);
+	return false;
+}
+
+static bool is_listed(const struct processes *processes, int32_t pid)
+{
+	char comm[WATCH_COMM_SIZE];
+
+	processes_copy_comm(processes, pid, comm, sizeof(comm));
+	return *comm != '\0';
+}
+
+void freezers_learn(struct freezers *f, int sysfs_fd, const struct processes *processes,
+	int32_t pid, const char *buf, size_t len)
+{
+	struct freezers_group *place = NULL;
+	struct cgroup_path path;
+	uint64_t hash;
+
+	if (cgroup_path_parse(buf, len, "freezer", &path) < 0 || !cgroup_path_is_reachable(&path) ||
+		path.path.end - path.path.p < 2)
+		return;
+	hash = cgroup_path_hash(&path);
+	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
+		struct freezers_group *group = &f->groups[i];
+
+		if (group->used && group->path_hash == hash) {
+			/* The one that was known has ended. */
+			if (!is_listed(processes, group->pid))
+				group->pid = pid;
+			return;
+		}
+		if (!group->used && !place)
+			place = group;
+	}
+	if (!place)
+		return;
+	*place = (struct freezers_group){ .pid = pid, .path_hash = hash };
+	(void)group_open(place, sysfs_fd, &path);
+}
+
+/* False: the group has been removed. */
+static bool group_update(struct freezers_group *group, uint64_t now_ns, char *buf, size_t size)
+{
+	bool is_frozen = false;
+
+	for (unsigned int i = 0; i < FREEZERS_FILES && group->fds[i] >= 0; i++) {
+		ssize_t n = file_read_fd(group->fds[i], buf, size);
+
+		if (n <= 0)
+			return false;
+		is_frozen = is_frozen || freezers_parse(buf, (size_t)n);
+	}
+	if (!is_frozen)
+		group->since_ns = 0;
+	else if (group->since_ns == 0)
+		group->since_ns = now_ns;
+	return true;
+}
+
+void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size)
+{
+	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++)
+		if (f->groups[i].used && !group_update(&f->groups[i], now_ns, buf, size))
+			group_free(&f->groups[i]);
+}
+
+void freezers_fill(const struct freezers *f, const struct processes *processes, uint64_t now_ns,
+	struct record_stopped *ret_stopped)
+{
+	const struct freezers_group *oldest = NULL;
+
+	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
+		const struct freezers_group *group = &f->groups[i];
+
+		if (group->used && group->since_ns &&
+			now_ns - group->since_ns < THREADS_STOPPED_NS &&
+			(!oldest || group->since_ns < oldest->since_ns))
+			oldest = group;
+	}
+	if (!oldest)
+		return;
+	*ret_stopped = (struct record_stopped){ .present = true,
+		.pid = oldest->pid,
+		.stopped_ns = now_ns - oldest->since_ns };
+	text_copy(ret_stopped->cgroup, sizeof(ret_stopped->cgroup), oldest->path);
+	processes_copy_comm(processes, oldest->pid, ret_stopped->comm, sizeof(ret_stopped->comm));
+	/* It has ended, and its id may be that of another process by now. */
+	if (!*ret_stopped->comm)
+		ret_stopped->present = false;
+}

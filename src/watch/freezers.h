@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether the control groups of watched processes are frozen (freezer.self_freezing,
+ * cgroup.freeze), as by `docker pause`.
+ * Used by the watch room only.
+ * Never opens a file while an incident is open, and never reads freezer.state, for which the kernel
+ * takes a lock that whoever freezes a group holds.
+ */
+#ifndef IOSTALL_WATCH_FREEZERS_H
+#define IOSTALL_WATCH_FREEZERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/structs.h"
+#include "watch/processes.h"
+
+/*
+ * The control groups of the processes, each counted once: what freezes one above them freezes them,
+ * too.
+ */
+#define FREEZERS_GROUPS_MAX 16
+#define FREEZERS_FILES 2
+
+struct freezers_group {
+	bool used;
+	int32_t pid; /* the first of its processes */
+	uint64_t path_hash;
+	int fds[FREEZERS_FILES]; /* version 1: it and those above it are to freeze */
+	uint64_t since_ns;	 /* 0: it is not frozen */
+	char path[RECORD_SUBJECT_SIZE];
+};
+
+struct freezers {
+	struct freezers_group groups[FREEZERS_GROUPS_MAX];
+};
+
+/* Forgets all control groups, because other processes are watched from now on. */
+void freezers_reset(struct freezers *f);
+
+/* Adds the group of a process: buf is the text of its /proc/PID/cgroup. */
+void freezers_learn(struct freezers *f, int sysfs_fd, const struct processes *processes,
+	int32_t pid, const char *buf, size_t len);
+
+/* Reads the state of all. buf holds one file at a time. */
+void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size);
+
+/* The one that has been frozen for longest; ret_stopped is left as it is when none is. */
+void freezers_fill(const struct freezers *f, const struct processes *processes, uint64_t now_ns,
+	struct record_stopped *ret_stopped);
+
+/* Whether the text of one of these files or of cgroup.events says that it is frozen. Pure. */
+bool freezers_parse(const char *buf, size_t len);
+
+#endif

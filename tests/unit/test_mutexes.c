@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Mutexes at which threads of watched programs stand still: what /proc and the words of a mutex
+ * tell.
+ */
+#include "test_watch_tree.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include "snapshot/mutexes.h"
+
+#define PID 100
+#define OWNER 101
+#define ADDRESS 4096
+#define OTHER_ADDRESS 8192
+
+struct fixture {
+	struct tree *t;
+	int procfs_fd;
+	struct mutexes *mutexes;
+	uint64_t now_ns;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	void *t;
+
+	assert_non_null(f);
+	assert_int_equal(tree_setup(&t), 0);
+	f->t = t;
+	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->procfs_fd >= 0);
+	assert_int_equal(mutexes_new(f->procfs_fd, &f->mutexes), 0);
+	f->now_ns = NSEC_PER_SEC;
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	void *t = f->t;
+
+	assert_null(mutexes_free(f->mutexes));
+	close(f->procfs_fd);
+	free(f);
+	return tree_teardown(&t);
+}
+
+static void put_thread(struct fixture *f, int tid, const char *state, unsigned int switches,
+	const char *syscall)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "proc/%d/task/%d/syscall", PID, tid);
+	tree_put(f->t, name, "%s\n", syscall);
+	snprintf(name, sizeof(name), "proc/%d/task/%d/status", PID, tid);
+	tree_put(f->t, name,
+		"Name:\tthread%d\nState:\t%s (x)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\n"
+		"voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t1\n",
+		tid, state, PID, tid, switches);
+}
+
+static void put_waiter(struct fixture *f, int tid, unsigned int address, unsigned int switches)
+{
+	char line[128];
+
+	snprintf(line, sizeof(line), "%d 0x%x 0x80 0x2 0x0 0x0 0x0 0x7ffc 0x7f00", SYS_futex,
+		address);
+	put_thread(f, tid, "S", switches, line);
+}
+
+/* With a mutex at ADDRESS and another at OTHER_ADDRESS. */
+static void put_memory(struct fixture *f, uint32_t owner, uint32_t other_owner)
+{
+	uint32_t memory[OTHER_ADDRESS / sizeof(uint32_t) + MUTEX_WORDS] = { 0 };
+	const uint32_t words[MUTEX_WORDS] = { 2, 0, owner, 1, 0 };
+	const uint32_t other[MUTEX_WORDS] = { 2, 0, other_owner, 1, 0 };
+
+	memcpy(memory + ADDRESS / sizeof(uint32_t), words, sizeof(words));
+	memcpy(memory + OTHER_ADDRESS / sizeof(uint32_t), other, sizeof(other));
+	tree_put_bytes(f->t, "proc/100/mem", (const char *)memory, sizeof(memory));
+}
+
+/* Has another look made that much later, and waits so many ms for what it finds; NULL: nothing. */
+static const struct mutexes_answer *look_after(struct fixture *f, uint64_t ns, bool armed,
+	unsigned int patience)
+{
+	const struct watch_process process = { .pid = PID };
+	const struct mutexes_answer *answer;
+	uint64_t before_ns;
+
+	f->now_ns += ns;
+	before_ns = mutexes_find(f->mutexes, &process, 1, armed, f->now_ns)->look_ns;
+	for (unsigned int i = 0; i < patience; i++) {
+		/* No other look begins: its time has not come. */
+		answer = mutexes_find(f->mutexes, &process, 0, false, f->now_ns);
+		if (answer->look_ns != before_ns)
+			return answer;
+		usleep(1000);
+	}
+	return NULL;
+}
+
+static const struct mutexes_answer *look_soon(struct fixture *f, uint64_t ns, bool armed)
+{
+	const struct mutexes_answer *answer = look_after(f, ns, armed, 10000);
+
+	assert_non_null(answer);
+	return answer;
+}
+
+static const struct mutexes_answer *look(struct fixture *f)
+{
+	return look_soon(f, 60 * NSEC_PER_SEC, true);
+}
+
+static bool looks_after(struct fixture *f, uint64_t ns, bool armed)
+{
+	return look_after(f, ns, armed, 300) != NULL;
+}
+
+static void test_parse_syscall(void **state)
+{
+	static const struct {
+		const char *line;
+		bool waits;
+		int32_t number;
+	} cases[] = {
+		{ "running\n", false, -1 },
+		{ "-1 0x7ffc 0x7f00\n", false, -1 },
+		{ "0 0x3 0x7f 0x10 0x0 0x0 0x0 0x7ffc 0x7f00\n", false, 0 },
+		{ "", false, -1 },
+	};
+	char line[128];
+	uint64_t address = 0;
+	uint32_t value = 0;
+	int32_t number;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(mutexes_parse_syscall(cases[i].line, &number, &address, &value),
+			cases[i].waits);
+		assert_int_equal(number, cases[i].number);
+	}
+	snprintf(line, sizeof(line), "%d 0x55aa00 0x80 0x2 0x0", SYS_futex);
+	assert_true(mutexes_parse_syscall(line, &number, &address, &value));
+	assert_int_equal(address, 0x55aa00);
+	assert_int_equal(value, 2);
+	/* FUTEX_WAKE waits for nothing. */
+	snprintf(line, sizeof(line), "%d 0x55aa00 0x81 0x1 0x0", SYS_futex);
+	assert_false(mutexes_parse_syscall(line, &number, &address, &value));
+}
+
+static void test_owner(void **state)
+{
+	static const struct {
+		uint32_t words[MUTEX_WORDS];
+		uint32_t expected;
+		int32_t owner;
+	} cases[] = {
+		{ { 2, 0, 42, 1, 0 }, 2, 42 },
+		/* Adaptive, as those of MariaDB are. */
+		{ { 2, 0, 42, 1, 3 }, 2, 42 },
+		/* Nobody waits; it was let go; it is a condition; the kind is none. */
+		{ { 1, 0, 42, 1, 0 }, 1, 0 },
+		{ { 2, 0, 0, 0, 0 }, 2, 0 },
+		{ { 2, 0, 42, 1, 0 }, 7, 0 },
+		{ { 2, 0, 42, 1, 0x7f00 }, 2, 0 },
+		/* With priority inheritance the word has the owner and that others wait. */
+		{ { FUTEX_WAITERS | 42, 0, 42, 1, 0x20 }, 42, 42 },
+		{ { FUTEX_WAITERS | 42, 0, 43, 1, 0x20 }, 42, 0 },
+		{ { 42, 0, 42, 1, 0x20 }, 42, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(mutexes_owner(cases[i].words, cases[i].expected), cases[i].owner);
+}
+
+static void test_a_mutex_is_held(void **state)
+{
+	struct fixture *f = *state;
+	const struct mutexes_answer *answer;
+	uint64_t let_go_ns;
+	char sleeps[64];
+
+	tree_put(f->t, "proc/100/status",
+		"Name:\tmysqld\nState:\tS (x)\nTgid:\t100\nPid:\t100\nPPid:\t1\n");
+
+	snprintf(sleeps, sizeof(sleeps), "%d 0x0 0x0 0x7ffc 0x0 0x0 0x0 0x7ffc 0x7f00",
+		SYS_clock_nanosleep);
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "S", 5, sleeps);
+	for (int tid = 102; tid < 106; tid++)
+		put_waiter(f, tid, ADDRESS, 5);
+	/* The first look does not know who stands still. */
+	assert_int_equal(look(f)->count, 0);
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].pid, PID);
+	assert_string_equal(answer->list[0].comm, "mysqld");
+	assert_int_equal(answer->list[0].address, ADDRESS);
+	assert_int_equal(answer->list[0].waiters, 4);
+	assert_int_equal(answer->list[0].holder, OWNER);
+	assert_string_equal(answer->list[0].holder_comm, "thread101");
+	assert_int_equal(answer->list[0].holder_state, 'S');
+	assert_int_equal(answer->list[0].holder_syscall, SYS_clock_nanosleep);
+	assert_true(answer->list[0].since_ns < answer->look_ns);
+	assert_true(answer->list[0].held_since_ns < answer->look_ns);
+	/* One has had it meanwhile and waits again: who held it for how long is not known. */
+	put_waiter(f, 105, ADDRESS, 6);
+	let_go_ns = look(f)->look_ns;
+	answer = look(f);
+	assert_int_equal(answer->list[0].waiters, 4);
+	assert_int_equal(answer->list[0].holder, OWNER);
+	assert_int_equal(answer->list[0].held_since_ns, let_go_ns);
+	/* Another thread has it now. */
+	put_memory(f, 105, 0);
+	put_thread(f, 105, "R", 9, "running");
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].waiters, 3);
+	assert_int_equal(answer->list[0].holder, 0);
+}
+
+/*
+ * The owner has been at another mutex for a moment only: its own waiters are not charged to that.
+ */
+static void test_a_link_that_does_not_stand(void **state)
+{
+	struct fixture *f = *state;
+	const struct mutexes_answer *answer;
+
+	put_memory(f, 102, OWNER);
+	put_thread(f, OWNER, "R", 5, "running");
+	put_waiter(f, 102, OTHER_ADDRESS, 5);
+	put_waiter(f, 103, ADDRESS, 5);
+	look(f);
+	put_waiter(f, 102, OTHER_ADDRESS, 6);
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].address, ADDRESS);
+	assert_int_equal(answer->list[0].holder, 102);
+}
+
+/* In a container with ids of its own the owner's id is another thread's out here. */
+static void test_a_container(void **state)
+{
+	struct fixture *f = *state;
+
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "R", 5, "running");
+	put_waiter(f, 102, ADDRESS, 5);
+	tree_put(f->t, "proc/100/status", "Name:\tmysqld\nNSpid:\t100\t1\nVmPeak:\t1 kB\n");
+	look(f);
+	assert_int_equal(look(f)->count, 0);
+	tree_put(f->t, "proc/100/status", "Name:\tmysqld\nNSpid:\t100\nVmPeak:\t1 kB\n");
+	look(f);
+	assert_int_equal(look(f)->count, 1);
+}
+
+/* The owner of one mutex waits for the other one: all wait for that. */
+static void test_a_chain(void **state)
+{
+	struct fixture *f = *state;
+	const struct mutexes_answer *answer;
+
+	put_memory(f, 102, OWNER);
+	put_thread(f, OWNER, "D", 5, "17 0x3 0x7f 0x10 0x0 0x0 0x0 0x7ffc 0x7f00");
+	put_waiter(f, 102, OTHER_ADDRESS, 5);
+	for (int tid = 103; tid < 106; tid++)
+		put_waiter(f, tid, ADDRESS, 5);
+	look(f);
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].address, OTHER_ADDRESS);
+	assert_int_equal(answer->list[0].waiters, 4);
+	assert_int_equal(answer->list[0].holder, OWNER);
+	assert_int_equal(answer->list[0].holder_state, 'D');
+}
+
+/* Two threads have a mutex each and wait for that of the other one; a third waits behind them. */
+static void test_a_deadlock(void **state)
+{
+	struct fixture *f = *state;
+	const struct mutexes_answer *answer;
+
+	put_memory(f, 102, 103);
+	put_waiter(f, 102, OTHER_ADDRESS, 5);
+	put_waiter(f, 103, ADDRESS, 5);
+	put_waiter(f, 104, OTHER_ADDRESS, 5);
+	look(f);
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].address, ADDRESS);
+	assert_int_equal(answer->list[0].waiters, 3);
+	assert_int_equal(answer->list[0].holder, 102);
+	assert_int_equal(answer->list[0].deadlocked_with, 103);
+	assert_ptr_equal(mutexes_worst(answer), &answer->list[0]);
+	/* One gives up, so that the other one has both. */
+	put_memory(f, 103, 103);
+	put_thread(f, 102, "R", 6, "running");
+	put_thread(f, 103, "R", 6, "running");
+	look(f);
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].holder, 103);
+	assert_int_equal(answer->list[0].deadlocked_with, 0);
+}
+
+/* A word that is stale names nobody: the owner is no thread of the process. */
+static void test_no_owner(void **state)
+{
+	struct fixture *f = *state;
+
+	put_waiter(f, 102, ADDRESS, 5);
+	put_memory(f, 4711, 0);
+	look(f);
+	assert_int_equal(look(f)->count, 0);
+}
+
+/* A thread wants a mutex that it has, and another one waits behind it. */
+static void test_a_thread_waits_for_itself(void **state)
+{
+	struct fixture *f = *state;
+	const struct mutexes_answer *answer;
+
+	put_memory(f, 102, 0);
+	put_waiter(f, 102, ADDRESS, 5);
+	put_waiter(f, 103, ADDRESS, 5);
+	look(f);
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].waiters, 2);
+	assert_int_equal(answer->list[0].holder, 102);
+	assert_int_equal(answer->list[0].deadlocked_with, 102);
+}
+
+/* Looks cost little while nothing has happened: who has begun to wait is looked at once more. */
+static void test_looks_before_an_incident(void **state)
+{
+	const uint64_t soon = NSEC_PER_SEC, later = 60 * NSEC_PER_SEC;
+	struct fixture *f = *state;
+	const struct mutexes_answer *answer;
+
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "R", 5, "running");
+	assert_int_equal(look_soon(f, later, false)->count, 0);
+	for (int tid = 102; tid < 106; tid++)
+		put_waiter(f, tid, ADDRESS, 5);
+	assert_false(looks_after(f, soon, false));
+	assert_int_equal(look_soon(f, later, false)->count, 0);
+	/* This one comes too late to be seen at the next look. */
+	put_waiter(f, 106, ADDRESS, 5);
+	/* Nobody stands still who has waited for less. */
+	assert_false(looks_after(f, soon / 2, false));
+	answer = look_soon(f, soon, false);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].waiters, 4);
+	assert_int_equal(answer->list[0].holder, OWNER);
+	/* These are looked at each second: they may have it soon. */
+	assert_int_equal(look_soon(f, soon, false)->list[0].waiters, 4);
+	look_soon(f, later, false);
+	assert_int_equal(look_soon(f, later, false)->list[0].waiters, 5);
+	for (int tid = 102; tid < 107; tid++)
+		put_thread(f, tid, "S", 6, "-1 0x7ffc 0x7f00");
+	assert_int_equal(look_soon(f, soon, false)->count, 0);
+	assert_false(looks_after(f, soon, false));
+	assert_true(looks_after(f, soon, true));
+	assert_false(looks_after(f, soon / 2, true));
+}
+
+/* As one whose memory is on a file system that does not answer. The other one is looked at. */
+static void test_a_process_that_hangs_is_left_out(void **state)
+{
+	const struct watch_process processes[] = { { .pid = 200 }, { .pid = PID } };
+	const struct mutexes_answer *answer = NULL;
+	struct fixture *f = *state;
+	char path[PATH_MAX + 64];
+
+	tree_put(f->t, "proc/200/task/202/syscall", "running\n");
+	snprintf(path, sizeof(path), "%s/200/task/201", f->t->procfs);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/200/task/201/syscall", f->t->procfs);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "R", 5, "running");
+	for (int tid = 102; tid < 106; tid++)
+		put_waiter(f, tid, ADDRESS, 5);
+	f->now_ns += 60 * NSEC_PER_SEC;
+	mutexes_find(f->mutexes, processes, 2, true, f->now_ns);
+	usleep(200000);
+	f->now_ns += MUTEXES_LIMIT_NS;
+	mutexes_replace_hung(f->mutexes, f->now_ns);
+	for (unsigned int i = 0; i < 2000 && (!answer || answer->count == 0); i++) {
+		f->now_ns += NSEC_PER_SEC / 50;
+		answer = mutexes_find(f->mutexes, processes, 2, true, f->now_ns);
+		usleep(1000);
+	}
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].pid, PID);
+	assert_int_equal(answer->list[0].holder, OWNER);
+	close(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+}
+
+#define MUTEX(waiting, tid, state, syscall)                                                        \
+	{                                                                                          \
+		.since_ns = since, .waiters = (waiting), .holder = (tid), .holder_state = (state), \
+		.holder_syscall = (syscall)                                                        \
+	}
+
+static void test_worst(void **state)
+{
+	const int32_t futex = SYS_futex;
+	const uint64_t now = 200 * NSEC_PER_SEC, since = 190 * NSEC_PER_SEC;
+	const struct mutexes_answer answer = {
+		.look_ns = now,
+		.count = 4,
+		.list = {
+			/* Its holder is not known. */
+			{ .since_ns = since, .waiters = 9 },
+			MUTEX(8, 8, 'S', futex),
+			MUTEX(3, 3, 'R', -1),
+			MUTEX(4, 4, 'D', futex),
+		},
+	};
+	struct mutexes_answer old = { .look_ns = now, .count = 1, .list = { answer.list[3] } };
+
+	(void)state;
+	assert_int_equal(mutexes_worst(&answer)->holder, 4);
+	assert_non_null(mutexes_worst(&old));
+	/* For minutes: that is no freeze. */
+	old.list[0].since_ns = now - 130 * NSEC_PER_SEC;
+	assert_null(mutexes_worst(&old));
+	/* Threads wait for each other. */
+	old.list[0] = answer.list[1];
+	assert_null(mutexes_worst(&old));
+	old.list[0].deadlocked_with = 9;
+	assert_non_null(mutexes_worst(&old));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_parse_syscall),
+		cmocka_unit_test(test_worst),
+		cmocka_unit_test_setup_teardown(test_looks_before_an_incident, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_process_that_hangs_is_left_out, setup,
+			teardown),
+		cmocka_unit_test(test_owner),
+		cmocka_unit_test_setup_teardown(test_a_mutex_is_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_chain, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_deadlock, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_thread_waits_for_itself, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_link_that_does_not_stand, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_container, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_owner, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What processes moved before tracing began, by their own counters, and what the verdict makes of
+ * it.
+ */
+#include "test_watch_tree.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "test_verdict_setup.h"
+#include "watch/process_io.h"
+
+static void test_text(void **state)
+{
+	static const char text[] = "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: 4096\n"
+				   "write_bytes: 8192\ncancelled_write_bytes: 0\n";
+	struct process_io_counts c = { 1, 2, 3 };
+
+	(void)state;
+	assert_int_equal(process_io_parse("read_bytes: 1\n", 14, &c), -EINVAL);
+	assert_int_equal(process_io_parse("", 0, &c), -EINVAL);
+	assert_int_equal(process_io_parse("read_bytes: x\nwrite_bytes: 1\n", 29, &c), -EINVAL);
+	assert_int_equal(c.read_bytes, 2);
+	assert_int_equal(process_io_parse(text, sizeof(text) - 1, &c), 0);
+	assert_int_equal(c.read_bytes, 4096);
+	assert_int_equal(c.write_bytes, 8192);
+}
+
+static void put_io(struct tree *t, int pid, uint64_t read_bytes, uint64_t write_bytes)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "proc/%d/io", pid);
+	tree_put(t, name, "rchar: 1\nread_bytes: %llu\nwrite_bytes: %llu\n",
+		(unsigned long long)read_bytes, (unsigned long long)write_bytes);
+}
+
+/* So many samples, each after the thread has had time to answer the question of the last one. */
+static const struct record_limits *take(struct tree *t, struct watch *w, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		tree_sample(t, w, 1000);
+		usleep(20000);
+	}
+	return watch_limits(w);
+}
+
+static void test_readings(void **state)
+{
+	struct tree *t = *state;
+	const struct record_limits *l;
+	struct watch *w;
+
+	tree_list_add(&t->process, "db");
+	for (int pid = 10; pid < 16; pid++) {
+		tree_put_thread(t, pid, pid, "db", 'S', 500, 9);
+		put_io(t, pid, 1000, 0);
+	}
+	w = tree_watch(t);
+	/* Nobody has moved anything yet. */
+	assert_int_equal(take(t, w, 3)->process_io_count, 0);
+	for (int pid = 10; pid < 16; pid++)
+		put_io(t, pid, 1000 + 100 * (uint64_t)pid, pid == 12 ? 5000 : 0);
+	/* Its counters are those of another process now. */
+	put_io(t, 15, 500, 0);
+	l = take(t, w, 2);
+	assert_int_equal(l->process_io_count, RECORD_PROCESS_IO_MAX);
+	assert_int_equal(l->process_io[0].pid, 12);
+	assert_string_equal(l->process_io[0].comm, "db");
+	assert_int_equal(l->process_io[0].read_bytes, 1200);
+	assert_int_equal(l->process_io[0].write_bytes, 5000);
+	assert_int_equal(l->process_io[1].pid, 14);
+	assert_int_equal(l->process_io[2].pid, 13);
+	assert_in_range(l->process_io[0].over_ns, 1, NSEC_PER_SEC);
+	/* It is over, and four readings later forgotten. */
+	assert_int_equal(take(t, w, PROCESS_IO_READINGS + 1)->process_io_count, 0);
+	watch_free(w);
+}
+
+static bool has_moved(const struct watch *w, int32_t pid)
+{
+	const struct record_limits *l = watch_limits(w);
+
+	for (uint32_t i = 0; i < l->process_io_count; i++)
+		if (l->process_io[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* In an incident nothing is asked, and a process in which a thread hangs is left out. */
+static void test_what_is_not_read(void **state)
+{
+	struct tree *t = *state;
+	char path[PATH_MAX + 64];
+	uint64_t begin_ns;
+	struct watch *w;
+	int fd;
+
+	tree_list_add(&t->process, "db");
+	tree_put_thread(t, 10, 10, "db", 'S', 500, 9);
+	put_io(t, 10, 1000, 0);
+	w = tree_watch(t);
+	take(t, w, 2);
+	put_io(t, 10, 2000, 0);
+	assert_int_equal(take(t, w, 2)->process_io_count, 1);
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_int_equal(watch_limits(w)->process_io_count, 0);
+	tree_remove(t, "proc/10/io");
+	snprintf(path, sizeof(path), "%s/10/io", t->procfs);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	/* The thread waits for somebody who writes. The loop does not. */
+	begin_ns = clock_mono_ns();
+	take(t, w, 4);
+	assert_true(clock_mono_ns() - begin_ns < 4 * NSEC_PER_SEC);
+	/* Another one takes over, for all other processes. */
+	tree_put_thread(t, 20, 20, "db", 'S', 500, 9);
+	for (uint64_t moved = 0; !has_moved(w, 20); moved += 100) {
+		assert_true(clock_mono_ns() - begin_ns < 20 * NSEC_PER_SEC);
+		put_io(t, 20, 1000 + moved, 0);
+		take(t, w, 1);
+	}
+	/* What was known of the one that hangs is old by now. */
+	assert_false(has_moved(w, 10));
+	/* It does not hang any more, so it is asked again. */
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+	for (uint64_t moved = 0; !has_moved(w, 10); moved += 100) {
+		assert_true(clock_mono_ns() - begin_ns < 20 * NSEC_PER_SEC);
+		put_io(t, 10, 1000 + moved, 0);
+		take(t, w, 1);
+	}
+	watch_free(w);
+}
+
+/* The verdict */
+
+struct second {
+	uint64_t sdb_read, sdb_written, sdc_read;
+};
+
+/*
+ * Three seconds before the trigger, and two in which the disk is busy but nothing is sent any more.
+ */
+static void short_freeze(struct fixture *x, const struct second *each,
+	const struct record_process_io *io)
+{
+	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
+	for (unsigned int i = 0; i < 5; i++) {
+		struct record_sample s = { .before_trigger = i < 3 };
+		struct record_disk sdc = idle_sdb;
+
+		text_copy(sdc.dev_name, sizeof(sdc.dev_name), "sdc");
+		sdc.dev.minor = 32;
+		sdc.util_pct = 50;
+		sdc.read_bytes = each->sdc_read;
+		s.reading.mono_ns = TRIGGER_NS + i * NSEC_PER_SEC - 2 * NSEC_PER_SEC;
+		s.reading.interval_ns = NSEC_PER_SEC;
+		s.reading.devices_count = 2;
+		s.reading.devices[0] = loaded_sdb;
+		s.reading.devices[0].read_bytes = each->sdb_read;
+		s.reading.devices[0].write_bytes = each->sdb_written;
+		s.reading.devices[1] = sdc;
+		if (i == 2) {
+			s.limits.process_io_count = 1;
+			s.limits.process_io[0] = *io;
+		}
+		verdict_note_sample(&x->f, &s);
+	}
+	operation(x, 2230, "device", 900 * MS, true);
+	decide(x);
+}
+
+static const struct record_process_io reader = { .pid = 71,
+	.comm = "backup",
+	.over_ns = 3 * NSEC_PER_SEC,
+	.read_bytes = 27 * MIB };
+
+static void test_who_moved_most_before(void **state)
+{
+	const struct second reads = { .sdb_read = 10 * MIB };
+	struct fixture *x = *state;
+
+	short_freeze(x, &reads, &reader);
+	assert_string_equal(record_class_text(x->v.class), "saturated");
+	assert_int_equal(part(x, "culprit")->pid, 71);
+	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
+	assert_non_null(strstr(x->v.sentence,
+		"backup pid 71 probably used 90 % of the device time (27.0 MiB, by its own counters most "
+		"of it before tracing began)"));
+	assert_null(strstr(x->v.sentence, "is not known"));
+}
+
+/* What was traced is the resync of an array, which begins again when the disk has time. */
+static void test_not_what_was_traced(void **state)
+{
+	const struct second reads = { .sdb_read = 10 * MIB };
+	const struct record_device device = { .dev = { 8, 16 },
+		.dev_name = "sdb",
+		.final = true,
+		.read_requests = 100,
+		.read_busy_ns = 400 * MS };
+	struct fixture *x = *state;
+
+	short_freeze(x, &reads, &reader);
+	verdict_note_device(&x->f, &device);
+	load(x, "thread", 300, 300, "md0_resync", 4, true);
+	load(x, "process", 300, 0, "md0_resync", 4, true);
+	decide(x);
+	assert_int_equal(part(x, "culprit")->pid, 71);
+	assert_null(strstr(x->v.sentence, "resync"));
+	assert_null(strstr(x->v.sentence, "kernel thread"));
+}
+
+static void test_who_is_not_it(void **state)
+{
+	const struct second reads = { .sdb_read = 10 * MIB }, more = { .sdb_read = 19 * MIB },
+			    writes = { .sdb_written = 10 * MIB },
+			    both = { .sdb_read = 10 * MIB, .sdc_read = 8 * MIB };
+	struct record_process_io writer = reader;
+	struct fixture *x = *state;
+
+	/* Less than half, the other kind, and perhaps on another disk. */
+	short_freeze(x, &more, &reader);
+	assert_null(part(x, "culprit"));
+	short_freeze(x, &writes, &reader);
+	assert_null(part(x, "culprit"));
+	short_freeze(x, &both, &reader);
+	assert_null(part(x, "culprit"));
+	writer.read_bytes = 0;
+	writer.write_bytes = 27 * MIB;
+	short_freeze(x, &reads, &writer);
+	assert_null(part(x, "culprit"));
+	short_freeze(x, &writes, &writer);
+	assert_int_equal(part(x, "culprit")->pid, 71);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_text),
+		cmocka_unit_test_setup_teardown(test_readings, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_not_read, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_who_moved_most_before, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_what_was_traced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_is_not_it, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
