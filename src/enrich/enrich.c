@@ -392,12 +392,19 @@ enum record_cause enrich_cause(const struct enrich *e, const struct record_opera
 	return m && m->server ? waits_at_server(cause, m->server) : cause;
 }
 
+uint64_t enrich_names_unread(const struct enrich *e)
+{
+	return e->processes.unread;
+}
+
 void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 	struct record_operation *op)
 {
 	const struct process *p = NULL;
 
-	if (!may_hold_exec_lock(op))
+	if (may_hold_exec_lock(op))
+		e->processes.unread++;
+	else
 		p = process_lookup(&e->processes, (int32_t)op->pid, decoded->process_start_ns);
 	process_unit_of_names(decoded->cgroup_names[0], decoded->cgroup_names[1], op->unit,
 		sizeof(op->unit));

@@ -102,6 +102,9 @@ void enrich_find_writer(struct enrich *enrich, const char *mount, uint64_t incid
 void enrich_find_file_server(struct enrich *enrich, uint32_t major, uint32_t minor,
 	enum record_cause waits_for, uint64_t incident_ns, struct record_file_server *ret_found);
 
+/* Executables and paths that could not be read from /proc in time, in this incident so far. */
+uint64_t enrich_names_unread(const struct enrich *enrich);
+
 /* The unit or container of a cgroup, from its name and its parent's; empty: they tell neither. */
 void enrich_unit(const char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE],
 	char *ret_unit, size_t size);

@@ -314,7 +314,10 @@ static bool wait_for_answers(struct process_cache *cache)
 		waited_ns = clock_mono_ns() - begin_ns;
 	}
 	cache->waited_ns += waited_ns;
-	return take_answers(cache);
+	if (take_answers(cache))
+		return true;
+	cache->unread++;
+	return false;
 }
 
 void process_learn(struct process_cache *cache, const struct watch_process *list,
@@ -323,6 +326,7 @@ void process_learn(struct process_cache *cache, const struct watch_process *list
 	struct reading *r = cache->worker.state;
 
 	cache->waited_ns = 0;
+	cache->unread = 0;
 	if (renewable_worker_renew(&cache->worker, clock_mono_ns()) >= 0) {
 		take_reading(cache, r, true);
 		cache->asked = false;
@@ -355,8 +359,12 @@ const struct process *process_lookup(struct process_cache *cache, int32_t pid, u
 	char path[32];
 
 	snprintf(path, sizeof(path), "%d", pid);
-	if (known || !is_idle || faccessat(cache->worker.fd, path, F_OK, 0) < 0)
+	if (known || faccessat(cache->worker.fd, path, F_OK, 0) < 0)
 		return known;
+	if (!is_idle) {
+		cache->unread++;
+		return NULL;
+	}
 	*r = (struct reading){ .count = 1, .answers[0].pid = pid };
 	ask(cache);
 	return wait_for_answers(cache) ? find_known(cache, pid, ticks) : NULL;
@@ -367,8 +375,10 @@ bool process_read_fd(struct process_cache *cache, int32_t tid, int32_t fd, char 
 {
 	struct reading *r = cache->worker.state;
 
-	if (!take_answers(cache))
+	if (!take_answers(cache)) {
+		cache->unread++;
 		return false;
+	}
 	*r = (struct reading){ .tid = tid, .fd = fd };
 	ask(cache);
 	if (!wait_for_answers(cache))

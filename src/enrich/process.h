@@ -33,6 +33,7 @@ struct process_cache {
 	uint64_t clock;
 	unsigned int learned; /* watched processes looked at so far */
 	uint64_t waited_ns;   /* for answers, in this incident */
+	uint64_t unread;      /* names that were asked for in this incident and not read in time */
 	bool asked;	      /* there is a question under way */
 	struct renewable_worker worker;
 	struct process entries[PROCESS_CACHE_MAX];

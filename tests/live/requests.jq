@@ -5,6 +5,7 @@
 #   $probe   probe of the lines         $type  stall, or stuck for lines read while the requests hung
 #   $skipped   how many runs of BPF programs the kernel skipped; they explain missing lines
 #   --argjson lines N   stuck lines that each request must have
+#   $unread    names could not be read in time, and that is counted
 #
 # Thread, file and offset identify a request. The requests of one fsync() have the same, so the longest ones are
 # compared.
@@ -19,7 +20,7 @@ def compare($what; $r; $got):
 	  ret: (if $type == "stall" then $r.ret else null end)} | to_entries[]
 		| select($got[.key] != .value)
 		| "\($what): \(.key) is \($got[.key] | tojson), not \(.value | tojson)"),
-	(if ($got.exe // "" | endswith("/requestio"))
+	(if ($got.exe == null and $unread) or ($got.exe // "" | endswith("/requestio"))
 	 then empty else "\($what): exe is \($got.exe)" end),
 	(if $got.cgroup > 0 then empty else "\($what): no cgroup" end);
 

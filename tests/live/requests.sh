@@ -68,7 +68,7 @@ requests_need_probe()
 requests_check()
 {
 	live_compare "$1" requests.jq --slurpfile ran "$STALL_DIR/ran" \
-		--argjson skipped "$LIVE_SKIPPED" --arg probe "$REQUESTS_PROBE" "${@:2}"
+		--argjson skipped "$LIVE_SKIPPED" --argjson unread "$(jq -n 'last(inputs).lost.names_unread > 0' "$STALL_DIR/whole.jsonl")" --arg probe "$REQUESTS_PROBE" "${@:2}"
 }
 
 # requests_test ENGINE PATH KIND...: what the coverage calls PATH; each kind is "NAME COUNT ARGUMENT...", all on one held disk.

@@ -348,6 +348,7 @@ static void test_process_that_hangs(void **state)
 	print_message("300 questions took %.1f ms\n",
 		(double)(clock_mono_ns() - begin_ns) / NSEC_PER_MSEC);
 	assert_in_range(clock_mono_ns() - begin_ns, 0, 500 * NSEC_PER_MSEC);
+	assert_int_equal(l->cache.unread, 300);
 	let_go(l, 7);
 	wait_for_thread(l);
 	assert_non_null(lookup(l, 9, start_ns(1234)));
