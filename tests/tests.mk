@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The test programs, and the targets that run them: `make check`, `make check-world`, or one layer as `make check-unit`.
 
-GATE_LAYERS := lint unit replay seeds docs live
+GATE_LAYERS := build lint unit replay seeds live docs
 WORLD_LAYERS := timing databases stories chaos vm bench fuzz
 
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
@@ -37,6 +37,7 @@ check-world: setup-world
 # T and KERNEL choose tests within a layer. They reach tests/layer/* by the environment.
 export T KERNEL
 
+## check-build: build the program and what belongs to it
 ## check-lint: check the sources without running them: format, layers, scripts, manual pages
 ## check-unit [T=rules]: run the unit tests, or only tests/unit/test_rules
 ## check-replay: run recorded kernel events through the user side and compare the records
