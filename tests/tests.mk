@@ -84,10 +84,20 @@ fuzzers: $(FUZZERS)
 replay-golden: packages
 	@tests/replay/run --golden
 
-$(UNIT_TESTS): TEST_LDLIBS := -lcmocka
+# In another order each time.
+$(UNIT_TESTS): TEST_LDLIBS = -lcmocka -Wl,--wrap=_cmocka_run_group_tests $(CLOCK_WRAPPED:%=-Wl,--wrap=%)
+$(UNIT_TESTS): TEST_OBJECTS = $(B)/tests/unit/shuffle.o $(CLOCK_OBJECT)
+$(UNIT_TESTS): $(B)/tests/unit/shuffle.o
+# Those that judge timers and waits of the program have a clock of their own. Without it are those that only wait until
+# other processes have done something, and those with "time: bounds".
+ON_VIRTUAL_CLOCK := $(filter $(addprefix $(B)/tests/unit/test_,session% process),$(UNIT_TESTS))
+$(ON_VIRTUAL_CLOCK): CLOCK_WRAPPED := clock_mono_ns timerfd_settime epoll_wait nanosleep usleep
+$(ON_VIRTUAL_CLOCK): CLOCK_OBJECT := $(B)/tests/unit/virtual_clock.o
+$(ON_VIRTUAL_CLOCK): $(B)/tests/unit/virtual_clock.o
 $(B)/tests/replay/replay: TEST_LDLIBS := -Wl,--wrap=clock_mono_ns
-$(FUZZERS): TEST_LDLIBS := $(if $(FUZZ),-fsanitize=fuzzer,$(B)/tests/fuzz/seeds.o)
+$(FUZZERS): TEST_LDLIBS := $(if $(FUZZ),-fsanitize=fuzzer)
 ifndef FUZZ
+$(FUZZERS): TEST_OBJECTS := $(B)/tests/fuzz/seeds.o
 $(FUZZERS): $(B)/tests/fuzz/seeds.o
 endif
 
@@ -97,7 +107,7 @@ $(B)/tests/%.o: tests/%.c
 
 $(UNIT_TESTS) $(REPLAY_TOOLS) $(BENCHES) $(FUZZERS): $(B)/tests/%: tests/%.c $(B)/libiostall.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(B)/libiostall.a $(TEST_LDLIBS) \
+	$(CC) $(ALL_CFLAGS) -MF $@.d -MT $@ $(LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(B)/libiostall.a $(TEST_LDLIBS) \
 		$(LIB_LDLIBS)
 
 -include $(UNIT_TESTS:=.d) $(REPLAY_TOOLS:=.d) $(BENCHES:=.d) $(FUZZERS:=.d)

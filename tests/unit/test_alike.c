@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which operations have lines of their own, and which one line stands for. */
 #include <setjmp.h>
 #include <stdarg.h>

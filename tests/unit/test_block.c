@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * What the tables of probe `block` come to: percentiles, sums over threads, the order, the shares.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Reading the control groups of processes, of which some do not answer. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Memory limits: whose, how much of them is held, and what fires. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The configuration as files and arguments give it: what is taken, and what changes. */
 #include "test_config_setup.h"
 

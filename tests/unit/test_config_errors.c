@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Each message of a configuration that is not taken, whether from a file or an argument. */
 #include "test_config_setup.h"
 

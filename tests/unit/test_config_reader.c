@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Reading the configuration again: what is read, errors, and files that do not answer. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What holds for every entry of the table of settings, and for all that is printed from it. */
 #include <stdarg.h>
 #include <stddef.h>

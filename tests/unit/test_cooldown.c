@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which rules open no incident after one that was about the same. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * CPU limits of control groups and too few CPUs: what is read, the rule, and what the verdict says.
  */

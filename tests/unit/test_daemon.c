@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What the daemon does with requests and signals while it runs and while it stops. */
 #include "test_session_setup.h"
 

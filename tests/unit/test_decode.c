@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * From the bytes of an event to an operation: each field, each refusal, how a path is put together.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What doctor says of probes, of the kernel's pressure trigger, of sinks and of databases. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which process serves a FUSE file system; a fifo in /proc is a file that hangs. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* File systems: which are asked, what their numbers mean, and a thread that hangs. */
 #include "test_watch_tree.h"
 

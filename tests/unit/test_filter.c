@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * trace.device and trace.cgroup: looked up anew each second, and never fatal when not there.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* `iostall show --format folded` and `pprof`: each operation counts once, below its stack. */
 #include <setjmp.h>
 #include <stdarg.h>

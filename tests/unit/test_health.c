@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The check of one's own: sockets that answer, refuse, or hang, and programs that do. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * The state of an open incident: when a stuck operation gets a line, and what happens beyond the
  * limits.

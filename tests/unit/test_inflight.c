@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * Operations in flight, read from real BPF maps: the oldest first, and those beyond the limit
  * counted.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* I/O limits of control groups: what they are, what was used of them, and what the verdict says. */
 #include "test_watch_tree.h"
 

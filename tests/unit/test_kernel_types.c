@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What is copied from the kernel's type information for the programs that use it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The kernel's log: its records, and which of them are about storage. */
 #include <setjmp.h>
 #include <stdarg.h>

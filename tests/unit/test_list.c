@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* `iostall list`: its table, its choice of incidents, and files that are no records. */
 #include "test_record_files.h"
 

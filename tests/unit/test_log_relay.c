@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The log relay: writing to it never blocks, whatever the file behind it does. */
 #include "test_sinks_dirs.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The event loop: timers, descriptors and signals, and sources that go while callbacks run. */
 #include <setjmp.h>
 #include <stdarg.h>

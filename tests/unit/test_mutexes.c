@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * Mutexes at which threads of watched programs stand still: what /proc and the words of a mutex
  * tell.

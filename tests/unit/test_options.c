@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The command line: what is taken, each message when it is not, and the usage made from the table.
  */
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* An incident as one page: what is said first, what is folded, and that it stays a page. */
 #include <stdio.h>
 

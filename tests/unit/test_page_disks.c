@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What a page says about disks, the disks below them, and the processes that used them. */
 #include <stdio.h>
 

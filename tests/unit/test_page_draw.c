@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * Lines of a page: what is cut, and where; bars, histograms, medians; the terminal and its
  * environment.

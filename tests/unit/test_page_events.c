@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A line for each event of an incident that is open: what is said, and what is not said again. */
 #include <stdio.h>
 

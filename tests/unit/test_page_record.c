@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The pages of real records: they begin with the verdict and stay within their lines. */
 #include <fcntl.h>
 #include <stdio.h>

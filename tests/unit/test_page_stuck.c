@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The table of operations that have not returned: it finds them, and forgets those that have. */
 #include <stdlib.h>
 

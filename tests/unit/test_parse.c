@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Numbers out of text that nobody vouches for; buffers are exact, so that ASan sees a byte too
  * many. */
 #include <stdarg.h>

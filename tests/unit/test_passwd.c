@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The users of a file like /etc/passwd, and which of them the program of health.command gets. */
 #include "test_watch_tree.h"
 

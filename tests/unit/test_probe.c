@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What the descriptors of the probes promise, and what trace.backend means for each. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * What a process is: its unit or container, and a cache that never mistakes one process for
  * another.

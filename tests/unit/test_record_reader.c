@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Record files as they are found: whole, cut off, being written, damaged. */
 #include "test_record_files.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Every field of every line type, by its table: a new one is tested without being named here. */
 #include <stdarg.h>
 #include <stddef.h>

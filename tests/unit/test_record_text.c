@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A record for a person. */
 #include <stdarg.h>
 #include <stddef.h>

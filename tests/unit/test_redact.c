@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Statements without their literals: what they look like, and that nothing of a literal is left. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 #include "test_rules_setup.h"
 
 /* One second with so much iowait, in percent of two CPUs. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The rules over what others say: databases, and the user's own check. */
 #include "test_rules_setup.h"
 

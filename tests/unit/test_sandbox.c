@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What a helper cannot do any more: each denied call is tried. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The state machine: what opens an incident, keeps it open and ends it. */
 #include "test_session_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* How events become lines and counts of the open incident. */
 #include "test_session_setup.h"
 

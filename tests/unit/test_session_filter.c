@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * trace.process: the map of the kernel side follows the list of processes, and what finds no room
  * in it is counted and logged.

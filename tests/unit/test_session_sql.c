@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * The `sql` lines of a record: sessions in the phases open, worst, slow and end, or why there are
  * none.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which database session the line of a thread names. */
 #include "test_session_answers.h"
 

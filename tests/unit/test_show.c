@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* `iostall show`: the page, the events and the lines of a record, and what cannot be shown. */
 #include "test_record_files.h"
 

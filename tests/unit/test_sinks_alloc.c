@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The thread that writes records must never call the allocator. */
 #include "test_alloc.h"
 #include "test_sinks_dirs.h"

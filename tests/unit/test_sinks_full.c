@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Directories that are missing or full: no record is lost, and the spool has a limit. */
 #include "test_sinks_dirs.h"
 

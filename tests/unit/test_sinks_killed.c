@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What a killed daemon and a reset of the host leave: no line is lost that was written. */
 #include "test_sinks_dirs.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * Retention: the limits hold exactly, only records are removed, and age counts without incidents,
  * too.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The room in the file of the spool: who gets how much, and what does not fit is counted. */
 #include "test_sinks_dirs.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The terminal: what a reader gets, and that none makes the writer wait. */
 #include "test_sinks_dirs.h"
 
@@ -120,7 +121,7 @@ static void test_a_slow_reader_gets_the_page_and_the_summary(void **state)
 	char summary_buf[] = "1 incident\n";
 	struct text summary = TEXT_ON(summary_buf);
 	_cleanup_free_ char *all = calloc(1, 8 << 20);
-	uint64_t lost[RECORD_LOST_COUNT], before, begin_ns;
+	uint64_t lost[RECORD_LOST_COUNT], before;
 	struct sinks *sinks;
 	size_t len = 0;
 	int ends[2];
@@ -139,10 +140,8 @@ static void test_a_slow_reader_gets_the_page_and_the_summary(void **state)
 	sinks_print(sinks, &summary);
 	sinks_dropped(sinks, lost);
 	assert_in_range(lost[RECORD_LOST_sink_dropped], before, before + 2);
-	/* A reader that has stopped is not waited for, however much time there is. */
-	begin_ns = clock_mono_ns();
-	assert_true(sinks_flush(sinks, DIRS_PATIENCE_NS));
-	assert_true(clock_mono_ns() - begin_ns < DIRS_PATIENCE_NS / 4);
+	/* A reader that has stopped is not waited for, however much time there is: an hour. */
+	assert_true(sinks_flush(sinks, 3600 * NSEC_PER_SEC));
 	for (unsigned int tick = 0; tick < 1000; tick++) {
 		ssize_t n = read(ends[0], all + len, (8 << 20) - 1 - len);
 

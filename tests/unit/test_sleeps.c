@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* How long a thread has slept in an operation that has not returned. */
 #include <stdarg.h>
 #include <stddef.h>

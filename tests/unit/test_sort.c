@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The sort that allocates nothing, against qsort(3). */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Targets with helpers that answer: this very program, named by its target. */
 #include "test_sql_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What several databases do at once, and which of them does most of it. */
 #include "test_sql_setup.h"
 

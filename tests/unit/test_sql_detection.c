@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Servers that were found running: who is asked beside the sections of the configuration. */
 #include "test_sql_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A helper without a server: what it makes of its daemon's frames, and what it answers. */
 #include <errno.h>
 #include <pwd.h>

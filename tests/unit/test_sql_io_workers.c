@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* For whom the I/O workers of a server read. */
 #include <stdarg.h>
 #include <stddef.h>

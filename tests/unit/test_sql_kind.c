@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which kind of server listens: a child says what each of them says first. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Who waits for whom in an answer: chains, several queues, and answers that make no sense. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What would mend a refused login, with client libraries that a test speaks for. */
 #include <errno.h>
 #include <libpq-fe.h>
@@ -397,6 +398,7 @@ static void test_owner_of_socket(void **state)
 		skip();
 	}
 	code = ER_ACCESS_DENIED_ERROR;
+	message = "FATAL:  password authentication failed for user \"a\"\n";
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/.s.PGSQL.5432", dir);
 	bind_socket(path, &fd);
@@ -424,19 +426,28 @@ static void test_owner_of_socket(void **state)
 	rmdir(dir);
 }
 
+static int forget(void **state)
+{
+	(void)state;
+	code = 0;
+	message = "";
+	needs_password = 0;
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mariadb_socket),
-		cmocka_unit_test(test_mariadb_other_user),
-		cmocka_unit_test(test_mariadb_password),
-		cmocka_unit_test(test_postgres_peer),
-		cmocka_unit_test(test_postgres_password),
-		cmocka_unit_test(test_postgres_unknown),
-		cmocka_unit_test(test_option_file),
-		cmocka_unit_test(test_mariadb_tls),
-		cmocka_unit_test(test_postgres_tls),
-		cmocka_unit_test(test_owner_of_socket),
+		cmocka_unit_test_setup(test_mariadb_socket, forget),
+		cmocka_unit_test_setup(test_mariadb_other_user, forget),
+		cmocka_unit_test_setup(test_mariadb_password, forget),
+		cmocka_unit_test_setup(test_postgres_peer, forget),
+		cmocka_unit_test_setup(test_postgres_password, forget),
+		cmocka_unit_test_setup(test_postgres_unknown, forget),
+		cmocka_unit_test_setup(test_option_file, forget),
+		cmocka_unit_test_setup(test_mariadb_tls, forget),
+		cmocka_unit_test_setup(test_postgres_tls, forget),
+		cmocka_unit_test_setup(test_owner_of_socket, forget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

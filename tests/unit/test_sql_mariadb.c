@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Lists of sessions of a client library that a test speaks for. */
 #include <errmsg.h>
 #include <errno.h>
@@ -212,6 +213,17 @@ struct worker {
 	int fds[2];
 };
 
+static int forget(void **state)
+{
+	(void)state;
+	threads_asked = columns = rows_of_list = next_error = row_error = 0;
+	text_length = 0;
+	is_about_threads = false;
+	snprintf(thread_cells[1], 32, "2225");
+	text_copy(text, sizeof(text), "SELECT 1");
+	return 0;
+}
+
 static int setup_asker(void **state)
 {
 	struct worker *a = calloc(1, sizeof(*a));
@@ -223,10 +235,7 @@ static int setup_asker(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, a->fds), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, answers), 0);
 	assert_int_equal(send(answers[0], "", 1, 0), 1);
-	threads_asked = columns = rows_of_list = next_error = 0;
-	text_length = 0;
-	snprintf(thread_cells[1], 32, "2225");
-	text_copy(text, sizeof(text), "SELECT 1");
+	forget(NULL);
 	*state = a;
 	return 0;
 }
@@ -567,8 +576,8 @@ int main(void)
 {
 #define WITH_ASKER(test) cmocka_unit_test_setup_teardown(test, setup_asker, teardown_asker)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_whole),
+		cmocka_unit_test_setup(test_cut, forget),
+		cmocka_unit_test_setup(test_whole, forget),
 		WITH_ASKER(test_thread_list_has_exact_times),
 		WITH_ASKER(test_next_statement_gets_no_old_time),
 		WITH_ASKER(test_kept_threads_of_an_earlier_statement),

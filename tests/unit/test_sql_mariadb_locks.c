@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Who waits for whom in a MariaDB server, as it says it and as it can only be inferred. */
 #include <errmsg.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What the threads of a database moved between two answers, read by a thread that may hang. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Lists of sessions of PostgreSQL, with a client library that a test speaks for. */
 #include <errno.h>
 #include <libpq-fe.h>

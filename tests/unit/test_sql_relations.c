@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which relation of PostgreSQL a path belongs to. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Helpers that are made anew because what their login needs is opened only at their start. */
 #include "test_sql_setup.h"
 

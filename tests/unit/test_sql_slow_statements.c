@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which statements of an incident are kept, and which of them is a thread's. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which statement of a thread is the one that counts. */
 #include <stdarg.h>
 #include <stddef.h>

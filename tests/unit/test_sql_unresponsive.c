@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A server that takes a login and then says nothing: a helper does not come again soon. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Stacks are read although some files of /proc hang; a fifo that nobody writes is such a file. */
 #include "test_watch_tree.h"
 

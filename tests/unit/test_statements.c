@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which statement `show` names under a stuck or stalled thread, and when it names none. */
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Processes that are stopped: what is seen of them, the rule, and what the verdict says. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Kernel addresses to names, from a kallsyms as the kernel writes it, and without one. */
 #include "test_watch_tree.h"
 

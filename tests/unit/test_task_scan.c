@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * A scan that runs out of time goes on where it stopped. No program is run here: a thread counts as
  * visited nevertheless.

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Text from anywhere, for terminals, logs and JSON; never a byte outside of the buffer. */
 #include <stdarg.h>
 #include <stddef.h>

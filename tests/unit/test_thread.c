@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What /proc knows of one thread, from the text of its stat and stack. */
 #include "test_watch_tree.h"
 

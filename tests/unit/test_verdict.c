@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * The verdict: nobody is blamed without evidence, which device is judged, and how facts are kept.
  */

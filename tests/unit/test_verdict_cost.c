@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /*
  * The verdict is about what cost most: thread-seconds of victims, and what else went wrong comes
  * second.

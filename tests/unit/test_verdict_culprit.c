@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Who did most of what a device did. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Operations that fail: the verdict where nobody waits long. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A file system that is full, and who filled it. */
 #include "test_verdict_setup.h"
 

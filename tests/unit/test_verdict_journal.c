@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What the verdict says of a journal that threads waited for. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Threads that wait for a lock of the kernel, and what is known of its holder. */
 #include <sys/syscall.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Kernel threads that used a device: for whom, or for what. */
 #include "test_verdict_setup.h"
 #include "verdict/devices.h"

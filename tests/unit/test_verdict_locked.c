@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The verdict: sessions of a database wait for a lock, and who holds it. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A disk that is busy because memory was short, and disks that are busy for other reasons. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Names of programs instead of those of their threads. */
 #include "test_verdict_setup.h"
 #include "verdict/programs.h"

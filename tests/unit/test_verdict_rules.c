@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Each rule of the verdict with facts that make it hold. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The verdict: whose statement loaded a device, and how many others ran. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* The verdict: a database that does not answer, and causes that explain why it does not. */
 #include "test_verdict_setup.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Disks that stand on others: logical volumes, arrays, and what is below them. */
 #include "test_verdict_setup.h"
 #include "verdict/devices.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Threads that wait for the journal, a lock, memory or a file server. */
 #include "test_verdict_setup.h"
 

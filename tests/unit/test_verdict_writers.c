@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Who wrote what the kernel writes back: nobody is named whom the facts do not show. */
 #include <stdio.h>
 

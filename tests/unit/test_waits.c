@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* What a thread waits for, by real stacks of kernels 5.10 to 7.2. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Counts every call of the allocator during a hundred samples: there must be none. */
 #include "test_alloc.h"
 #include "test_watch_tree.h"

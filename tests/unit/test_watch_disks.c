@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 #include "test_watch_tree.h"
 #include "watch/disks.h"
 

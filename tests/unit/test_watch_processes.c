@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which processes are watched: how they are found, and when one comes or goes. */
 #include "test_watch_tree.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Which threads of watched processes are blocked, and what a scan of them may cost. */
 #include "test_watch_tree.h"
 

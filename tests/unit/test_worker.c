@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* A thread that does what the event loop must not wait for. */
 #include <setjmp.h>
 #include <stdarg.h>

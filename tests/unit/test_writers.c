@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
 /* Who has the file open that grows on a file system; a file in /proc hangs while it has a lease. */
 #include "test_watch_tree.h"
 
