@@ -2,7 +2,7 @@
 # The test programs, and the targets that run them: `make check`, `make check-world`, or one layer as `make check-unit`.
 
 GATE_LAYERS := build lint unit replay seeds live docs
-WORLD_LAYERS := timing databases stories chaos vm bench fuzz
+WORLD_LAYERS := mutations timing databases stories chaos vm bench fuzz
 
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
 REPLAY_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/replay/*.c))
@@ -44,6 +44,7 @@ export T KERNEL
 ## check-seeds [T=record]: run each fuzz target over its seeds, or only fuzz_record
 ## check-docs: run each command of the documents in a copy of this machine, build and install the package (as root)
 ## check-live [T=stall]: record real stalls on this host (as root), or run only tests/live/stall
+## check-mutations: make defects in a copy of the tree, each of which must turn the gate red
 ## check-timing: run those live tests whose results depend on how fast this host is (as root)
 ## check-databases: run those that need servers of databases (as root)
 ## check-stories: let freezes happen as they happened elsewhere, and judge the verdicts (as root)

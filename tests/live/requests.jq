@@ -5,6 +5,8 @@
 #   $probe   probe of the lines         $type  stall, or stuck for lines read while the requests hung
 #   $skipped   how many runs of BPF programs the kernel skipped; they explain missing lines
 #   --argjson lines N   stuck lines that each request must have
+#   $held      from when until when all requests hung, as in stalls.jq
+#   $bounded   whether the test may have bounds of time
 #   $unread    names could not be read in time, and that is counted
 #
 # Thread, file and offset identify a request. The requests of one fsync() have the same, so the longest ones are
@@ -69,4 +71,5 @@ def compare_stuck($what; $r; $got):
 			| select(.[0] and .[1]) | (.[1].dur_ns - .[0].dur_ns) | fabs / 1000] | max // 0 | round) us"
 	 else "" end) +
 	(if $skipped > 0 then ", \($skipped) program runs were skipped" else "" end),
+  (if $held[0] == 0 and ($bounded | not) then "the test did not note from when until when requests hung" else empty end),
   $differences[], $strangers[]

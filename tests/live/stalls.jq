@@ -6,6 +6,7 @@
 #   --arg path P   the path that the record must have, when stallio does not know it
 #   --arg none 1   a record without stalls is correct, too
 #   $held    from when until when all operations hung, on the clock of both; [0, 0] when the test does not know
+#   $bounded   whether the test may have bounds of time; one that may not must have noted a hold
 #
 # What the kernel measures lies within what stallio measures around it, and is no shorter than the hold. So nothing
 # depends on how fast the host is. An operation that was not held may have a line or none, whatever it took: a thread
@@ -80,6 +81,7 @@ def compare($what; $op; $got; $lost):
    (if ($missing | length) > $lost then $missing[] else empty end),
    (if $matched != ($stalls | length)
 	then "\(($stalls | length) - $matched) lines for what never ran" else empty end),
+   (if hold == 0 and ($bounded | not) then "the test did not note from when until when operations hung" else empty end),
    (if ($stalls | length) == 0 and ($ARGS.named.none == null)
 	then "no stall at all" else empty end)] as $differences
 | [$pairs[] | select(.found | length == 1)
