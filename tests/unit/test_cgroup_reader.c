@@ -41,7 +41,7 @@ static void wait_for_answers(const struct fixture *f, unsigned int count)
 {
 	const struct cgroup_reading *reading = f->reader.worker.state;
 
-	for (unsigned int i = 0; i < 10000; i++) {
+	for (unsigned int i = 0; i < WAITS_MAX; i++) {
 		if (__atomic_load_n(&reading->done, __ATOMIC_ACQUIRE) == count)
 			return;
 		usleep(500);
@@ -51,7 +51,7 @@ static void wait_for_answers(const struct fixture *f, unsigned int count)
 
 static void wait_until_idle(const struct fixture *f)
 {
-	for (unsigned int i = 0; i < 10000 && cgroup_reader_is_busy(&f->reader); i++)
+	for (unsigned int i = 0; i < WAITS_MAX && cgroup_reader_is_busy(&f->reader); i++)
 		usleep(500);
 	assert_false(cgroup_reader_is_busy(&f->reader));
 }
@@ -131,7 +131,7 @@ static void test_hang(void **state)
 	/* Let the first one go. */
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
-	for (unsigned int i = 0; i < 10000; i++)
+	for (unsigned int i = 0; i < WAITS_MAX; i++)
 		if (!renewable_worker_hangs_at(&f->reader.worker, RENEWABLE_WORKER_HUNG_MAX - 1))
 			break;
 		else

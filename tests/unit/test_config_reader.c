@@ -165,7 +165,7 @@ static int start_again(struct fixture *f)
 {
 	int r = 0;
 
-	for (unsigned int i = 0; i < 5000; i++) {
+	for (unsigned int i = 0; i < WAITS_MAX; i++) {
 		r = config_reader_start(f->reader);
 		if (r == 0)
 			return 0;

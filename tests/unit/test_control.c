@@ -4,6 +4,8 @@
  * The control socket: one daemon at a time, and clients that say nothing, too much, or do not
  * listen.
  */
+#include "test_waits.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -276,7 +278,7 @@ static void test_a_reader_of_the_directory(void **state)
 	assert_nobody_answers(f);
 	kill(reader, SIGKILL);
 	assert_int_equal(waitpid(reader, &status, 0), reader);
-	for (int i = 0; i < 2000 && control_ask(f->socket, "status", got) < 0; i++)
+	for (int i = 0; i < WAITS_MAX && control_ask(f->socket, "status", got) < 0; i++)
 		usleep(5000);
 	assert_int_equal(control_ask(f->socket, "status", got), 0);
 }

@@ -29,7 +29,7 @@
 #include "util/thread.h"
 
 #define FDS_MAX 1024
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 300000
 
 struct shared {
 	int wake_fd;

@@ -116,7 +116,7 @@ static struct record_file_server search(struct fixture *f)
 	struct record_file_server found;
 
 	f->q.incident_ns++;
-	for (unsigned int i = 0; i < 20000; i++) {
+	for (unsigned int i = 0; i < WAITS_MAX; i++) {
 		found = ask(f);
 		if (found.search == RECORD_SEARCH_complete)
 			return found;

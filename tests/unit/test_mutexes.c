@@ -396,7 +396,7 @@ static void test_a_process_that_hangs_is_left_out(void **state)
 	usleep(200000);
 	f->now_ns += MUTEXES_LIMIT_NS;
 	mutexes_replace_hung(f->mutexes, f->now_ns);
-	for (unsigned int i = 0; i < 2000 && (!answer || answer->count == 0); i++) {
+	for (unsigned int i = 0; i < WAITS_MAX && (!answer || answer->count == 0); i++) {
 		f->now_ns += NSEC_PER_SEC / 50;
 		answer = mutexes_find(f->mutexes, processes, 2, true, f->now_ns);
 		usleep(1000);

@@ -116,7 +116,7 @@ static void test_what_is_not_read(void **state)
 	/* Another one takes over, for all other processes. */
 	tree_put_thread(t, 20, 20, "db", 'S', 500, 9);
 	for (uint64_t moved = 0; !has_moved(w, 20); moved += 100) {
-		assert_true(clock_mono_ns() - begin_ns < 20 * NSEC_PER_SEC);
+		assert_true(clock_mono_ns() - begin_ns < 300 * NSEC_PER_SEC);
 		put_io(t, 20, 1000 + moved, 0);
 		take(t, w, 1);
 	}
@@ -128,7 +128,7 @@ static void test_what_is_not_read(void **state)
 	close(fd);
 	assert_int_equal(unlink(path), 0);
 	for (uint64_t moved = 0; !has_moved(w, 10); moved += 100) {
-		assert_true(clock_mono_ns() - begin_ns < 20 * NSEC_PER_SEC);
+		assert_true(clock_mono_ns() - begin_ns < 300 * NSEC_PER_SEC);
 		put_io(t, 10, 1000 + moved, 0);
 		take(t, w, 1);
 	}

@@ -3,6 +3,8 @@
 /* Servers that were found running: who is asked beside the sections of the configuration. */
 #include "test_sql_setup.h"
 
+#include "test_waits.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +67,7 @@ static const struct {
 static void tick(struct sql *sql)
 {
 	sql_tick(sql, false);
-	for (int i = 0; i < 10000 && sql_is_looking(sql); i++) {
+	for (int i = 0; i < WAITS_MAX && sql_is_looking(sql); i++) {
 		usleep(500);
 		sql_tick(sql, false);
 	}

@@ -53,7 +53,7 @@ static void put_io(struct fixture *f, const char *name, unsigned int mib)
 static void answer(struct fixture *f, bool is_process)
 {
 	sql_moved_ask(&f->moved, &f->snapshot, 10, is_process, clock_mono_ns());
-	for (unsigned int i = 0; i < 500 && renewable_worker_is_busy(&f->moved.worker); i++)
+	for (unsigned int i = 0; i < WAITS_MAX && renewable_worker_is_busy(&f->moved.worker); i++)
 		usleep(10000);
 	for (unsigned int i = 0; i < f->snapshot.count; i++)
 		f->snapshot.rows[i].moved_bytes = 0;
@@ -145,7 +145,7 @@ static void test_thread_that_hangs(void **state)
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	close(fd);
-	for (unsigned int i = 0; i < 500 && hangs(&f->moved.worker); i++)
+	for (unsigned int i = 0; i < WAITS_MAX && hangs(&f->moved.worker); i++)
 		usleep(10000);
 	alarm(0);
 }
@@ -176,7 +176,7 @@ static void test_answers_before_the_thread(void **state)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		assert_true(fd >= 0);
 		close(fd);
-		for (unsigned int j = 0; j < 500 && renewable_worker_is_busy(&f->moved.worker); j++)
+		for (unsigned int j = 0; j < WAITS_MAX && renewable_worker_is_busy(&f->moved.worker); j++)
 			usleep(10000);
 	}
 	alarm(0);

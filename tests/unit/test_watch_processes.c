@@ -35,7 +35,7 @@ static void test_found_by_name_and_pid(void **state)
 /* A thread reads the units; the next sample has the processes. */
 static void take_units(struct tree *t, struct watch *w, bool armed)
 {
-	for (unsigned int i = 0; i < 10000 && watch_is_learning(w); i++) {
+	for (unsigned int i = 0; i < WAITS_MAX && watch_is_learning(w); i++) {
 		usleep(500);
 		assert_int_equal(watch_take_sample(w, armed), 0);
 	}
@@ -397,7 +397,7 @@ static void scan_units(struct processes *p)
 
 	p->scan_started_ns = 0;
 	processes_scan(p, &clock, UINT64_MAX, false);
-	for (unsigned int i = 0; i < 10000 && processes_want_units(p); i++) {
+	for (unsigned int i = 0; i < WAITS_MAX && processes_want_units(p); i++) {
 		usleep(500);
 		processes_scan(p, &clock, UINT64_MAX, false);
 	}
@@ -650,7 +650,7 @@ static void test_a_unit_that_cannot_be_read(void **state)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "0::/\n", 5), 5);
-	for (unsigned int i = 0; i < 10000 && !tree_is_watched(w, 30); i++) {
+	for (unsigned int i = 0; i < WAITS_MAX && !tree_is_watched(w, 30); i++) {
 		usleep(500);
 		assert_int_equal(watch_take_sample(w, false), 0);
 	}
@@ -707,7 +707,7 @@ static void test_more_units_than_are_asked_at_a_time(void **state)
 	procfs_fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_non_null(p);
 	assert_int_equal(processes_init(p, procfs_fd, &t->process), 0);
-	for (unsigned int i = 0; i < 1000 && p->count < 2; i++) {
+	for (unsigned int i = 0; i < WAITS_MAX && p->count < 2; i++) {
 		p->scan_started_ns = 0;
 		processes_scan(p, &clock, UINT64_MAX, false);
 		usleep(5000);

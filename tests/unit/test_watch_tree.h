@@ -7,6 +7,8 @@
 #ifndef IOSTALL_TESTS_TEST_WATCH_TREE_H
 #define IOSTALL_TESTS_TEST_WATCH_TREE_H
 
+#include "test_waits.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
@@ -213,7 +215,10 @@ static inline struct watch *tree_watch(struct tree *t)
 static inline const struct record_reading *tree_sample(struct tree *t, struct watch *w,
 	uint64_t passed_ms)
 {
-	/* The clock of the host is not that of the tree. */
+	/*
+	 * The clock of the host is not that of the tree. Where a sample is to take what a thread has
+	 * read already, this only passes time.
+	 */
 	for (unsigned int i = 0; i < 10000 && watch_is_learning(w); i++)
 		usleep(500);
 	t->now_ns += passed_ms * NSEC_PER_MSEC;
