@@ -51,7 +51,7 @@ static void *run(void *arg)
 	/* Waits until the test has closed its own. */
 	eventfd_read(s->wake_fd, &value);
 	note_open(s);
-	/* The last that it uses: the test may have ended then, and opened others by the same numbers. */
+	/* The last that it uses: then the test may have ended, and others have its numbers. */
 	eventfd_write(s->done_fd, 1);
 	return NULL;
 }

@@ -176,7 +176,8 @@ static void test_answers_before_the_thread(void **state)
 		fd = open(path, O_WRONLY | O_CLOEXEC);
 		assert_true(fd >= 0);
 		close(fd);
-		for (unsigned int j = 0; j < WAITS_MAX && renewable_worker_is_busy(&f->moved.worker); j++)
+		for (unsigned int j = 0;
+			j < WAITS_MAX && renewable_worker_is_busy(&f->moved.worker); j++)
 			usleep(10000);
 	}
 	alarm(0);

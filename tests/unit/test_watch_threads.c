@@ -75,7 +75,10 @@ static void test_blocked_after_a_rename(void **state)
 	print_message("%u of 1 thread blocked\n", watch_last(w)->threads.blocked);
 	assert_int_equal(watch_last(w)->threads.blocked, 1);
 
-	/* Afterwards its unit is asked again: first the unit, since the thread may be reading it for "y" only now. */
+	/*
+	 * Afterwards its unit is asked again. It changes before the name does, since the thread may
+	 * be reading it for "y" only now.
+	 */
 	tree_put_cgroup(t, 10, "0::/\n");
 	tree_put_thread(t, 10, 10, "z", 'S', 500, 11);
 	for (unsigned int i = 0; i < WAITS_MAX && tree_watched(w) > 0; i++) {

@@ -216,8 +216,8 @@ static inline const struct record_reading *tree_sample(struct tree *t, struct wa
 	uint64_t passed_ms)
 {
 	/*
-	 * The clock of the host is not that of the tree. Where a sample is to take what a thread has
-	 * read already, this only passes time.
+	 * The clock of the host is not that of the tree. Where a sample is to take what a thread
+	 * has read already, this only passes time.
 	 */
 	for (unsigned int i = 0; i < 10000 && watch_is_learning(w); i++)
 		usleep(500);
