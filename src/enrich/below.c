@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "enrich/below.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -12,31 +11,27 @@
 #include "util/cleanup.h"
 #include "util/file.h"
 #include "util/text.h"
+#include "watch/dents.h"
 
 static void read_slaves(const char *sysfs, uint32_t major, uint32_t minor, char *ret_names,
 	size_t size)
 {
-	_Alignas(struct dirent64) char buf[2048];
 	struct text names = { .buf = ret_names, .size = size };
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
-	ssize_t n;
+	const char *name;
+	struct dents d;
 
 	text_reset(&names);
 	snprintf(path, sizeof(path), "%s/dev/block/%u:%u/slaves", sysfs, major, minor);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* Not readdir(3), which allocates. */
-	while (fd >= 0 && (n = getdents64(fd, buf, sizeof(buf))) > 0) {
-		const struct dirent64 *entry;
-
-		for (ssize_t at = 0; at < n; at += entry->d_reclen) {
-			entry = (const void *)(buf + at);
-			/* A name that has no room would be another one when it is cut. */
-			if (entry->d_name[0] == '.' || names.len + strlen(entry->d_name) + 2 > size)
-				continue;
-			text_add(&names, names.len ? "\n" : "");
-			text_add(&names, entry->d_name);
-		}
+	dents_reset(&d);
+	while (fd >= 0 && dents_next(&d, fd, &name) > 0) {
+		/* A name that has no room would be another one when it is cut. */
+		if (name[0] == '.' || names.len + strlen(name) + 2 > size)
+			continue;
+		text_add(&names, names.len ? "\n" : "");
+		text_add(&names, name);
 	}
 }
 
@@ -109,25 +104,25 @@ static enum rank rank_of(const char *disk)
 uint32_t below_learn(const struct below_options *options,
 	struct record_stacked ret_stack[static RECORD_STACKED_MAX])
 {
+	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
-	struct dirent *entry;
 	uint32_t count = 0;
-	DIR *dir;
+	const char *name;
+	struct dents d;
 
 	snprintf(path, sizeof(path), "%s/block", options->sysfs);
-	dir = opendir(path);
-	for (enum rank rank = 0; dir && rank < RANK_COUNT; rank++) {
-		rewinddir(dir);
-		while (count < RECORD_STACKED_MAX && (entry = readdir(dir))) {
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (enum rank rank = 0; fd >= 0 && rank < RANK_COUNT; rank++) {
+		lseek(fd, 0, SEEK_SET);
+		dents_reset(&d);
+		while (count < RECORD_STACKED_MAX && dents_next(&d, fd, &name) > 0) {
 			struct record_stacked *s = &ret_stack[count];
 
-			if (entry->d_name[0] == '.' || rank_of(entry->d_name) != rank)
+			if (name[0] == '.' || rank_of(name) != rank)
 				continue;
 			*s = (struct record_stacked){ 0 };
-			count += describe(options, entry->d_name, s);
+			count += describe(options, name, s);
 		}
 	}
-	if (dir)
-		closedir(dir);
 	return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The numeric entries of a /proc directory, a few at a time, so that a scan can stop and resume.
- * Used by the watch room, and by the initial task scan of src/snapshot/.
+ * The entries of a directory in /proc or sysfs, a few at a time: a scan can stop and resume.
+ * Used by the watch room, by the initial task scan of src/snapshot/ and by enrich/below.c.
  * Never allocates, unlike opendir(3); the descriptor stays the caller's.
  */
 #ifndef IOSTALL_WATCH_DENTS_H
