@@ -32,6 +32,15 @@ not_ok()
 	return 0
 }
 
+# clock_is_another: whether this is a time namespace with another clock than that of the kernel's events, so that a
+# stall that is recorded here has wrong times. CLOCK_REASON says so.
+# shellcheck disable=SC2034
+CLOCK_REASON="this is a time namespace with another clock than the kernel's"
+clock_is_another()
+{
+	awk '$2 != 0 || $3 != 0 { other = 1 } END { exit !other }' /proc/self/timens_offsets 2>/dev/null
+}
+
 # skip NAME REASON
 skip()
 {
