@@ -198,24 +198,24 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	return filter_fill(&set->maps, config, sysfs);
 }
 
-/* Removes the operations that were noted while the backends were tried. */
-static void clear_inflight(const struct probe_set *set)
+/*
+ * Removes what the probe has noted, since no program is left to see its end. For `wait`, which the
+ * session has cleared in parts when its incident was closed, this is only done while loading.
+ */
+static void clear_inflight_of(const struct probe *probe)
 {
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		const struct probe *probe = &set->probes[i];
-		const struct bpf_map *map = probe->backend && probe->ops->inflight_map
-			? probe_map(probe, probe->ops->inflight_map)
-			: NULL;
+	const struct bpf_map *map = probe->backend && probe->ops->inflight_map
+		? probe_map(probe, probe->ops->inflight_map)
+		: NULL;
 
-		if (map)
-			inflight_clear(
-				&(struct inflight_map){
-					.fd = bpf_map__fd(map),
-					.key_size = bpf_map__key_size(map),
-					.value_size = bpf_map__value_size(map),
-				},
-				UINT64_MAX);
-	}
+	if (map)
+		inflight_clear(
+			&(struct inflight_map){
+				.fd = bpf_map__fd(map),
+				.key_size = bpf_map__key_size(map),
+				.value_size = bpf_map__value_size(map),
+			},
+			UINT64_MAX);
 }
 
 static void log_without_backend(const struct probe *probe)
@@ -276,7 +276,9 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 		set->settings.loaded[i] = probe->backend;
 		any = true;
 	}
-	clear_inflight(set);
+	/* What was noted while the backends were tried. */
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		clear_inflight_of(&set->probes[i]);
 	return any ? 0 : error;
 }
 
@@ -446,6 +448,9 @@ static void attach_where(struct probe_set *set, bool scanned)
 			continue;
 		if (probe->ops->reset && probe->object)
 			probe->ops->reset(probe);
+		/* A program that still ran when its link went has noted what it saw. */
+		if (!scanned && probe->links_count == 0)
+			clear_inflight_of(probe);
 		r = probe_attach(probe);
 		if (r < 0)
 			log_warning("probe %s: cannot attach: %s", probe->ops->name, strerror(-r));
@@ -474,11 +479,19 @@ void probe_set_detach_scanned(struct probe_set *set)
 
 bool probe_set_detach_next(struct probe_set *set)
 {
-	for (unsigned int i = CONFIG_PROBE_COUNT; i-- > 0;)
-		if (!is_scanned(i) && probe_detach_next(&set->probes[i]))
-			return true;
-	/* Operations may have been noted after the last scan. */
-	clear_inflight(set);
+	for (unsigned int i = CONFIG_PROBE_COUNT; i-- > 0;) {
+		struct probe *probe = &set->probes[i];
+
+		if (is_scanned(i) || !probe_detach_next(probe))
+			continue;
+		/*
+		 * While it is not detached as a whole, each end is still seen: completions are
+		 * detached last.
+		 */
+		if (probe->links_count == 0)
+			clear_inflight_of(probe);
+		return true;
+	}
 	return false;
 }
 

@@ -44,6 +44,7 @@ struct options {
 	const char *path;
 	const char *ready_path;
 	const char *go_path;
+	const char *stay_path; /* the ring or context is kept until it exists */
 	const char *comm;
 	uint64_t count;
 	uint64_t offset;
@@ -319,21 +320,28 @@ static void print_request(struct run *run, const struct request *r, int64_t resu
 		run->failures++;
 }
 
-static int wait_for_go(const struct options *opt)
+/* NULL: nothing is waited for. */
+static int wait_for_file(const char *path)
 {
 	uint64_t deadline_ns = now_ns() + GO_TIMEOUT_NS;
-	FILE *ready = opt->ready_path ? fopen(opt->ready_path, "we") : NULL;
 
-	if (opt->ready_path && (!ready || fprintf(ready, "%d\n", getpid()) < 0 || fclose(ready)))
-		return fail(opt->ready_path);
-	while (opt->go_path && access(opt->go_path, F_OK) < 0) {
+	while (path && access(path, F_OK) < 0) {
 		if (now_ns() > deadline_ns) {
 			errno = ETIMEDOUT;
-			return fail(opt->go_path);
+			return fail(path);
 		}
 		usleep(2000);
 	}
 	return 0;
+}
+
+static int wait_for_go(const struct options *opt)
+{
+	FILE *ready = opt->ready_path ? fopen(opt->ready_path, "we") : NULL;
+
+	if (opt->ready_path && (!ready || fprintf(ready, "%d\n", getpid()) < 0 || fclose(ready)))
+		return fail(opt->ready_path);
+	return wait_for_file(opt->go_path);
 }
 
 static int work(struct run *run)
@@ -351,7 +359,7 @@ static int work(struct run *run)
 			return -1;
 		print_request(run, r, result, now_ns());
 	}
-	return fflush(stdout) || run->failures ? -1 : 0;
+	return fflush(stdout) || wait_for_file(opt->stay_path) < 0 || run->failures ? -1 : 0;
 }
 
 static int parse(int argc, char **argv, struct options *opt)
@@ -367,6 +375,7 @@ static int parse(int argc, char **argv, struct options *opt)
 		{ "comm", required_argument, NULL, 'c' },
 		{ "ready", required_argument, NULL, 'r' },
 		{ "go", required_argument, NULL, 'g' },
+		{ "stay", required_argument, NULL, 's' },
 		{ "direct", no_argument, NULL, 'D' },
 		{ "vectored", no_argument, NULL, 'V' },
 		{ "worker", no_argument, NULL, 'W' },
@@ -408,6 +417,9 @@ static int parse(int argc, char **argv, struct options *opt)
 		case 'g':
 			opt->go_path = optarg;
 			break;
+		case 's':
+			opt->stay_path = optarg;
+			break;
 		case 'D':
 			opt->direct = true;
 			break;
@@ -437,7 +449,7 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"requestio --engine uring|aio --op read|write|fsync --file FILE [--count N] "
 			"[--offset B] [--length B]\n  [--direct] [--vectored] [--worker] [--registered] "
-			"[--hold-fd FD] [--comm NAME] [--ready FILE] [--go FILE]\n");
+			"[--hold-fd FD] [--comm NAME] [--ready FILE] [--go FILE] [--stay FILE]\n");
 		return 2;
 	}
 	return prepare(&run) < 0 || wait_for_go(&run.opt) < 0 || work(&run) < 0;

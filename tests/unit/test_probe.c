@@ -69,6 +69,38 @@ static void test_what_is_in_flight_can_be_described(void **state)
 	}
 }
 
+/*
+ * Detaching goes from the last to the first and may be cancelled anywhere. What has the requests of
+ * a probe must see each end for as long as it sees any begin.
+ */
+static void test_completions_are_attached_first(void **state)
+{
+	static const enum config_probe_name of_requests[] = { CONFIG_PROBE_uring,
+		CONFIG_PROBE_aio };
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(of_requests); i++) {
+		const struct probe_ops *ops = probe_ops_get(of_requests[i]);
+
+		for (unsigned int b = 0; b < ops->backends_count; b++) {
+			const struct probe_backend *backend = &ops->backends[b];
+			unsigned int begins = 0, ends = 0;
+
+			for (unsigned int p = 0; p < backend->programs_count; p++) {
+				if (backend->programs[p].attach == PROBE_ATTACH_NONE)
+					continue;
+				if (strstr(backend->programs[p].name, "complete")) {
+					assert_int_equal(begins, 0);
+					ends++;
+				} else {
+					begins++;
+				}
+			}
+			assert_true(begins > 0 && ends > 0);
+		}
+	}
+}
+
 /* Whether an object has the code of bpf/returns.bpf.h, which ends only what `wait` has noted. */
 static bool has_returns(const struct probe_ops *ops)
 {
@@ -244,6 +276,7 @@ int main(void)
 		cmocka_unit_test(test_wanted_backend),
 		cmocka_unit_test(test_descriptors_agree),
 		cmocka_unit_test(test_what_is_in_flight_can_be_described),
+		cmocka_unit_test(test_completions_are_attached_first),
 		cmocka_unit_test(test_who_needs_wait_is_marked),
 		cmocka_unit_test(test_replaced_objects_are_forgotten),
 		cmocka_unit_test(test_preempting_kernels),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
+/*
+ * When the requests that a probe has noted are forgotten: nobody sees their end once its last
+ * program is detached. The maps are real, the programs are not loaded.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <string.h>
+
+#include "iostall/event.h"
+#include "probes/set.h"
+#include "util/cleanup.h"
+
+static const uint64_t request = 0xffff888012345678;
+
+struct fixture {
+	struct probe_set set;
+	struct probe *uring;
+	struct probe *aio;
+};
+
+/* Opened, with its map of requests and as many links as it says, all of which end at once. */
+static struct probe *add_probe(struct fixture *f, enum config_probe_name name, unsigned int links)
+{
+	const struct probe_settings settings = {};
+	struct probe *probe = &f->set.probes[name];
+	struct bpf_map *map;
+	int fd;
+
+	probe->ops = probe_ops_get(name);
+	probe->backend = &probe->ops->backends[0];
+	assert_int_equal(probe->ops->open(&settings, probe->backend, &probe->skeleton,
+				 &probe->object),
+		0);
+	/* The object takes over its name. */
+	fd = bpf_map_create(BPF_MAP_TYPE_HASH, probe->ops->inflight_map, sizeof(request),
+		sizeof(struct event_request), 16, NULL);
+	if (fd < 0) {
+		print_message("a BPF map cannot be made here: %s\n", strerror(-fd));
+		skip();
+	}
+	map = probe_map(probe, probe->ops->inflight_map);
+	assert_non_null(map);
+	assert_int_equal(bpf_map__reuse_fd(map, fd), 0);
+	close_fd(fd);
+	probe->links_count = links;
+	f->set.enabled[name] = true;
+	return probe;
+}
+
+static int setup(void **state)
+{
+	static struct fixture f;
+
+	f = (struct fixture){ .set.maps = TRACE_MAPS_NONE };
+	f.uring = add_probe(&f, CONFIG_PROBE_uring, 4);
+	f.aio = add_probe(&f, CONFIG_PROBE_aio, 3);
+	*state = &f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		if (f->set.probes[i].skeleton)
+			f->set.probes[i].ops->destroy(f->set.probes[i].skeleton);
+	return 0;
+}
+
+static int map_fd(const struct probe *probe)
+{
+	return bpf_map__fd(probe_map(probe, probe->ops->inflight_map));
+}
+
+static void note(const struct probe *probe)
+{
+	const struct event_request value = { .op.start_ns = 1 };
+
+	assert_int_equal(bpf_map_update_elem(map_fd(probe), &request, &value, BPF_ANY), 0);
+}
+
+static bool is_noted(const struct probe *probe)
+{
+	struct event_request value;
+
+	return bpf_map_lookup_elem(map_fd(probe), &request, &value) == 0;
+}
+
+/* The probes are detached one after the other, and a trigger may cancel that between any two. */
+static void test_forgotten_with_the_last_link(void **state)
+{
+	struct fixture *f = *state;
+
+	note(f->uring);
+	note(f->aio);
+	while (f->uring->links_count > 1) {
+		assert_true(probe_set_detach_next(&f->set));
+		/* Its end is seen until then. */
+		assert_true(is_noted(f->uring) || f->uring->links_count == 0);
+		assert_true(is_noted(f->aio) || f->aio->links_count == 0);
+	}
+	assert_true(probe_set_detach_next(&f->set));
+	assert_int_equal(f->uring->links_count, 0);
+	assert_false(is_noted(f->uring));
+	while (probe_set_detach_next(&f->set))
+		assert_true(is_noted(f->aio) || f->aio->links_count == 0);
+	assert_false(is_noted(f->aio));
+}
+
+/* A program may still have run when the last link went. */
+static void test_forgotten_before_attaching(void **state)
+{
+	struct fixture *f = *state;
+
+	f->aio->links_count = 0;
+	note(f->uring);
+	note(f->aio);
+	/* Nothing can be attached, since nothing is loaded. */
+	probe_set_attach_rest(&f->set);
+	assert_false(is_noted(f->aio));
+	assert_true(is_noted(f->uring));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_forgotten_with_the_last_link, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_forgotten_before_attaching, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
