@@ -104,9 +104,10 @@ static void print_row(FILE *out, const struct record_summary *s)
 		text_add(&texts[5], "-");
 	fprintf(out,
 		"%-21s  %-26s  %9s  %-10s  %-10s  %-24s  %7" PRIu64 "  %5s  %9s  %4" PRIu64
-		"  %s\n",
+		"  %s%s%s\n",
 		s->incident, opened, duration, s->class ? record_class_text(s->class) : "-", where,
-		culprit, s->stalls, stuck, longest, s->lost, state_name(s));
+		culprit, s->stalls, stuck, longest, s->lost, state_name(s),
+		*s->continues ? ", continues " : "", s->continues);
 }
 
 static void print_header(FILE *out)
@@ -155,6 +156,7 @@ static void print_json(FILE *out, const struct record_summary *s, const char *pa
 	text_json_string(&t, "state", state_name(s));
 	json_text(&t, "host", s->host);
 	json_text(&t, "rule", s->trigger.rule);
+	json_text(&t, "continues", s->continues);
 	json_text(&t, "device", s->trigger.device);
 	json_text(&t, "subject", s->trigger.subject);
 	if (s->trigger.pid > 0)

@@ -202,6 +202,13 @@ static void print_incident(struct page *p)
 	text_reset(&t);
 	record_add_trigger(&t, &p->open.trigger);
 	print_labelled(d, "trigger", buf);
+	if (!*p->open.continues)
+		return;
+	text_reset(&t);
+	text_add(&t, "incident ");
+	record_add_printable(&t, p->open.continues);
+	text_add(&t, ", which has the beginning");
+	print_labelled(d, "continues", buf);
 }
 
 #define ORDERS 8

@@ -83,6 +83,7 @@ static void format_open(const struct record *r, struct text *t)
 	format_add_known(t, ", iostall ", open->version);
 	text_add(t, "\n  trigger   ");
 	record_add_trigger(t, &open->trigger);
+	format_add_known(t, "\n  continues ", open->continues);
 	text_add(t, "\n  armed     ");
 	if (open->armed_ns) {
 		text_add(t, "after ");

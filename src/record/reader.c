@@ -158,6 +158,7 @@ static void summary_add(struct record_summary *s, const struct record *r, bool *
 		*opened = true;
 		memcpy(s->incident, r->incident, sizeof(s->incident));
 		s->trigger = r->open.trigger;
+		memcpy(s->continues, r->open.continues, sizeof(s->continues));
 		memcpy(s->host, r->open.host, sizeof(s->host));
 		s->opened_real_ns = r->real_ns;
 		s->opened_mono_ns = r->mono_ns;

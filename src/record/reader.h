@@ -50,6 +50,7 @@ int record_reader_next(struct record_reader *reader, struct record *ret_record,
 struct record_summary {
 	char incident[RECORD_ID_SIZE];
 	struct record_trigger trigger;
+	char continues[RECORD_ID_SIZE]; /* the incident that has the beginning; "": this one */
 	char host[RECORD_NAME_SIZE];
 	uint64_t opened_real_ns;
 	uint64_t opened_mono_ns;

@@ -19,13 +19,15 @@
  */
 #define ARM_WAIT_NS (200 * NSEC_PER_MSEC)
 
-static void log_opened(const char *id, const struct record_trigger *trigger)
+static void log_opened(const char *id, const struct session_request *opened)
 {
 	char buf[4 * RECORD_SUBJECT_SIZE];
 	struct text what = TEXT_ON(buf);
 
 	text_reset(&what);
-	record_add_trigger(&what, trigger);
+	record_add_trigger(&what, &opened->trigger);
+	if (*opened->continues)
+		text_addf(&what, ", which continues incident %s", opened->continues);
 	log_info("incident %s open: %s", id, buf);
 }
 
@@ -41,7 +43,7 @@ void session_begin_tracing(struct session *s)
 	loop_set_timer(s->max_timer, s->o.config->incident.max_time_ns, 0);
 	if (s->ring_source)
 		loop_set_events(s->ring_source, EPOLLIN);
-	log_opened(s->incident.id, &s->opened.trigger);
+	log_opened(s->incident.id, &s->opened);
 }
 
 static void hold(struct session *s, uint64_t now_ns, uint64_t hold_ns)
@@ -200,7 +202,7 @@ void session_arm_kept(struct session *s)
 
 /* Opens an incident now, or when it can be; or makes the open one last longer. */
 static const char *open_or_extend(struct session *s, const struct record_trigger *trigger,
-	uint64_t hold_ns)
+	const char *continues, uint64_t hold_ns)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct session_request request;
@@ -210,6 +212,7 @@ static const char *open_or_extend(struct session *s, const struct record_trigger
 		return s->incident.id;
 	}
 	make_request(trigger, now_ns, hold_ns, &request);
+	text_copy(request.continues, sizeof(request.continues), continues);
 	if (s->state != SESSION_IDLE)
 		return keep_request(s, &request);
 	arm(s, &request, 0);
@@ -219,7 +222,7 @@ static const char *open_or_extend(struct session *s, const struct record_trigger
 const char *session_trigger(struct session *s, const struct record_trigger *trigger,
 	uint64_t hold_ns)
 {
-	return open_or_extend(s, trigger, hold_ns);
+	return open_or_extend(s, trigger, "", hold_ns);
 }
 
 /* Disks may have come since the last incident. */
@@ -245,27 +248,36 @@ static bool is_held_back(const struct session *s, const struct rules_firing *fir
 			firing->scope, now_ns);
 }
 
-bool session_open_by_rule(struct session *s, const struct rules_firing *firings, size_t count,
+static bool is_due(const struct session *s, const struct rules_firing *firing)
+{
+	return rules_is_due(firing, clock_mono_ns() - s->cooldown.began_ns,
+		s->o.config->incident.cooldown_ns);
+}
+
+void session_open_by_rule(struct session *s, const struct rules_firing *firings, size_t count,
 	bool is_new)
 {
 	struct record_trigger trigger;
+	const char *id;
 
 	if (session_cooldown_ns(s, clock_mono_ns()) > 0)
 		learn_stack(s);
 	for (size_t i = 0; i < count; i++) {
 		session_trigger_of(&firings[i], &trigger);
-		if (is_held_back(s, &firings[i], &trigger))
+		if (!is_due(s, &firings[i]) || is_held_back(s, &firings[i], &trigger))
 			continue;
 		s->fired_hold = is_new ? s->o.config->rules[firings[i].rule].hold_samples : 0;
-		open_or_extend(s, &trigger, 0);
-		return true;
+		id = open_or_extend(s, &trigger, firings[i].continues, 0);
+		rules_acknowledge(s->o.rules, s->o.watch, id);
+		return;
 	}
 	for (size_t i = 0; i < count; i++) {
 		session_trigger_of(&firings[i], &trigger);
-		cooldown_count(&s->cooldown, &trigger);
+		/* What waits because it has been recorded is not held back by the cooldown. */
+		if (is_due(s, &firings[i]) || session_cooldown_ns(s, clock_mono_ns()) > 0)
+			cooldown_count(&s->cooldown, &trigger);
 		s->firings.in_cooldown[firings[i].rule]++;
 	}
-	return false;
 }
 
 void session_log_held_back(struct session *s)

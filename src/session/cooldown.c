@@ -52,6 +52,7 @@ static void forget_old_causes(struct cooldown *c, uint64_t now_ns)
 void cooldown_begin(struct cooldown *c, uint64_t now_ns, uint64_t length_ns, bool is_clear)
 {
 	forget_old_causes(c, now_ns);
+	c->began_ns = now_ns;
 	c->until_ns = now_ns + length_ns;
 	if (!is_clear)
 		c->unclear_until_ns = c->until_ns;

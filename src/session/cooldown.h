@@ -33,6 +33,7 @@ struct cooldown_held {
 };
 
 struct cooldown {
+	uint64_t began_ns; /* when the last incident was closed */
 	uint64_t until_ns; /* the longest of all */
 	/* Until then the reason of an incident is not known, or is none that a disk shows. */
 	uint64_t unclear_until_ns;

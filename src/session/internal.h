@@ -37,6 +37,7 @@ struct ring_buffer;
 struct session_request {
 	char id[RECORD_ID_SIZE];
 	struct record_trigger trigger;
+	char continues[RECORD_ID_SIZE]; /* the incident that has the beginning of it; "": none */
 	uint64_t trigger_ns;
 	uint64_t hold_ns;
 };
@@ -242,10 +243,10 @@ bool session_is_scanned(const struct session *s);
 
 /* arm.c */
 /*
- * Opens an incident for the first of these rules that the cooldown does not hold back; false: it
- * holds back all, and they are counted. is_new: they fire now, and were not active before.
+ * Opens an incident for the first of these rules that is due and that the cooldown does not hold
+ * back; when there is none they are counted. is_new: they fire now, and were not active before.
  */
-bool session_open_by_rule(struct session *s, const struct rules_firing *firings, size_t count,
+void session_open_by_rule(struct session *s, const struct rules_firing *firings, size_t count,
 	bool is_new);
 /* Says once which rules were held back. */
 void session_log_held_back(struct session *s);

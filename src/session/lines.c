@@ -85,6 +85,7 @@ void session_write_open(struct session *s, const struct record_trigger *trigger)
 	const struct record_stacked *stack;
 
 	open->trigger = *trigger;
+	text_copy(open->continues, sizeof(open->continues), s->opened.continues);
 	text_copy(open->host, sizeof(open->host), s->host);
 	text_copy(open->kernel, sizeof(open->kernel), s->kernel);
 	text_copy(open->boot_id, sizeof(open->boot_id), s->boot_id);

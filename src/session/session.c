@@ -385,7 +385,7 @@ void session_handle_sample(struct session *s)
 	note_firings(s, firings, count, now_ns);
 	/* While it arms, the sample becomes part of the history that the record begins with. */
 	if (s->state == SESSION_ARMING || s->state == SESSION_TRACING) {
-		rules_acknowledge(s->o.rules);
+		rules_acknowledge(s->o.rules, s->o.watch, s->incident.id);
 		note_more(s, firings, count);
 		if (s->state == SESSION_ARMING)
 			return;
@@ -401,10 +401,10 @@ void session_handle_sample(struct session *s)
 	 */
 	if (count == 0 &&
 		(s->state != SESSION_IDLE || is_cooling_down(s, now_ns) ||
-			!rules_first_active(s->o.rules, s->o.watch, &firings[0])))
+			!rules_first_active(s->o.rules, s->o.watch, now_ns - s->cooldown.began_ns,
+				s->o.config->incident.cooldown_ns, &firings[0])))
 		return;
-	if (session_open_by_rule(s, firings, count > 0 ? count : 1, count > 0))
-		rules_acknowledge(s->o.rules);
+	session_open_by_rule(s, firings, count > 0 ? count : 1, count > 0);
 }
 
 /* Making and freeing */

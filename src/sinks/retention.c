@@ -22,6 +22,7 @@ struct kept_file {
 	char name[RECORD_FILE_SIZE];
 	uint64_t bytes;
 	uint64_t mono_ns; /* when it was opened; 0: not in this boot, or not known */
+	bool continues;	  /* another record has the beginning of it */
 	bool too_old;
 };
 
@@ -96,15 +97,18 @@ static uint64_t time_between(uint64_t then_ns, uint64_t now_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-/* 0: it was not in this boot, or that is not known. */
-static uint64_t opened_ns(int fd, const struct retention_clock *clock)
+/* What the record says of itself. */
+static void describe(int fd, const struct retention_clock *clock, struct kept_file *file)
 {
 	_cleanup_free_ struct record *r = malloc(sizeof(*r));
 
-	if (!r || !*clock->boot_id || !read_open(fd, r) ||
-		strcmp(r->open.boot_id, clock->boot_id) != 0)
-		return 0;
-	return r->mono_ns;
+	file->mono_ns = 0;
+	file->continues = false;
+	if (!r || !read_open(fd, r))
+		return;
+	file->continues = *r->open.continues;
+	if (*clock->boot_id && strcmp(r->open.boot_id, clock->boot_id) == 0)
+		file->mono_ns = r->mono_ns;
 }
 
 static uint64_t age_ns(const struct kept_file *file, const struct stat *st,
@@ -163,7 +167,7 @@ static int list_read(int dir_fd, const struct retention_limits *limits,
 			continue;
 		memcpy(file.name, entry->d_name, RECORD_FILE_SIZE);
 		file.bytes = (uint64_t)st.st_size;
-		file.mono_ns = opened_ns(record_fd, clock);
+		describe(record_fd, clock, &file);
 		file.too_old = limits->max_age_ns && age_ns(&file, &st, clock) > limits->max_age_ns;
 		r = list_add(list, &file);
 		if (r < 0)
@@ -183,6 +187,21 @@ static int compare_ages(const void *a, const void *b)
 	if (x->mono_ns != y->mono_ns)
 		return x->mono_ns > y->mono_ns ? 1 : -1;
 	return strcmp(x->name, y->name);
+}
+
+/*
+ * In the order in which they are removed. A hang that lasts for days has many records, of which the
+ * first has what came before it: those that continue another one go first.
+ */
+static int compare_worth(const void *a, const void *b)
+{
+	const struct kept_file *x = a, *y = b;
+
+	if (x->too_old != y->too_old)
+		return x->too_old ? -1 : 1;
+	if (x->continues != y->continues)
+		return x->continues ? -1 : 1;
+	return compare_ages(a, b);
 }
 
 /* 1 when it is removed, 0 when it is being written, -errno. */
@@ -212,7 +231,7 @@ int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limi
 		return r;
 	if (list.count == 0)
 		return 0;
-	qsort(list.files, list.count, sizeof(*list.files), compare_ages);
+	qsort(list.files, list.count, sizeof(*list.files), compare_worth);
 	left = list.count;
 	for (size_t i = 0; i < list.count; i++) {
 		const struct kept_file *file = &list.files[i];

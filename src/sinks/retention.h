@@ -38,9 +38,10 @@ struct retention_clock {
 void retention_read_clock(struct retention_clock *ret_clock);
 
 /*
- * Removes the oldest records until the limits of bytes and count hold exactly, and all that are too
- * old. Returns how many it removed, or a negative errno of reading the directory or removing a
- * file. `lock_fd`: see sinks/lock.h, when incidents are written in this directory; else -1.
+ * Removes records until the limits of bytes and count hold exactly, and all that are too old: the
+ * oldest first, but none that has a beginning while there are some that only continue one. Returns
+ * how many it removed, or a negative errno of reading the directory or removing a file. `lock_fd`:
+ * see sinks/lock.h, when incidents are written in this directory; else -1.
  */
 int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limits,
 	const struct retention_clock *clock);

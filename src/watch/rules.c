@@ -11,6 +11,7 @@
 #include "util/text.h"
 #include "watch/disks.h"
 #include "watch/pressure_trigger.h"
+#include "watch/recorded.h"
 
 #define NSEC_PER_SEC_REAL 1e9
 
@@ -37,10 +38,13 @@ struct rule_state {
 	double reported;   /* by the kernel, since the last evaluation; 0: nothing */
 	uint64_t over_samples;
 	uint64_t fired_ns;
+	struct recorded recorded; /* what it is active for */
 };
 
 struct rules {
 	struct config_rule config[CONFIG_RULE_COUNT];
+	char incident[RECORD_ID_SIZE]; /* the last one that has recorded what was active */
+	uint64_t incidents;
 	struct rule_state *states[CONFIG_RULE_COUNT]; /* a slot for each subject of the scope */
 	struct rule_state storage[];
 };
@@ -375,8 +379,19 @@ static void firing_add_stopped(struct rules_firing *firing, const struct record_
 	text_copy(firing->subject, sizeof(firing->subject), stopped->comm);
 }
 
+/* Rules about the threads of the whole host; of others 0. */
+static double threads_of(enum config_rule_name rule, const struct rule_state *state)
+{
+	return rule_kinds[rule].scope == RULES_SCOPE_process ? state->value : 0;
+}
+
+static int32_t blocked_pid(enum config_rule_name rule, const struct record_reading *sample)
+{
+	return rule_kinds[rule].scope == RULES_SCOPE_process ? sample->threads.blocked_pid : 0;
+}
+
 static void firing_add(struct evaluation *j, enum config_rule_name rule,
-	const struct subject *subject, double value, double threshold)
+	const struct rule_state *state, const struct subject *subject, double threshold)
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
@@ -386,9 +401,13 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		.name = kind->name,
 		.unit = kind->unit,
 		.scope = kind->scope,
-		.value = value,
+		.value = state->value,
 		.threshold = threshold,
 	};
+	if (recorded_has(&state->recorded, threads_of(rule, state), blocked_pid(rule, j->sample))) {
+		text_copy(firing->continues, sizeof(firing->continues), state->recorded.first);
+		firing->incidents = state->recorded.incidents;
+	}
 	if (subject->disk)
 		text_copy(firing->device, sizeof(firing->device), subject->disk->dev_name);
 	if (subject->errors)
@@ -459,11 +478,14 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		state->active = false;
 	if (!state_is_ready(state, config, scope_of(rule)->fires_once) || j->count == j->max)
 		return;
+	/* It was clear since: this is another beginning. */
+	if (!state->active)
+		state->recorded = (struct recorded){ 0 };
 	state->active = true;
 	state->acknowledged = false;
 	state->cooling = true;
 	state->fired_ns = j->now_ns;
-	firing_add(j, rule, subject, value, config->set);
+	firing_add(j, rule, state, subject, config->set);
 }
 
 static void rule_evaluate_all(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
@@ -545,8 +567,13 @@ bool rules_doubt_database(const struct rules *rules)
 	return false;
 }
 
-bool rules_first_active(const struct rules *rules, const struct watch *watch,
-	struct rules_firing *ret_firing)
+bool rules_is_due(const struct rules_firing *firing, uint64_t rested_ns, uint64_t cooldown_ns)
+{
+	return !*firing->continues || rested_ns >= recorded_wait_ns(firing->incidents, cooldown_ns);
+}
+
+bool rules_first_active(const struct rules *rules, const struct watch *watch, uint64_t rested_ns,
+	uint64_t cooldown_ns, struct rules_firing *ret_firing)
 {
 	struct evaluation j = { .sample = watch_last(watch), .firings = ret_firing, .max = 1 };
 
@@ -561,16 +588,30 @@ bool rules_first_active(const struct rules *rules, const struct watch *watch,
 			if (!subject_get(watch, j.sample, rule_kinds[rule].scope, slot, &subject,
 				    &serial))
 				continue;
-			firing_add(&j, rule, &subject, state->value, rules->config[rule].set);
-			return true;
+			j.count = 0;
+			firing_add(&j, rule, state, &subject, rules->config[rule].set);
+			if (rules_is_due(ret_firing, rested_ns, cooldown_ns))
+				return true;
 		}
 	}
 	return false;
 }
 
-void rules_acknowledge(struct rules *rules)
+void rules_acknowledge(struct rules *rules, const struct watch *watch, const char *incident)
 {
+	const struct record_reading *sample = watch_last(watch);
+
+	if (strcmp(rules->incident, incident) != 0) {
+		text_copy(rules->incident, sizeof(rules->incident), incident);
+		rules->incidents++;
+	}
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
-		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++)
-			rules->states[rule][slot].acknowledged = true;
+		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
+			struct rule_state *state = &rules->states[rule][slot];
+
+			state->acknowledged = true;
+			if (state->active && sample)
+				recorded_note(&state->recorded, incident, rules->incidents,
+					threads_of(rule, state), blocked_pid(rule, sample));
+		}
 }

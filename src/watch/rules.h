@@ -56,6 +56,12 @@ struct rules_firing {
 	int32_t tid;
 	double value;
 	double threshold; /* the set threshold that the value is over */
+	/*
+	 * The incident that has the beginning of this: the rule has been active for it all the time
+	 * since. Empty: none has.
+	 */
+	char continues[RECORD_ID_SIZE];
+	uint32_t incidents; /* how many have recorded it by then */
 };
 
 const char *rules_name(enum config_rule_name rule);
@@ -100,17 +106,24 @@ unsigned int rules_holding(const struct rules *rules);
 bool rules_doubt_database(const struct rules *rules);
 
 /*
- * Returns one active rule as if it fired now. It is for trouble that outlasts an incident and its
- * cooldown, or that began when no incident could be opened. False: no rule is active. Rules that
- * fire once are skipped when they have been acknowledged.
+ * Whether an incident may open for it, when none has been open for so long: trouble that has been
+ * recorded waits longer than the cooldown, each time twice as long, up to an hour.
  */
-bool rules_first_active(const struct rules *rules, const struct watch *watch,
-	struct rules_firing *ret_firing);
+bool rules_is_due(const struct rules_firing *firing, uint64_t rested_ns, uint64_t cooldown_ns);
 
 /*
- * Call it when an incident has recorded what is active now: rules that fire once do not fire again
- * until they are clear.
+ * Returns one active rule that is due as if it fired now. It is for trouble that outlasts an
+ * incident and its cooldown, or that began when no incident could be opened. False: there is none.
+ * Rules that fire once are skipped when they have been acknowledged.
  */
-void rules_acknowledge(struct rules *rules);
+bool rules_first_active(const struct rules *rules, const struct watch *watch, uint64_t rested_ns,
+	uint64_t cooldown_ns, struct rules_firing *ret_firing);
+
+/*
+ * Call it with each sample that an incident has recorded, with its id: rules that fire once do not
+ * fire again until they are clear, and what is active now has its beginning in that incident, or in
+ * an earlier one.
+ */
+void rules_acknowledge(struct rules *rules, const struct watch *watch, const char *incident);
 
 #endif

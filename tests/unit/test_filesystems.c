@@ -406,15 +406,15 @@ static void test_rules(void **state)
 	assert_string_equal(firings[0].subject, t->root);
 	assert_string_equal(firings[0].device, "");
 	assert_string_equal(firings[0].unit, "%");
-	assert_true(rules_first_active(rules, w, &firing));
+	assert_true(rules_first_active(rules, w, 0, 0, &firing));
 	assert_string_equal(firing.subject, t->root);
-	rules_acknowledge(rules);
+	rules_acknowledge(rules, w, "first");
 	/* Full for days: no second incident, and the first is not kept open. */
 	for (unsigned int i = 0; i < 200; i++) {
 		sample_until(t, w, is_there);
 		assert_int_equal(rules_evaluate(rules, w, t->now_ns, firings, 4), 0);
 	}
-	assert_false(rules_first_active(rules, w, &firing));
+	assert_false(rules_first_active(rules, w, 0, 0, &firing));
 	assert_int_equal(rules_active(rules), 1);
 	assert_int_equal(rules_holding(rules), 0);
 	config[CONFIG_RULE_space].clear = 101;

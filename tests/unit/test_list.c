@@ -46,7 +46,7 @@ static void test_list(void **state)
 		"{\"incident\":\"20261120T031207Z-3f9c\","
 		"\"opened\":\"2026-11-20T03:12:07.123456Z\","
 		"\"state\":\"closed\",\"host\":\"db1\","
-		"\"rule\":\"utilisation\",\"device\":\"sdb\",\"subject\":null,"
+		"\"rule\":\"utilisation\",\"continues\":null,\"device\":\"sdb\",\"subject\":null,"
 		"\"pid\":null,"));
 	assert_non_null(strstr(buf,
 		"\"class\":\"saturated\",\"culprit\":{\"comm\":\"mariadbd\",\"pid\":2211,"

@@ -2,6 +2,8 @@
 /* time: none */
 #include "test_rules_setup.h"
 
+#include "watch/recorded.h"
+
 /* One second with so much iowait, in percent of two CPUs. */
 static size_t iowait_step(struct rig *rig, unsigned int pct)
 {
@@ -132,7 +134,7 @@ static void test_first_active(void **state)
 
 	rig_enable(&rig, CONFIG_RULE_utilisation);
 	rig_step(&rig, 0);
-	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_false(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	rig.disks[1].inflight = 1;
 	for (unsigned int i = 0; i < 3; i++) {
 		rig.disks[1].io_ms += 950;
@@ -140,13 +142,13 @@ static void test_first_active(void **state)
 	}
 	rig.disks[1].io_ms += 800;
 	assert_int_equal(rig_step(&rig, 1000), 0);
-	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	assert_string_equal(firing.name, "utilisation");
 	assert_string_equal(firing.device, "sdb");
 	assert_float_equal((float)firing.value, 80, 1e-4f);
 	assert_float_equal((float)firing.threshold, 90, 1e-4f);
 	assert_int_equal(rig_step(&rig, 1000), 0);
-	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_false(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	rig_free(&rig);
 }
 
@@ -365,7 +367,7 @@ static void test_errors_in_the_kernel_log(void **state)
 	assert_string_equal(rig.firings[0].device, "sdb");
 	assert_float_equal((float)rig.firings[0].value, 2, 1e-4f);
 	assert_int_equal(rules_holding(rig.rules), 0);
-	rules_acknowledge(rig.rules);
+	rules_acknowledge(rig.rules, rig.watch, "first");
 	for (unsigned int i = 0; i < 5; i++) {
 		watch_note_kernel_error(rig.watch, "I/O error, dev sdb, sector 8");
 		assert_int_equal(rig_step(&rig, 50000), 0);
@@ -445,6 +447,114 @@ static void test_table(void **state)
 	assert_null(rules_free(NULL));
 }
 
+#define MINUTES(n) ((n)*60 * NSEC_PER_SEC)
+
+/* What is active is told with the incident that has its beginning, until it has been clear. */
+static void test_recorded_trouble_waits_longer(void **state)
+{
+	struct rig rig = rig_new(*state);
+	const struct rules_firing *f = &rig.firings[0];
+	struct rules_firing firing;
+
+	rig_enable(&rig, CONFIG_RULE_iowait);
+	rig_step(&rig, 0);
+	iowait_step(&rig, 30);
+	assert_int_equal(iowait_step(&rig, 30), 1);
+	assert_string_equal(f->continues, "");
+	assert_true(rules_is_due(f, 0, MINUTES(1)));
+	/* One incident, in several samples. */
+	for (unsigned int i = 0; i < 3; i++)
+		rules_acknowledge(rig.rules, rig.watch, "first");
+	for (unsigned int i = 0; i < 59; i++)
+		assert_int_equal(iowait_step(&rig, 30), 0);
+	assert_int_equal(iowait_step(&rig, 30), 1);
+	assert_string_equal(f->continues, "first");
+	assert_false(rules_is_due(f, MINUTES(1) - 1, MINUTES(1)));
+	assert_true(rules_is_due(f, MINUTES(1), MINUTES(1)));
+	rules_acknowledge(rig.rules, rig.watch, "second");
+	/* A reload changes nothing about that. */
+	rules_reload(rig.rules, rig.config);
+	assert_false(rules_first_active(rig.rules, rig.watch, MINUTES(2) - 1, MINUTES(1), &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, MINUTES(2), MINUTES(1), &firing));
+	assert_string_equal(firing.continues, "first");
+	for (unsigned int i = 0; i < 20; i++) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "further %u", i);
+		rules_acknowledge(rig.rules, rig.watch, id);
+	}
+	assert_false(
+		rules_first_active(rig.rules, rig.watch, MINUTES(60) - 1, MINUTES(1), &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, MINUTES(60), MINUTES(1), &firing));
+	/* Whoever wants longer pauses has them. */
+	assert_false(rules_first_active(rig.rules, rig.watch, MINUTES(61), MINUTES(120), &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
+
+	assert_int_equal(iowait_step(&rig, 0), 0);
+	for (unsigned int i = 0; i < 60; i++)
+		iowait_step(&rig, 0);
+	iowait_step(&rig, 30);
+	assert_int_equal(iowait_step(&rig, 30), 1);
+	assert_string_equal(f->continues, "");
+	rig_free(&rig);
+}
+
+/* What is due is found behind what is not. */
+static void test_another_disk_is_due_at_once(void **state)
+{
+	struct rig rig = rig_new(*state);
+	struct rules_firing firing;
+
+	rig_enable(&rig, CONFIG_RULE_utilisation);
+	rig_step(&rig, 0);
+	rig.disks[0].inflight = rig.disks[1].inflight = 1;
+	for (unsigned int i = 0; i < 2; i++) {
+		rig.disks[0].io_ms += 950;
+		rig_step(&rig, 1000);
+	}
+	rules_acknowledge(rig.rules, rig.watch, "first");
+	assert_false(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	for (unsigned int i = 0; i < 2; i++) {
+		rig.disks[0].io_ms += 950;
+		rig.disks[1].io_ms += 950;
+		rig_step(&rig, 1000);
+	}
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	assert_string_equal(firing.device, "sdb");
+	assert_string_equal(firing.continues, "");
+	rig_free(&rig);
+}
+
+/* Threads are counted for the whole host: many more of them are another freeze. */
+static void test_more_threads_are_not_recorded(void **state)
+{
+	struct recorded r = { 0 };
+
+	(void)state;
+	assert_false(recorded_has(&r, 0, 0));
+	recorded_note(&r, "first", 1, 3, 10);
+	assert_true(recorded_has(&r, 3, 10));
+	assert_true(recorded_has(&r, 5, 10));
+	assert_false(recorded_has(&r, 6, 10));
+	assert_false(recorded_has(&r, 3, 11));
+	assert_true(recorded_has(&r, 3, 0));
+	/* The most that the incident has seen. */
+	recorded_note(&r, "first", 1, 8, 10);
+	recorded_note(&r, "first", 1, 2, 10);
+	assert_int_equal(r.incidents, 1);
+	assert_true(recorded_has(&r, 15, 10));
+	assert_false(recorded_has(&r, 16, 10));
+	recorded_note(&r, "second", 2, 9, 10);
+	assert_string_equal(r.first, "first");
+	assert_int_equal(r.incidents, 2);
+	recorded_note(&r, "third", 3, 18, 10);
+	assert_string_equal(r.first, "third");
+	assert_int_equal(r.incidents, 1);
+	recorded_note(&r, "fourth", 4, 1, 11);
+	assert_string_equal(r.first, "fourth");
+	assert_false(recorded_has(&r, 2, 11));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -466,6 +576,9 @@ int main(void)
 		tree_test(test_more_than_asked_for),
 		tree_test(test_all_disks_are_judged),
 		cmocka_unit_test(test_table),
+		tree_test(test_recorded_trouble_waits_longer),
+		tree_test(test_another_disk_is_due_at_once),
+		cmocka_unit_test(test_more_threads_are_not_recorded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

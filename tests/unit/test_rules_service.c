@@ -30,11 +30,11 @@ static void test_fires_once(void **state)
 	assert_float_equal((float)rig.firings[0].value, 101, 1e-4f);
 	assert_string_equal(rig.firings[0].device, "");
 	assert_string_equal(rig.firings[0].subject, "most");
-	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	assert_string_equal(firing.name, "sql_active");
 	assert_string_equal(firing.subject, "most");
-	rules_acknowledge(rig.rules);
-	assert_false(rules_first_active(rig.rules, rig.watch, &firing));
+	rules_acknowledge(rig.rules, rig.watch, "first");
+	assert_false(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	/* Not after the cooldown of the rule either. */
 	for (unsigned int i = 0; i < 130; i++)
 		assert_int_equal(sql_step(&rig, &many), 0);
@@ -49,7 +49,7 @@ static void test_fires_once(void **state)
 	assert_int_equal(rules_active(rig.rules), 0);
 	assert_int_equal(sql_step(&rig, &many), 0);
 	assert_int_equal(sql_step(&rig, &many), 1);
-	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	rig_free(&rig);
 }
 
@@ -70,7 +70,7 @@ static void test_mutex(void **state)
 	assert_int_equal(rig.firings[0].pid, 10);
 	assert_int_equal(rig.firings[0].tid, 12);
 	assert_int_equal(rules_holding(rig.rules), 1);
-	rules_acknowledge(rig.rules);
+	rules_acknowledge(rig.rules, rig.watch, "first");
 	for (unsigned int i = 0; i < 130; i++)
 		assert_int_equal(rig_step(&rig, 1000), 0);
 	/* That of another program is other trouble. */
@@ -108,7 +108,7 @@ static void test_answers_in_a_row(void **state)
 	/* Neither does one fire that is active: and of what it fired is known. */
 	assert_int_equal(sql_step(&rig, &nothing), 0);
 	assert_int_equal(rules_holding(rig.rules), 1);
-	assert_true(rules_first_active(rig.rules, rig.watch, &firing));
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, 0, &firing));
 	assert_float_equal((float)firing.value, 15, 1e-4f);
 
 	/* An answer between that is well begins anew. */

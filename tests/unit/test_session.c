@@ -280,6 +280,107 @@ static void test_what_a_rule_took_long_to_notice_is_not_earlier(void **state)
 	assert_true(verdict_is_earlier(&s->facts, s->facts.trigger_ns - 15 * NSEC_PER_SEC));
 }
 
+static bool five_are_closed(struct fixture *f)
+{
+	return f->closed == 5;
+}
+
+/* How long after the last close each incident has opened; the first has 0. Returns how many. */
+static unsigned int find_pauses(const struct output *out, const struct record *ret_opens[8],
+	uint64_t ret_pauses_ns[8])
+{
+	uint64_t closed_ns = 0;
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < out->count; i++) {
+		const struct record *r = &out->lines[i];
+
+		if (r->type == RECORD_CLOSE)
+			closed_ns = r->mono_ns;
+		if (r->type != RECORD_OPEN)
+			continue;
+		assert_true(count < 8);
+		ret_opens[count] = r;
+		ret_pauses_ns[count++] = closed_ns ? r->mono_ns - closed_ns : 0;
+	}
+	return count;
+}
+
+/* A disk is busy for hours: its first record stays the one to read. */
+static void test_trouble_that_lasts_is_recorded_more_seldom(void **state)
+{
+	static const step steps[] = { busy_disk, five_are_closed, NULL };
+	struct fixture *f = *state;
+	const struct record *opens[8];
+	uint64_t pauses_ns[8];
+
+	f->config.incident.max_time_ns = 50 * MS;
+	run(f, steps);
+	assert_int_equal(find_pauses(read_output(f), opens, pauses_ns), 5);
+	assert_string_equal(opens[0]->open.continues, "");
+	for (unsigned int i = 1; i < 5; i++) {
+		assert_string_equal(opens[i]->open.continues, opens[0]->incident);
+		/* A cooldown, and then twice as long each time. */
+		assert_in_range(pauses_ns[i], COOLDOWN_NS << (i - 1),
+			(COOLDOWN_NS << (i - 1)) + 3 * STEP_NS);
+	}
+}
+
+static bool three_are_closed(struct fixture *f)
+{
+	return f->closed == 3;
+}
+
+static bool cooldown_is_over(struct fixture *f)
+{
+	return session_cooldown_ns(f->session, clock_mono_ns()) == 0;
+}
+
+static bool four_are_closed(struct fixture *f)
+{
+	return f->closed == 4;
+}
+
+/* While the session waits for its time to record the busy disk again, a database is in trouble. */
+static void test_other_trouble_is_recorded_at_once(void **state)
+{
+	static const step steps[] = { busy_disk, three_are_closed, cooldown_is_over,
+		statements_pile_up, four_are_closed, NULL };
+	struct fixture *f = *state;
+	const struct record *opens[8];
+	uint64_t pauses_ns[8];
+
+	judge_statements(f);
+	f->config.incident.max_time_ns = 50 * MS;
+	run(f, steps);
+	assert_int_equal(find_pauses(read_output(f), opens, pauses_ns), 4);
+	assert_string_equal(opens[2]->open.continues, opens[0]->incident);
+	assert_string_equal(opens[3]->open.trigger.rule, "sql_active");
+	assert_string_equal(opens[3]->open.continues, "");
+	assert_in_range(pauses_ns[3], COOLDOWN_NS, COOLDOWN_NS + 4 * STEP_NS);
+}
+
+static bool trouble_begins_anew(struct fixture *f)
+{
+	/* Clear for some samples, in the cooldown. */
+	f->iowait_step = has_passed(f, COOLDOWN_NS / 2) ? 100 : 0;
+	return f->iowait_step > 0;
+}
+
+static void test_what_was_clear_is_no_continuation(void **state)
+{
+	static const step steps[] = { busy_disk, is_closed, mark, trouble_begins_anew,
+		is_closed_twice, NULL };
+	struct fixture *f = *state;
+	const struct record *opens[8];
+	uint64_t pauses_ns[8];
+
+	f->config.incident.max_time_ns = 50 * MS;
+	run(f, steps);
+	assert_int_equal(find_pauses(read_output(f), opens, pauses_ns), 2);
+	assert_string_equal(opens[1]->open.continues, "");
+}
+
 static bool trigger_in_cooldown(struct fixture *f)
 {
 	char before[RECORD_ID_SIZE];
@@ -430,6 +531,9 @@ int main(void)
 		session_test(test_another_subject_opens_in_the_cooldown),
 		session_test(test_a_rule_that_fires_in_the_cooldown_opens_one_incident),
 		session_test(test_what_a_rule_took_long_to_notice_is_not_earlier),
+		session_test(test_trouble_that_lasts_is_recorded_more_seldom),
+		session_test(test_other_trouble_is_recorded_at_once),
+		session_test(test_what_was_clear_is_no_continuation),
 		session_test(test_manual_trigger_in_cooldown),
 		session_test(test_a_stop_ends_the_hold_of_a_manual_trigger),
 		session_test(test_a_cooldown_does_not_end_the_next_incident),

@@ -160,9 +160,8 @@ static void test_retention_by_age_without_incidents(void **state)
 #define DAY_NS (24 * 3600 * NSEC_PER_SEC)
 #define NOW_NS (DATA_REAL_NS + 100 * DAY_NS)
 
-/* Makes a record with a whole `open` line: its boot, and when it was opened and written. */
-static void make_opened(const struct dirs *d, unsigned int number, const char *boot_id,
-	uint64_t mono_ns, uint64_t real_ns, uint64_t written_ns)
+static void make_continued(const struct dirs *d, unsigned int number, const char *boot_id,
+	uint64_t mono_ns, uint64_t real_ns, uint64_t written_ns, const char *continues)
 {
 	_cleanup_free_ char *buf = malloc(RECORD_LINE_SIZE);
 	_cleanup_free_ struct record *r = malloc(sizeof(*r));
@@ -174,10 +173,18 @@ static void make_opened(const struct dirs *d, unsigned int number, const char *b
 	r->real_ns = real_ns;
 	r->mono_ns = mono_ns;
 	text_copy(r->open.boot_id, sizeof(r->open.boot_id), boot_id);
+	text_copy(r->open.continues, sizeof(r->open.continues), continues);
 	record_encode_json(r, &line);
 	snprintf(name, sizeof(name), "%s.jsonl", r->incident);
 	dirs_write(d->config.record.dir, name, line.buf, line.len);
 	set_written(d, name, written_ns);
+}
+
+/* Makes a record with a whole `open` line: its boot, and when it was opened and written. */
+static void make_opened(const struct dirs *d, unsigned int number, const char *boot_id,
+	uint64_t mono_ns, uint64_t real_ns, uint64_t written_ns)
+{
+	make_continued(d, number, boot_id, mono_ns, real_ns, written_ns, "");
 }
 
 static int apply_age(const struct dirs *d, const struct retention_clock *clock)
@@ -267,6 +274,38 @@ static void test_the_newest_is_kept_when_the_clock_is_behind(void **state)
 	assert_false(is_there(d, "-0004.jsonl"));
 }
 
+/* A hang of days must not remove the record of its beginning, nor those of other incidents. */
+static void test_continuations_go_first(void **state)
+{
+	struct retention_limits limits = { .max_count = 4 };
+	const struct retention_clock clock = { .boot_id = "now",
+		.mono_ns = 90 * NSEC_PER_SEC,
+		.real_ns = NOW_NS + DAY_NS,
+		.synchronised = true };
+	const struct dirs *d = *state;
+	_cleanup_close_ int fd = open(d->config.record.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	make_opened(d, 1, "before", 60 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	make_opened(d, 2, "now", 61 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	make_continued(d, 3, "now", 62 * NSEC_PER_SEC, NOW_NS, NOW_NS, DATA_ID);
+	make_continued(d, 4, "now", 63 * NSEC_PER_SEC, NOW_NS, NOW_NS, DATA_ID);
+	make_continued(d, 5, "now", 64 * NSEC_PER_SEC, NOW_NS, NOW_NS, DATA_ID);
+	make_opened(d, 6, "now", 65 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 2);
+	assert_false(is_there(d, "-0003.jsonl") || is_there(d, "-0004.jsonl"));
+	assert_true(is_there(d, "-0001.jsonl") && is_there(d, "-0005.jsonl"));
+	limits.max_count = 2;
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 2);
+	assert_false(is_there(d, "-0005.jsonl") || is_there(d, "-0001.jsonl"));
+	/* Age takes what is too old, whatever it is. */
+	make_opened(d, 7, "before", 60 * NSEC_PER_SEC, NOW_NS - 9 * DAY_NS, NOW_NS - 9 * DAY_NS);
+	make_continued(d, 8, "now", 66 * NSEC_PER_SEC, NOW_NS, NOW_NS, DATA_ID);
+	limits = (struct retention_limits){ .max_count = 3, .max_age_ns = 5 * DAY_NS };
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 1);
+	assert_false(is_there(d, "-0007.jsonl"));
+	assert_true(is_there(d, "-0008.jsonl"));
+}
+
 static void test_the_clock_of_this_host(void **state)
 {
 	struct retention_clock clock;
@@ -286,6 +325,7 @@ int main(void)
 		WITH_DIRS(test_retention_removes_only_records),
 		WITH_DIRS(test_retention_runs_after_each_record),
 		WITH_DIRS(test_the_newest_is_kept_when_the_clock_is_behind),
+		WITH_DIRS(test_continuations_go_first),
 		WITH_DIRS(test_retention_by_age_without_incidents),
 		WITH_DIRS(test_age_in_this_boot_is_told_by_the_monotonic_clock),
 		WITH_DIRS(test_a_clock_that_is_ahead_removes_nothing),
