@@ -183,7 +183,7 @@ static void add_with_ancestors(struct cgroups *c, const char *buf, size_t len)
 	while (cgroup_path_ascend(&path));
 }
 
-static void take_answer(struct cgroups *c, const struct processes *processes,
+static void take_answer(struct cgroups *c, struct processes *processes,
 	const struct cgroup_answer *a)
 {
 	if (a->len == 0)

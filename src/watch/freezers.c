@@ -63,9 +63,10 @@ static bool is_listed(const struct processes *processes, int32_t pid)
 	return *comm != '\0';
 }
 
-void freezers_learn(struct freezers *f, int sysfs_fd, const struct processes *processes,
-	int32_t pid, const char *buf, size_t len)
+void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
+	const char *buf, size_t len)
 {
+	struct watch_process *process = processes_find(processes, pid);
 	struct freezers_group *place = NULL;
 	struct cgroup_path path;
 	uint64_t hash;
@@ -74,6 +75,8 @@ void freezers_learn(struct freezers *f, int sysfs_fd, const struct processes *pr
 		path.path.end - path.path.p < 2)
 		return;
 	hash = cgroup_path_hash(&path);
+	if (process)
+		process->freezer_hash = hash;
 	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
 		struct freezers_group *group = &f->groups[i];
 
@@ -104,10 +107,12 @@ static bool group_update(struct freezers_group *group, uint64_t now_ns, char *bu
 			return false;
 		is_frozen = is_frozen || freezers_parse(buf, (size_t)n);
 	}
-	if (!is_frozen)
+	if (!is_frozen) {
 		group->since_ns = 0;
-	else if (group->since_ns == 0)
+		group->ran_before = true;
+	} else if (group->since_ns == 0) {
 		group->since_ns = now_ns;
+	}
 	return true;
 }
 
@@ -116,6 +121,24 @@ void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size
 	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++)
 		if (f->groups[i].used && !group_update(&f->groups[i], now_ns, buf, size))
 			group_free(&f->groups[i]);
+}
+
+bool freezers_keep(const struct freezers *f, struct processes *processes, int32_t pid,
+	uint64_t since_ns)
+{
+	const struct watch_process *process = NULL;
+
+	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
+		const struct freezers_group *group = &f->groups[i];
+
+		if (!group->used || !group->since_ns)
+			continue;
+		if (!process)
+			process = processes_find(processes, pid);
+		if (process && process->freezer_hash == group->path_hash)
+			return !group->ran_before || since_ns >= group->since_ns;
+	}
+	return false;
 }
 
 void freezers_fill(const struct freezers *f, const struct processes *processes, uint64_t now_ns,

@@ -29,6 +29,8 @@ struct freezers_group {
 	uint64_t path_hash;
 	int fds[FREEZERS_FILES]; /* version 1: it and those above it are to freeze */
 	uint64_t since_ns;	 /* 0: it is not frozen */
+	/* It was seen running before; else its threads may have been frozen for ever. */
+	bool ran_before;
 	char path[RECORD_SUBJECT_SIZE];
 };
 
@@ -40,8 +42,8 @@ struct freezers {
 void freezers_reset(struct freezers *f);
 
 /* Adds the group of a process: buf is the text of its /proc/PID/cgroup. */
-void freezers_learn(struct freezers *f, int sysfs_fd, const struct processes *processes,
-	int32_t pid, const char *buf, size_t len);
+void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
+	const char *buf, size_t len);
 
 /* Reads the state of all. buf holds one file at a time. */
 void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size);
@@ -49,6 +51,13 @@ void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size
 /* The one that has been frozen for longest; ret_stopped is left as it is when none is. */
 void freezers_fill(const struct freezers *f, const struct processes *processes, uint64_t now_ns,
 	struct record_stopped *ret_stopped);
+
+/*
+ * Whether a thread of the process that has slept since then does so because it is frozen: the
+ * kernel shows it in D. One that fell asleep before its group was frozen waits for something else.
+ */
+bool freezers_keep(const struct freezers *f, struct processes *processes, int32_t pid,
+	uint64_t since_ns);
 
 /* Whether the text of one of these files or of cgroup.events says that it is frozen. Pure. */
 bool freezers_parse(const char *buf, size_t len);

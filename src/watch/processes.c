@@ -166,7 +166,7 @@ static void index_refresh(struct processes *p)
 	p->index_stale = false;
 }
 
-static struct watch_process *process_find(struct processes *p, int32_t pid)
+struct watch_process *processes_find(struct processes *p, int32_t pid)
 {
 	uint16_t place;
 
@@ -214,7 +214,7 @@ static void want_unit(struct processes *p, int32_t pid)
 
 static void process_look_at(struct processes *p, int32_t pid)
 {
-	struct watch_process process, *known = process_find(p, pid);
+	struct watch_process process, *known = processes_find(p, pid);
 	struct pid_set *filled = &p->sets[!p->seen];
 
 	if (known) {
@@ -247,7 +247,7 @@ static void look_at_new_id(struct processes *p, int32_t id)
 {
 	struct watch_process process;
 
-	if (process_find(p, id) || process_read_name(p, id, &process) < 0)
+	if (processes_find(p, id) || process_read_name(p, id, &process) < 0)
 		return;
 	if (!matches_itself(p, &process))
 		want_unit(p, id);
@@ -290,7 +290,7 @@ static void leave_out(struct processes *p, int32_t pid)
 
 static void take_unit(struct processes *p, const struct unit_answer *answer)
 {
-	struct watch_process process, *known = process_find(p, answer->pid);
+	struct watch_process process, *known = processes_find(p, answer->pid);
 
 	if (known) {
 		take_unit_of_known(p, known, answer->matches);

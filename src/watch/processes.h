@@ -32,6 +32,7 @@ struct watch_process {
 	bool renamed;		    /* it stays while its unit is not known */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 	uint32_t scan;		    /* number of the scan that found it last */
+	uint64_t freezer_hash;	    /* of the group that can freeze it; 0: not known */
 };
 
 struct processes {
@@ -98,6 +99,9 @@ bool processes_rename(struct processes *p, uint32_t index, const char *comm);
 
 /* Removes a process that has gone; a scan for its successor begins soon. */
 void processes_remove(struct processes *p, uint32_t index);
+
+/* NULL: it is not in the list. Valid until the list changes. */
+struct watch_process *processes_find(struct processes *p, int32_t pid);
 
 /* The name of a process of the list, "" of another one. */
 void processes_copy_comm(const struct processes *p, int32_t pid, char *ret_comm, size_t size);

@@ -9,6 +9,7 @@
 
 #include "util/cleanup.h"
 #include "util/text.h"
+#include "watch/freezers.h"
 #include "watch/thread_status.h"
 
 #define PATH_SIZE 64
@@ -305,14 +306,16 @@ static bool scan_threads(struct threads *t, struct processes *processes,
 }
 
 /* Those that are blocked, and the one that has been for longest. */
-static void count_blocked(const struct threads *t, struct record_threads *found)
+static void count_blocked(const struct threads *t, struct processes *processes,
+	const struct freezers *freezers, struct record_threads *found)
 {
 	uint64_t oldest_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < t->count; i++) {
 		const struct threads_suspect *suspect = &t->suspects[i];
 
-		if (!suspect->lasts || suspect->is_stopped)
+		if (!suspect->lasts || suspect->is_stopped ||
+			freezers_keep(freezers, processes, suspect->pid, suspect->since_ns))
 			continue;
 		found->blocked++;
 		if (suspect->since_ns >= oldest_ns)
@@ -366,7 +369,7 @@ void threads_take_scan(struct threads *t, struct processes *processes,
 	t->left_out = 0;
 	found.complete = recheck_suspects(t, scan, &found.scanned);
 	found.complete &= scan_threads(t, processes, scan, &found.scanned);
-	count_blocked(t, &found);
+	count_blocked(t, processes, scan->freezers, &found);
 	*ret_threads = found;
 	fill_stopped(t, processes, watch_clock_ns(scan->clock), ret_stopped);
 }

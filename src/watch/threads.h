@@ -16,6 +16,8 @@
 #include "watch/processes.h"
 #include "record/structs.h"
 
+struct freezers;
+
 /*
  * A process that has been stopped for so long is left so on purpose, and nobody waits for it any
  * more.
@@ -53,6 +55,7 @@ struct threads {
 
 struct threads_scan {
 	const struct watch_clock *clock;
+	const struct freezers *freezers; /* of the last sample */
 	uint64_t deadline_ns;
 	uint64_t suspect_deadline_ns; /* the same while there is a suspect, which is seldom alone */
 	uint64_t last_ns;	      /* until then it may go on to read a few threads at least */

@@ -421,6 +421,7 @@ static void take_threads(struct watch *w, bool armed, struct record_reading *s)
 	const struct record_reading *last = watch_last(w);
 	struct threads_scan scan = {
 		.clock = &w->clock,
+		.freezers = &w->cgroups.freezers,
 		/*
 		 * A timer may expire a little early; waiting a whole interval more would be too
 		 * long.

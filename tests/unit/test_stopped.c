@@ -160,6 +160,54 @@ static void test_freezer(void **state)
 	}
 }
 
+/* The kernel shows threads that the freezer of version 1 has stopped in D. */
+static void test_frozen_threads_are_not_blocked(void **state)
+{
+	static const char *const file = "/freezer" GROUP "/freezer.self_freezing";
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_list_add(&t->process, "mariadbd");
+	for (int pid = 10; pid <= 20; pid += 10) {
+		char name[32];
+
+		tree_put_thread(t, pid, pid, "mariadbd", 'S', 500, 9);
+		snprintf(name, sizeof(name), "proc/%d/cgroup", pid);
+		tree_put(t, name, "3:freezer:" GROUP "\n0::/\n");
+	}
+	/* It waits for its disk when the group is frozen. */
+	tree_put_thread(t, 10, 11, "worker", 'D', 500, 9);
+	put(t, file, "0\n");
+	w = tree_watch(t);
+	for (unsigned int i = 0; i < 3; i++)
+		next(t, w);
+	assert_int_equal(watch_last(w)->threads.blocked, 1);
+	put(t, file, "1\n");
+	tree_put_thread(t, 10, 10, "mariadbd", 'D', 500, 10);
+	tree_put_thread(t, 20, 20, "mariadbd", 'D', 500, 10);
+	for (unsigned int i = 0; i < 130; i++) {
+		next(t, w);
+		assert_int_equal(watch_last(w)->threads.blocked, 1);
+		assert_int_equal(watch_last(w)->threads.blocked_tid, 11);
+	}
+	/* The disk still hangs after the freeze, and has another victim. */
+	put(t, file, "0\n");
+	tree_put_thread(t, 10, 10, "mariadbd", 'S', 500, 11);
+	tree_put_thread(t, 20, 20, "mariadbd", 'D', 500, 11);
+	for (unsigned int i = 0; i < 3; i++)
+		next(t, w);
+	assert_int_equal(watch_last(w)->threads.blocked, 2);
+	watch_free(w);
+
+	/* Frozen before iostall was started. */
+	put(t, file, "1\n");
+	w = tree_watch(t);
+	for (unsigned int i = 0; i < 3; i++)
+		next(t, w);
+	assert_int_equal(watch_last(w)->threads.blocked, 0);
+	watch_free(w);
+}
+
 static bool parse(const char *text)
 {
 	return freezers_parse(text, strlen(text));
@@ -342,6 +390,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_debugger, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_left_stopped, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_freezer, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_frozen_threads_are_not_blocked, tree_setup,
+			tree_teardown),
 		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_sentences, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_debugger_that_comes_later, setup, teardown),
