@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/doctor.h"
+#include "sinks/dir.h"
 #include "sinks/sink.h"
 #include "util/cleanup.h"
 #include "util/file.h"
@@ -14,12 +15,13 @@
 /*
  * Creates the directory and a file in it, since access() allows root everything, and removes both.
  */
-static bool check_directory(struct doctor *d, const char *name, const char *path, bool want_tmpfs)
+static bool check_directory(struct doctor *d, const char *name, const char *path, enum dir_use use)
 {
 	bool made = mkdir(path, 0750) == 0;
+	_cleanup_close_ int dir_fd = dir_open_or_make(path, use, FILE_NO_GROUP);
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 	int error = fd < 0 && errno != EOPNOTSUPP ? errno : 0;
-	bool is_fit = error || !want_tmpfs || file_is_in_memory(path);
+	bool is_fit = error || use != DIR_SPOOL || file_is_in_memory(path);
 
 	if (made)
 		rmdir(path);
@@ -27,10 +29,15 @@ static bool check_directory(struct doctor *d, const char *name, const char *path
 		doctor_report(d, "sink", name, FAILS, "%s: %s", path, strerror(error));
 		return false;
 	}
+	if (dir_fd < 0) {
+		doctor_report(d, "sink", name, FAILS, "%s: %s", path, dir_strerror(dir_fd));
+		return false;
+	}
 	if (!is_fit) {
 		doctor_report(d, "sink", name, FAILS,
-			"%s is not on tmpfs; expected e.g. record.spool_dir = /dev/shm/iostall",
-			path);
+			"%s is not on tmpfs; mount a tmpfs there, with `mount -t tmpfs -o mode=0750 "
+			"tmpfs %s`",
+			path, path);
 		return false;
 	}
 	if (made)
@@ -64,9 +71,9 @@ static void check_sockets(struct doctor *d)
 
 bool doctor_check_sinks(struct doctor *d)
 {
-	bool can_record = check_directory(d, "spool", d->config->record.spool_dir, true);
+	bool can_record = check_directory(d, "spool", d->config->record.spool_dir, DIR_SPOOL);
 
-	check_directory(d, "record", d->config->record.dir, false);
+	check_directory(d, "record", d->config->record.dir, DIR_DURABLE);
 	check_sockets(d);
 	return can_record;
 }

@@ -25,6 +25,7 @@
 #include "health/health.h"
 #include "probes/set.h"
 #include "session/session.h"
+#include "sinks/dir.h"
 #include "sinks/sink.h"
 #include "sql/sql.h"
 #include "util/clock.h"
@@ -340,10 +341,11 @@ static int start_sinks(struct daemon *d)
 	if (r == -EMEDIUMTYPE)
 		log_error(
 			"record.spool_dir: %s is not on tmpfs, so that a disk that hangs would stop "
-			"the recording; expected e.g. record.spool_dir=/dev/shm/iostall",
-			spool_dir);
+			"the recording; mount a tmpfs there, with `mount -t tmpfs -o mode=0750 "
+			"tmpfs %s`, or set record.spool_dir to a directory that is on one",
+			spool_dir, spool_dir);
 	else if (r < 0)
-		log_error("record.spool_dir: %s cannot be used: %s", spool_dir, strerror(-r));
+		log_error("record.spool_dir: %s cannot be used: %s", spool_dir, dir_strerror(r));
 	return r < 0 ? EXIT_CODE_SPOOL : EXIT_CODE_OK;
 }
 

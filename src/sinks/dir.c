@@ -4,28 +4,64 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/file.h"
 
-int dir_open_or_make(const char *path, gid_t group)
+static bool is_ours(const struct stat *st)
 {
+	return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
+/* The mode of the directory is its owner's to set: a group that may write in it is meant to. */
+int dir_check(int fd, enum dir_use use)
+{
+	struct stat dir, parent;
+
+	if (fstat(fd, &dir) < 0 || fstatat(fd, "..", &parent, 0) < 0)
+		return -errno;
+	if (dir.st_mode & S_IWOTH)
+		return -EPERM;
+	if ((parent.st_mode & S_IWOTH) && !(parent.st_mode & S_ISVTX))
+		return -EPERM;
+	if (use == DIR_SPOOL)
+		return is_ours(&dir) && is_ours(&parent) ? 0 : -EPERM;
+	return is_ours(&dir) || !(parent.st_mode & S_IWOTH) ? 0 : -EPERM;
+}
+
+const char *dir_strerror(int error)
+{
+	return error == -EPERM
+		? "others could change the records in it; expected a directory of root that only root "
+		  "can write, in another such directory"
+		: strerror(-error);
+}
+
+int dir_open_or_make(const char *path, enum dir_use use, gid_t group)
+{
+	const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (use == DIR_SPOOL ? O_NOFOLLOW : 0);
+	_cleanup_close_ int fd = open(path, flags);
 	bool made = false;
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r;
 
 	/*
 	 * Only then, since mkdir() waits for a frozen file system even where the directory exists.
 	 */
 	if (fd < 0 && errno == ENOENT) {
 		made = mkdir(path, 0750) == 0;
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = open(path, flags);
 	}
 	if (fd < 0)
 		return -errno;
+	r = dir_check(fd, use);
+	if (r < 0)
+		return r;
 	if (made)
 		file_set_access(fd, 0750, group);
-	return fd;
+	return TAKE_FD(fd);
 }
 
 DIR *dir_list(int dir_fd)

@@ -303,7 +303,7 @@ static int spool_open(const struct sinks_options *options, void **ret_state)
 	if (!s)
 		return -ENOMEM;
 	s->live.fd = -1;
-	s->dir_fd = dir_open_or_make(config->record.spool_dir, group);
+	s->dir_fd = dir_open_or_make(config->record.spool_dir, DIR_SPOOL, group);
 	if (s->dir_fd < 0)
 		return s->dir_fd;
 	/* Asked about what was opened: the path may lead elsewhere a moment later. */

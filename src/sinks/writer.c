@@ -359,7 +359,7 @@ static void log_part_outcome(struct writer *w, int error)
 	if (error < 0 && error != w->logged_part_error)
 		log_warning("record.dir: cannot finish in %s what was cut off by a reset of the "
 			    "host or a kill: %s; it is tried again",
-			w->dir, strerror(-error));
+			w->dir, dir_strerror(error));
 	w->logged_part_error = error;
 }
 
@@ -370,7 +370,7 @@ static void log_outcome(struct writer *w, int error)
 	if (error < 0)
 		log_warning("record.dir: cannot move records to %s: %s; they stay in %s and are "
 			    "tried again",
-			w->dir, strerror(-error), w->spool_dir);
+			w->dir, dir_strerror(error), w->spool_dir);
 	else
 		log_info("records are moved to %s again", w->dir);
 	w->logged_error = error;
@@ -402,7 +402,7 @@ static bool is_same_dir(int a_fd, int b_fd)
 /* A descriptor, or the negative errno by which no record could be made there. */
 static int open_dir(const struct writer *w)
 {
-	_cleanup_close_ int fd = dir_open_or_make(w->dir, w->group);
+	_cleanup_close_ int fd = dir_open_or_make(w->dir, DIR_DURABLE, w->group);
 
 	if (fd < 0)
 		return fd;

@@ -3,6 +3,8 @@
 /* The spool and the writer: what is written arrives complete, whoever reads it meanwhile. */
 #include "test_sinks_dirs.h"
 
+#include "sinks/dir.h"
+
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <pthread.h>
@@ -405,6 +407,81 @@ static void test_a_spool_on_a_disk_is_refused(void **state)
 	assert_int_equal(rmdir(dir), 0);
 }
 
+#define NOBODY 65534
+
+static int open_spool(const struct dirs *d)
+{
+	const struct sinks_options options = { .config = &d->config, .wanted = SINK_BIT(spool) };
+	struct sinks *sinks = NULL;
+	int r = sinks_new(&options, &sinks);
+
+	if (r == 0)
+		sinks_free(sinks);
+	return r;
+}
+
+/* Somebody may have made it first, as in /dev/shm, and would take away or forge what root writes. */
+static void test_a_spool_of_somebody_else_is_refused(void **state)
+{
+	struct dirs *d = *state;
+	char target[PATH_MAX];
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(mkdir(d->config.record.spool_dir, 0755), 0);
+	assert_int_equal(chown(d->config.record.spool_dir, NOBODY, 0), 0);
+	assert_int_equal(open_spool(d), -EPERM);
+	assert_int_equal(chown(d->config.record.spool_dir, 0, 0), 0);
+	assert_int_equal(open_spool(d), 0);
+	/* A group that may write was given that by its owner; everybody was not meant to. */
+	assert_int_equal(chmod(d->config.record.spool_dir, 0770), 0);
+	assert_int_equal(open_spool(d), 0);
+	assert_int_equal(chmod(d->config.record.spool_dir, 01777), 0);
+	assert_int_equal(open_spool(d), -EPERM);
+	assert_int_equal(chmod(d->config.record.spool_dir, 0750), 0);
+	/* Whoever may rename it puts another one there; in a sticky directory that is its owner. */
+	assert_int_equal(chown(d->root, NOBODY, 0), 0);
+	assert_int_equal(open_spool(d), -EPERM);
+	assert_int_equal(chown(d->root, 0, 0), 0);
+	assert_int_equal(chmod(d->root, 0777), 0);
+	assert_int_equal(open_spool(d), -EPERM);
+	assert_int_equal(chmod(d->root, 01777), 0);
+	assert_int_equal(open_spool(d), 0);
+	snprintf(target, sizeof(target), "%s/elsewhere", d->root);
+	assert_int_equal(rename(d->config.record.spool_dir, target), 0);
+	assert_int_equal(symlink(target, d->config.record.spool_dir), 0);
+	assert_true(open_spool(d) < 0);
+}
+
+/* Its owner may be another user on purpose. */
+static void test_durable_directories(void **state)
+{
+	const struct dirs *d = *state;
+	const char *dir = d->config.record.dir;
+	int fd;
+
+	if (geteuid() != 0)
+		skip();
+	fd = dir_open_or_make(dir, DIR_DURABLE, FILE_NO_GROUP);
+	assert_true(fd >= 0);
+	assert_int_equal(chown(dir, NOBODY, NOBODY), 0);
+	assert_int_equal(dir_check(fd, DIR_DURABLE), 0);
+	assert_int_equal(chmod(dir, 0770), 0);
+	assert_int_equal(dir_check(fd, DIR_DURABLE), 0);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_int_equal(dir_check(fd, DIR_DURABLE), -EPERM);
+	assert_int_equal(chmod(dir, 0750), 0);
+	/* Anybody could have made it there. */
+	assert_int_equal(chmod(d->root, 01777), 0);
+	assert_int_equal(dir_check(fd, DIR_DURABLE), -EPERM);
+	assert_int_equal(chown(dir, 0, NOBODY), 0);
+	assert_int_equal(dir_check(fd, DIR_DURABLE), 0);
+	assert_int_equal(chmod(d->root, 0777), 0);
+	assert_int_equal(dir_check(fd, DIR_DURABLE), -EPERM);
+	assert_non_null(strstr(dir_strerror(-EPERM), "others could change the records"));
+	close(fd);
+}
+
 static void test_spool_and_durable_directory_may_be_the_same(void **state)
 {
 	struct dirs *d = *state;
@@ -433,6 +510,8 @@ int main(void)
 		WITH_DIRS(test_a_file_that_is_removed_before_it_is_used),
 		WITH_DIRS(test_a_reader_cannot_keep_a_record_from_being_moved),
 		WITH_DIRS(test_a_spool_on_a_disk_is_refused),
+		WITH_DIRS(test_a_spool_of_somebody_else_is_refused),
+		WITH_DIRS(test_durable_directories),
 		WITH_DIRS(test_spool_and_durable_directory_may_be_the_same),
 	};
 
