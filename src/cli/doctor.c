@@ -23,6 +23,7 @@
 #include "util/cleanup.h"
 #include "util/file.h"
 #include "util/log.h"
+#include "util/pid_namespace.h"
 #include "util/text.h"
 #include "version.h"
 #include "watch/fs_usage.h"
@@ -32,6 +33,19 @@
 
 /* One second at most: the kernel may let who asks for a control group wait for long. */
 #define LEARN_TRIES 200
+
+static bool check_namespace(struct doctor *d)
+{
+	int r = pid_namespace_is_host();
+
+	if (r > 0)
+		doctor_report(d, "host", "pids", WORKS, "process ids are those of the host");
+	else if (r == 0)
+		doctor_report(d, "host", "pids", FAILS, PID_NAMESPACE_OWN);
+	else
+		doctor_report(d, "host", "pids", DEGRADED, "/proc/self/ns/pid: %s", strerror(-r));
+	return r != 0;
+}
 
 static void check_host(struct doctor *d)
 {
@@ -401,12 +415,13 @@ static int run(const struct options *o)
 {
 	_cleanup_free_ struct config *config = command_load_config(o);
 	struct doctor d = { .o = o, .config = config, .out = stdout };
-	bool can_arm, can_record;
+	bool has_pids, can_arm, can_record;
 
 	if (!config)
 		return EXIT_CODE_CONFIG;
 	probe_set_redirect_libbpf_log();
 	check_host(&d);
+	has_pids = check_namespace(&d);
 	check_rules(&d);
 	check_pressure(&d);
 	check_processes(&d);
@@ -420,10 +435,12 @@ static int run(const struct options *o)
 	if (!o->json)
 		printf("\n%u ok, %u degraded, %u fail: %s\n", d.counts[WORKS], d.counts[DEGRADED],
 			d.counts[FAILS],
-			!can_arm ? "no probe can be attached with this configuration on this host"
+			!has_pids ? "processes cannot be named in this pid namespace"
+				: !can_arm
+				? "no probe can be attached with this configuration on this host"
 				: !can_record ? "nothing can be recorded"
 					      : "iostall works on this host");
-	if (!can_arm)
+	if (!can_arm || !has_pids)
 		return EXIT_CODE_ARM;
 	return can_record ? EXIT_CODE_OK : EXIT_CODE_SPOOL;
 }

@@ -35,6 +35,7 @@
 #include "util/memory.h"
 #include "util/loop.h"
 #include "util/notify.h"
+#include "util/pid_namespace.h"
 #include "util/passwd.h"
 #include "util/start_again.h"
 #include "util/thread.h"
@@ -424,12 +425,29 @@ static int start_loop(struct daemon *d)
 	return EXIT_CODE_OK;
 }
 
+/* Else it would name other processes than those that wait, and watch none of them. */
+static int check_namespace(void)
+{
+	int r = pid_namespace_is_host();
+
+	if (r == 0)
+		log_error(PID_NAMESPACE_OWN);
+	else if (r < 0)
+		log_warning(
+			"/proc/self/ns/pid: %s; it is not known whether process ids are those of "
+			"the host, ignoring",
+			strerror(-r));
+	return r == 0 ? EXIT_CODE_ARM : EXIT_CODE_OK;
+}
+
 static int start(struct daemon *d)
 {
-	int code = EXIT_CODE_OK;
-	int r;
+	int code, r;
 
 	d->started_ns = clock_mono_ns();
+	code = check_namespace();
+	if (code != EXIT_CODE_OK)
+		return code;
 	r = loop_new(&d->loop);
 	if (r < 0) {
 		log_error("the event loop cannot be set up: %s", strerror(-r));
