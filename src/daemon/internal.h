@@ -31,7 +31,9 @@ struct daemon {
 	struct config *next_config; /* NULL: the configuration stays */
 	struct health_accounts next_accounts;
 	bool next_is_loaded;
-	bool cannot_grow;    /* a session with more room could not be loaded */
+	/* A session with more room could not be loaded: another one is tried later. */
+	uint64_t grow_after_ns;
+	uint64_t grow_pause_ns; /* since the last try; 0: it has not failed */
 	uint32_t generation; /* of the session */
 	struct loop *loop;
 	struct sinks *sinks;

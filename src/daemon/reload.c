@@ -57,6 +57,10 @@ static void keep_config(const char *why)
 	notify_manager("READY=1");
 }
 
+/* Memory that is short may be there again soon; each try takes a second of CPU time. */
+#define GROW_PAUSE_NS (60 * NSEC_PER_SEC)
+#define GROW_PAUSE_MAX_NS (3600 * NSEC_PER_SEC)
+
 static void refuse_config(int error)
 {
 	char why[128];
@@ -97,6 +101,7 @@ void daemon_take_next(struct daemon *d)
 	d->session = d->next;
 	d->next = NULL;
 	d->next_is_loaded = false;
+	d->grow_after_ns = d->grow_pause_ns = 0;
 	session_retire(old);
 	if (d->next_config)
 		take_config(d, TAKE_PTR(d->next_config), &d->next_accounts);
@@ -111,11 +116,16 @@ static void refuse_next(struct daemon *d, int error)
 		refuse_config(error);
 		return;
 	}
-	d->cannot_grow = true;
+	if (d->grow_pause_ns == 0)
+		d->grow_pause_ns = GROW_PAUSE_NS;
+	else if (d->grow_pause_ns < GROW_PAUSE_MAX_NS)
+		d->grow_pause_ns = 2 * d->grow_pause_ns < GROW_PAUSE_MAX_NS ? 2 * d->grow_pause_ns
+									    : GROW_PAUSE_MAX_NS;
+	d->grow_after_ns = clock_mono_ns() + d->grow_pause_ns;
 	log_warning(
-		"there is no room for all threads of this host, and no more can be made (%s); what "
-		"is lost will be counted",
-		strerror(-error));
+		"there is no room for all threads of this host, and no more can be made now (%s); "
+		"what is lost will be counted, and it is tried again in %.0f minutes",
+		strerror(-error), (double)d->grow_pause_ns / (60 * NSEC_PER_SEC));
 }
 
 void daemon_next_loaded(struct daemon *d, int error)
@@ -133,7 +143,8 @@ void daemon_grow(struct daemon *d)
 {
 	int r;
 
-	if (d->next || d->cannot_grow || d->stopping || !session_is_outgrown(d->session))
+	if (d->next || clock_mono_ns() < d->grow_after_ns || d->stopping ||
+		!session_is_outgrown(d->session))
 		return;
 	log_debug("this host has more threads than there is room for: loading the probes anew");
 	r = daemon_new_session(d, d->config, &d->next);

@@ -89,6 +89,22 @@ static void test_a_daemon_that_stops_announces_no_reload(void **state)
 	session_stop(f->session, RECORD_REASON_stopped);
 }
 
+/* Memory that was short once is not short for ever, and a try takes CPU time. */
+static void test_more_room_is_tried_more_and_more_seldom(void **state)
+{
+	static const uint64_t minutes[] = { 1, 2, 4, 8, 16, 32, 60, 60 };
+	struct fixture *f = *state;
+	struct daemon d = { .config = &f->config, .session = f->session };
+
+	for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
+		uint64_t pause_ns = minutes[i] * 60 * NSEC_PER_SEC, before_ns = clock_mono_ns();
+
+		daemon_next_loaded(&d, -ENOMEM);
+		assert_int_equal(d.grow_pause_ns, pause_ns);
+		assert_in_range(d.grow_after_ns, before_ns + pause_ns, clock_mono_ns() + pause_ns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -96,6 +112,7 @@ int main(void)
 		session_test(test_a_daemon_that_stops_opens_no_incident),
 		session_test(test_a_repeated_request_to_stop_does_not_put_off_the_end),
 		session_test(test_a_daemon_that_stops_announces_no_reload),
+		session_test(test_more_room_is_tried_more_and_more_seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
