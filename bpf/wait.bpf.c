@@ -275,12 +275,11 @@ static __always_inline void sleep_take_stack(void *ctx, struct event_sleep *slee
 
 	if (!stack || !stack_is_affordable(now))
 		return;
-	n = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), 0);
+	/* Without the first frame, which is this program. */
+	n = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), 1);
 	if (n > 0) {
 		sleep->stack_len = (__u16)((__u32)n / sizeof(stack->frames[0]));
-		sleep->stack_base = stack->frames[0];
-		for (unsigned int i = 0; i < EVENT_STACK_DEPTH; i++)
-			sleep->stack[i] = (__s32)(stack->frames[i] - stack->frames[0]);
+		event_stack_pack(stack->frames, sleep->stack_len, &sleep->stack_base, sleep->stack);
 		sleep->stack_sleep = (__u16)sleep->sleeps;
 		sleep->flags |= EVENT_STACK_ASLEEP;
 	}

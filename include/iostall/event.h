@@ -18,6 +18,7 @@ typedef int16_t __event_s16;
 typedef int32_t __event_s32;
 typedef uint64_t __event_u64;
 typedef int64_t __event_s64;
+#define __event_inline inline
 #else
 typedef __u8 __event_u8;
 typedef __s8 __event_s8;
@@ -27,6 +28,8 @@ typedef __s16 __event_s16;
 typedef __s32 __event_s32;
 typedef __u64 __event_u64;
 typedef __s64 __event_s64;
+#define __event_inline inline __attribute__((always_inline))
+#define INT32_MIN (-2147483647 - 1)
 #define static_assert _Static_assert
 #endif
 
@@ -114,9 +117,9 @@ struct event_settings {
  * One operation on a file. Only what is used of `path` is sent, since thousands of threads may
  * return at once: path_len bytes are the names from the file up to the root, each ended by NUL;
  * names_len bytes the names of the control group, its own and its parent's, each ended by NUL; then
- * stack_len offsets of 4 bytes from stack_base, the functions of the stack. `dev` is the device of
- * the file system, or the device itself if the file is a block device. It is encoded as in the
- * kernel: major << 20 | minor.
+ * stack_len offsets of 4 bytes from stack_base, the functions of the stack; see event_stack_pack().
+ * `dev` is the device of the file system, or the device itself if the file is a block device. It is
+ * encoded as in the kernel: major << 20 | minor.
  */
 struct event_operation {
 	struct event_header header;
@@ -240,9 +243,8 @@ struct event_sleep {
 	__event_u16 stack_len;
 	__event_u16 stack_sleep; /* low bits of `sleeps` when the stack was taken */
 	__event_u64 stack_base;
-	__event_s32 stack
-		[EVENT_STACK_DEPTH]; /* offsets from it: all code of a kernel is within 2 GiB */
-	char path[EVENT_SLEEP_PATH_SIZE]; /* as the program passed it; "": none */
+	__event_s32 stack[EVENT_STACK_DEPTH]; /* see event_stack_pack() */
+	char path[EVENT_SLEEP_PATH_SIZE];     /* as the program passed it; "": none */
 };
 
 /* Which lock of the kernel a thread waits for. */
@@ -272,6 +274,29 @@ struct event_lock {
 	char comm[EVENT_COMM_SIZE];
 	__event_u64 stack[EVENT_STACK_DEPTH]; /* functions, from the innermost one on; 0: the end */
 };
+
+/* Stands for a function that is more than 2 GiB away from the base; readers leave it out. */
+#define EVENT_STACK_FAR INT32_MIN
+
+/*
+ * Keeps a stack of 1 to EVENT_STACK_DEPTH frames, the innermost first, in half the space. The base
+ * is the outermost frame: a function of the kernel, and all of those are within 2 GiB of one
+ * another. A BPF program is not: arm64 has them at the beginning of its virtual memory, and a
+ * kernel with KASLR terabytes away from there.
+ */
+static __event_inline void event_stack_pack(const __event_u64 frames[EVENT_STACK_DEPTH],
+	__event_u32 count, __event_u64 *ret_base, __event_s32 ret_stack[EVENT_STACK_DEPTH])
+{
+	const __event_u64 base = frames[(count - 1) & (EVENT_STACK_DEPTH - 1)];
+
+	for (__event_u32 i = 0; i < EVENT_STACK_DEPTH; i++) {
+		const __event_s64 offset = (__event_s64)(frames[i] - base);
+
+		ret_stack[i] =
+			offset == (__event_s32)offset ? (__event_s32)offset : EVENT_STACK_FAR;
+	}
+	*ret_base = base;
+}
 
 /* How many threads whose address has this hash have an entry in the map of sleeps. */
 #define EVENT_SLEEP_MARKS_BITS 13

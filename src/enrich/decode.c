@@ -72,9 +72,10 @@ static void decode_stack(const struct event_operation *e, struct decoded_operati
 		int32_t offset;
 
 		memcpy(&offset, from, sizeof(offset));
-		decoded->stack[i] = e->stack_base + (uint64_t)(int64_t)offset;
+		if (offset != EVENT_STACK_FAR)
+			decoded->stack[decoded->stack_len++] =
+				e->stack_base + (uint64_t)(int64_t)offset;
 	}
-	decoded->stack_len = e->stack_len;
 }
 
 bool event_join_path(const char *names, uint32_t len, uint32_t flags, char *ret_path, size_t size)

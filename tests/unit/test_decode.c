@@ -127,6 +127,30 @@ static void test_each_field(void **state)
 	assert_int_equal(d.op.dur_ns, 0x3000000003);
 }
 
+/* A stack of arm64 with KASLR: the BPF program is 48 TB before the kernel and its modules. */
+static void test_stack_of_a_kernel_far_from_its_programs(void **state)
+{
+	static const uint64_t frames[EVENT_STACK_DEPTH] = { 0xffff8000800ed930, 0xffffafb4ecc4f610,
+		0xffffafb4f00aa5c4, 0xffffafb4c2001234, 0xffffafb4eca34e60,
+		/* Left from another stack. */
+		0xdeadbeefdeadbeef };
+	struct event_operation e = make_event();
+	struct decoded d;
+
+	(void)state;
+	e.stack_len = 5;
+	event_stack_pack(frames, e.stack_len, &e.stack_base, e.stack);
+	d = decode(&e);
+	assert_int_equal(d.result, 0);
+	assert_int_equal(d.decoded.stack_len, 4);
+	for (unsigned int i = 0; i < 4; i++)
+		assert_int_equal(d.decoded.stack[i], frames[i + 1]);
+	assert_int_equal(d.decoded.stack[4], 0);
+	e.stack_len = EVENT_STACK_DEPTH;
+	event_stack_pack(frames, e.stack_len, &e.stack_base, e.stack);
+	assert_int_equal(e.stack_base, frames[EVENT_STACK_DEPTH - 1]);
+}
+
 /* What others fill in later must not be what the memory held before. */
 static void test_rest_is_zeroed(void **state)
 {
@@ -432,6 +456,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_field),
+		cmocka_unit_test(test_stack_of_a_kernel_far_from_its_programs),
 		cmocka_unit_test(test_rest_is_zeroed),
 		cmocka_unit_test(test_state_of_the_thread),
 		cmocka_unit_test(test_ops_and_in_flight),
