@@ -190,6 +190,8 @@ static __always_inline struct inode *inode_of_thread(struct task_struct *task, _
 	struct file *file;
 
 	if (!compat_task_is_kernel(flags)) {
+		if (!cfg_common.registers_offset)
+			return NULL;
 		compat_syscall_read(task, &call);
 		if (compat_syscall_is_transfer(call.nr)) {
 			file = file_of_fd(task, (__u32)call.args[0]);

@@ -215,12 +215,13 @@ static __always_inline void call_read(struct task_struct *task, bool is_current,
  */
 static __always_inline bool call_may_be_on_file(struct task_struct *task)
 {
-	struct task_struct *current;
-	struct pt_regs *regs;
 	__u64 index;
 	long nr;
 
 #if defined(__TARGET_ARCH_x86)
+	struct task_struct *current;
+	struct pt_regs *regs;
+
 	/* 5.15: a load through a pointer that the verifier knows costs one instruction. */
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
 		current = bpf_get_current_task_btf();

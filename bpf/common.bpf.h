@@ -12,9 +12,6 @@
 #include "compat.bpf.h"
 #include "iostall/event.h"
 
-/* Filled by probe_open.h of the user side. The verifier sees the values and drops dead branches. */
-const volatile struct event_settings cfg_common = {};
-
 /*
  * User space creates these maps once, and every object reuses them: TRACE_MAPS of
  * src/probes/maps.h.

@@ -2,7 +2,7 @@
 /*
  * Every difference between kernels, each behind a function that asks for the feature. Those of
  * io_uring are in compat_uring.bpf.h.
- * Included by common.bpf.h and compat_uring.bpf.h.
+ * Included by common.bpf.h, compat_uring.bpf.h and registers.bpf.c.
  * Never asks for a kernel version.
  */
 #ifndef IOSTALL_COMPAT_BPF_H
@@ -13,13 +13,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-/*
- * THREAD_SIZE is a macro, so it is not in BTF: 16 KB on x86-64
- * (arch/x86/include/asm/page_64_types.h without KASAN) and on arm64 with 4 KB pages. On a kernel
- * with another size the registers are read at the wrong place; file_find_fd() notices that the
- * descriptor does not refer to the file, and searches the file table.
- */
-#define COMPAT_THREAD_SIZE 16384
+#include "iostall/event.h"
+
+/* Filled by probe_open.h of the user side. The verifier sees the values and drops dead branches. */
+const volatile struct event_settings cfg_common = {};
 
 /* Added to the number of a system call of the 32-bit table, which has numbers of its own. */
 #define COMPAT_SYSCALL_32BIT 0x10000
@@ -42,17 +39,13 @@ static __always_inline bool compat_syscall_is_32bit(struct task_struct *task)
 
 /*
  * The system call that a thread is in, from the registers saved at the top of its kernel stack:
- * bpf_task_pt_regs() does not exist in 5.10 and takes only trusted tasks. The place is computed, so
- * callers compare what they get with what they know.
- * x86: "x86/fred: reserve space for the FRED stack frame" (6.9) pads the top by 16 bytes.
+ * bpf_task_pt_regs() does not exist in 5.10 and takes only trusted tasks. User space has measured
+ * where that is, see registers.bpf.c.
  */
 static __always_inline struct pt_regs *compat_user_registers(struct task_struct *task)
 {
-	unsigned long top = (unsigned long)BPF_CORE_READ(task, stack) + COMPAT_THREAD_SIZE;
-
-	if (bpf_core_type_exists(struct fred_info))
-		top -= 16;
-	return (struct pt_regs *)(top - bpf_core_type_size(struct pt_regs));
+	return (struct pt_regs *)((unsigned long)BPF_CORE_READ(task, stack) +
+		cfg_common.registers_offset);
 }
 
 /*
@@ -85,11 +78,9 @@ static __always_inline long compat_syscall_number(struct task_struct *task)
 #endif
 }
 
-static __always_inline void compat_syscall_read(struct task_struct *task,
+static __always_inline void compat_syscall_read_from(struct pt_regs *regs, struct task_struct *task,
 	struct compat_syscall *call)
 {
-	struct pt_regs *regs = compat_user_registers(task);
-
 	call->is_done = compat_syscall_is_done(regs);
 #if defined(__TARGET_ARCH_x86)
 	call->nr = (long)BPF_CORE_READ(regs, orig_ax);
@@ -117,6 +108,12 @@ static __always_inline void compat_syscall_read(struct task_struct *task,
 	call->args[4] = BPF_CORE_READ(regs, regs[4]);
 	call->args[5] = BPF_CORE_READ(regs, regs[5]);
 #endif
+}
+
+static __always_inline void compat_syscall_read(struct task_struct *task,
+	struct compat_syscall *call)
+{
+	compat_syscall_read_from(compat_user_registers(task), task, call);
 }
 
 /*

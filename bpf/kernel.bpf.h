@@ -474,11 +474,6 @@ struct kernel_clone_args {
 	unsigned int user_worker : 1;
 };
 
-/* Exists where the kernel was built with FRED, which pads the top of each stack. */
-struct fred_info {
-	unsigned long edata;
-};
-
 #pragma clang attribute pop
 
 /* Prototypes of tracepoints, see compat.bpf.h. */

@@ -108,9 +108,22 @@ struct event_settings {
 	__event_u32 probe;	    /* enum config_probe_name of the user side */
 	__event_u32 self_pid;	    /* this process is left out; 0: none is */
 	__event_u32 filter_cgroups; /* entries of the map filter_cgroups; 0: every cgroup */
+	/* Where a thread's kernel stack has the registers of its program, in bytes; 0: unknown. */
+	__event_u32 registers_offset;
 	__event_u8 filter_pid;
 	__event_u8 filter_dev;
-	__event_u8 reserved[2];
+	__event_u8 reserved[6];
+};
+
+/*
+ * A place in a thread's kernel stack, and what it says of the system call if the registers of the
+ * program are saved there.
+ */
+#define EVENT_REGISTERS_PLACES 8
+struct event_registers {
+	__event_u64 offset; /* from the beginning of the stack, in bytes */
+	__event_s64 nr;
+	__event_u64 args[3];
 };
 
 /*
@@ -479,6 +492,7 @@ enum event_loss {
 
 static_assert(sizeof(struct event_header) == 16, "wire format");
 static_assert(__builtin_offsetof(struct event_operation, path) == 160, "wire format");
+static_assert(sizeof(struct event_registers) == 40, "wire format");
 static_assert(sizeof(struct event_inflight) == 56, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
 static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire format");

@@ -302,6 +302,12 @@ static bool sends_where_sleeping_hangs(const struct probe *probe,
 		backend->id != CONFIG_BACKEND_FENTRY;
 }
 
+/* Whether it learns from them in which system call a thread is. `block` does without. */
+static bool reads_registers(const struct probe *probe)
+{
+	return probe->ops->task_scan_program || probe->ops->needs_wait;
+}
+
 static int try_backend(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_settings *settings, const struct trace_maps *maps)
 {
@@ -315,7 +321,16 @@ static int try_backend(struct probe *probe, const struct probe_backend *backend,
 		probe->hints[index] = "boot a kernel that has the fix, which 6.12 and later have";
 		return -EOPNOTSUPP;
 	}
-	r = try_programs(probe, backend, settings, maps, &step);
+	if (settings->registers_error == -ENODATA && reads_registers(probe)) {
+		text_copy(probe->reasons[index], PROBE_REASON_SIZE,
+			"refused: where this kernel keeps a program's registers was not found");
+		probe->hints[index] = "boot a kernel with stacks of 16 to 128 KB";
+		return -EOPNOTSUPP;
+	}
+	step = "cannot load";
+	r = reads_registers(probe) ? settings->registers_error : 0;
+	if (r == 0)
+		r = try_programs(probe, backend, settings, maps, &step);
 	if (r < 0 && !error_is_transient(r) && has_optional(probe, backend)) {
 		snprintf(probe->partial[index], PROBE_REASON_SIZE, "%s: %s: %s",
 			record_backend_text(backend->name), step, strerror(-r));

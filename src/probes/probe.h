@@ -67,6 +67,8 @@ struct probe_settings {
 	uint64_t ring_bytes;
 	uint64_t inflight_max; /* operations of threads */
 	struct preemption preemption;
+	/* Why common.registers_offset is not known, see registers_find(); 0: it is. */
+	int registers_error;
 	uint32_t generation; /* in the names of kprobe events: differs between loaded sets */
 	/* For what the verifier says of a program that it refuses; only while it is loaded. */
 	char *log;

@@ -16,6 +16,7 @@
 
 #include "probes/filter.h"
 #include "probes/kernel_types.h"
+#include "probes/registers.h"
 #include "probes/tracefs.h"
 #include "snapshot/inflight.h"
 #include "util/cleanup.h"
@@ -60,14 +61,15 @@ void probe_set_redirect_libbpf_log(void)
 /* A lack of memory is an error: without the types nothing loads, and that would look final. */
 static int read_kernel_types(struct kernel_types **types)
 {
-	struct kernel_types_user users[CONFIG_PROBE_COUNT];
+	struct kernel_types_user users[CONFIG_PROBE_COUNT + 1];
 	int r;
 
 	if (*types)
 		return 0;
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)
 		users[i].elf = probe_ops_get(i)->elf(&users[i].size);
-	r = kernel_types_new(users, CONFIG_PROBE_COUNT, types);
+	users[CONFIG_PROBE_COUNT].elf = registers_elf(&users[CONFIG_PROBE_COUNT].size);
+	r = kernel_types_new(users, CONFIG_PROBE_COUNT + 1, types);
 	if (r < 0)
 		log_warning("the kernel's type information (BTF) cannot be read: %s", strerror(-r));
 	return error_is_transient(r) ? r : 0;
@@ -177,6 +179,10 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		.types = *types,
 	};
 	preemption_read(*types, &set->settings.preemption);
+	r = registers_find(*types, &set->settings.common.registers_offset);
+	if (error_is_transient(r))
+		return r;
+	set->settings.registers_error = r;
 	r = tracefs_mount();
 	if (r < 0)
 		log_info(

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include "probes/probe.h"
 #include "probes/set.h"
+#include "probes/registers.h"
 #include "probes/syscalls_32.h"
 #include "util/cleanup.h"
 
@@ -224,6 +225,61 @@ static void test_wait_is_refused_where_it_could_hang_the_host(void **state)
 	assert_non_null(probe.hints[0]);
 }
 
+/* What a kernel with stacks of 32 KB, as with KASAN, has in each place. */
+static void test_choice_of_the_place_of_registers(void **state)
+{
+	const struct event_registers made = { .nr = 321, .args = { 10, 0x7ffd00001000, 128 } };
+	struct event_registers places[EVENT_REGISTERS_PLACES];
+
+	(void)state;
+	for (unsigned int i = 0; i < EVENT_REGISTERS_PLACES; i++)
+		places[i] = (struct event_registers){ .offset = 16216 + i };
+	assert_int_equal(registers_choose(places, &made), 0);
+	places[2] = (struct event_registers){ 32600, 321, { 10, 0x7ffd00001000, 128 } };
+	assert_int_equal(registers_choose(places, &made), 32600);
+	/* Another call of bpf(), and another call with the same arguments. */
+	places[5] = (struct event_registers){ 65352, 321, { 10, 0x7ffd00002000, 128 } };
+	places[6] = (struct event_registers){ 130904, 322, { 10, 0x7ffd00001000, 128 } };
+	assert_int_equal(registers_choose(places, &made), 32600);
+	places[7] = places[2];
+	assert_int_equal(registers_choose(places, &made), 0);
+}
+
+/* Without them each operation would have another system call and no file. */
+static void test_probes_that_read_registers_are_refused_without(void **state)
+{
+	const struct probe_settings settings = { .registers_error = -ENODATA };
+	static const enum config_probe_name names[] = { CONFIG_PROBE_wait, CONFIG_PROBE_vfs,
+		CONFIG_PROBE_sync };
+	struct probe probe;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(probe_load(&probe, probe_ops_get(names[i]), CONFIG_BACKEND_AUTO,
+					 &settings, NULL),
+			-EOPNOTSUPP);
+		assert_null(probe.backend);
+		assert_string_equal(probe.reasons[0],
+			"refused: where this kernel keeps a program's registers was not found");
+		assert_non_null(probe.hints[0]);
+	}
+}
+
+/* The kernel of this host: 16 KB, or more with KASAN or large pages. */
+static void test_place_of_registers_is_found(void **state)
+{
+	uint32_t offset = 0;
+	int r = registers_find(NULL, &offset);
+
+	(void)state;
+	if (r == -EPERM) {
+		print_message("BPF programs cannot be loaded: %s\n", strerror(-r));
+		skip();
+	}
+	assert_int_equal(r, 0);
+	assert_in_range(offset, 16384 - 400, 131072);
+}
+
 /* Numbers and arguments as in arch/x86/entry/syscalls/syscall_32.tbl. */
 static void test_system_calls_of_32_bit_programs(void **state)
 {
@@ -283,6 +339,9 @@ int main(void)
 		cmocka_unit_test(test_system_calls_of_32_bit_programs),
 		cmocka_unit_test(test_ring_buffers_that_may_sleep),
 		cmocka_unit_test(test_wait_is_refused_where_it_could_hang_the_host),
+		cmocka_unit_test(test_choice_of_the_place_of_registers),
+		cmocka_unit_test(test_probes_that_read_registers_are_refused_without),
+		cmocka_unit_test(test_place_of_registers_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
