@@ -16,10 +16,11 @@ archive_mirrors()
 			s,^'([^']*)/dists/[^/']*/InRelease'.*,\1,p" | awk '!seen[$0]++'
 }
 
-# archive_write_config DIR SUITE URI: makes apt write all its files to the directory, and ignore the suites of this machine.
+# archive_write_config DIR SUITE URI [ARCHITECTURE]: makes apt write all its files to the directory, and ignore the
+# suites of this machine. The packages are those for amd64, or for another architecture.
 archive_write_config()
 {
-	local dir=$1 suite=$2 uri=$3 option=
+	local dir=$1 suite=$2 uri=$3 architecture=${4:-amd64} option=
 
 	[ ! -e "$ARCHIVE_KEYRING" ] || option="[signed-by=$ARCHIVE_KEYRING] "
 	mkdir -p "$dir/lists/partial" "$dir/cache/archives/partial" "$dir/debs"
@@ -32,8 +33,8 @@ archive_write_config()
 		Dir::State::Lists "$dir/lists";
 		Dir::State::Status "/dev/null";
 		Dir::Cache "$dir/cache";
-		APT::Architecture "amd64";
-		APT::Architectures "amd64";
+		APT::Architecture "$architecture";
+		APT::Architectures "$architecture";
 		APT::Sandbox::User "root";
 		APT::Default-Release "";
 		Acquire::Languages "none";

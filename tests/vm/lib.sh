@@ -2,13 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # Names, paths and exit codes that the scripts of tests/vm share.
-# Sourced by fetch, image, run and selftest only.
+# Sourced by the other scripts here only.
 # Never starts a VM, never writes outside the cache and temporary directories.
 
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 VM_CACHE=${VM_CACHE:-$(cd "$VM_DIR/../.." && pwd)/build/vm}
 # shellcheck disable=SC2034 # read by the scripts that source this file
 VM_KERNELS=(5.10 6.1 6.12 7.2)
+# With the suffix -arm64 it is the kernel for that architecture, and the userland is Debian's packages for it.
+# shellcheck disable=SC2034
+VM_KERNELS_ARM64=(6.12-arm64)
+
+# Of Debian bookworm: what live tests call, and what the program is built with.
+# shellcheck disable=SC2034
+VM_PACKAGES_ARM64=(base-files base-passwd bash bpftool bsdutils busybox-static coreutils dash debianutils diffutils
+	dmsetup e2fsprogs findutils grep gzip hostname iproute2 jq kmod libc-bin mawk mount procps psmisc sed
+	strace tar util-linux util-linux-extra
+	libbpf-dev libc6-dev libelf-dev libjansson-dev libmariadb-dev libpq-dev zlib1g-dev)
 
 # Exit codes; everything else is the exit status of the command in the VM.
 # shellcheck disable=SC2034
@@ -30,12 +40,30 @@ die()
 
 kernel_suite()
 {
-	case $1 in
+	case ${1%-arm64} in
 	5.10) echo bullseye ;;
 	6.1) echo bookworm ;;
 	6.12) echo trixie ;;
 	7.2) echo sid ;;
 	*) return 1 ;;
+	esac
+}
+
+# As Debian calls it.
+kernel_architecture()
+{
+	case $1 in
+	*-arm64) echo arm64 ;;
+	*) echo amd64 ;;
+	esac
+}
+
+# vm_image KERNEL: the directory of its userland.
+vm_image()
+{
+	case $1 in
+	*-arm64) echo "$VM_CACHE/image-arm64" ;;
+	*) echo "$VM_CACHE/image" ;;
 	esac
 }
 
