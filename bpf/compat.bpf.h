@@ -27,13 +27,16 @@ struct compat_syscall {
 	unsigned long args[8]; /* a system call has six, but this can be indexed with a mask */
 };
 
-/* Whether the call is one of the 32-bit table, where the same number means another call. */
-static __always_inline bool compat_syscall_is_32bit(struct task_struct *task)
+/*
+ * Whether the call is one of the 32-bit table, where the same number means another call. On arm64
+ * the registers say in which mode the processor was.
+ */
+static __always_inline bool compat_syscall_is_32bit(struct task_struct *task, struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
 	return BPF_CORE_READ(task, thread_info.status) & 0x2; /* TS_COMPAT */
-#else
-	return false;
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(regs, pstate) & 0x10; /* PSR_MODE32_BIT */
 #endif
 }
 
@@ -69,13 +72,13 @@ static __always_inline long compat_syscall_number(struct task_struct *task)
 
 #if defined(__TARGET_ARCH_x86)
 	long nr = (long)BPF_CORE_READ(regs, orig_ax);
+#elif defined(__TARGET_ARCH_arm64)
+	long nr = BPF_CORE_READ(regs, syscallno);
+#endif
 
-	if (nr >= 0 && compat_syscall_is_32bit(task))
+	if (nr >= 0 && compat_syscall_is_32bit(task, regs))
 		nr += COMPAT_SYSCALL_32BIT;
 	return nr;
-#elif defined(__TARGET_ARCH_arm64)
-	return BPF_CORE_READ(regs, syscallno);
-#endif
 }
 
 static __always_inline void compat_syscall_read_from(struct pt_regs *regs, struct task_struct *task,
@@ -90,7 +93,7 @@ static __always_inline void compat_syscall_read_from(struct pt_regs *regs, struc
 	call->args[3] = BPF_CORE_READ(regs, r10);
 	call->args[4] = BPF_CORE_READ(regs, r8);
 	call->args[5] = BPF_CORE_READ(regs, r9);
-	if (call->nr >= 0 && compat_syscall_is_32bit(task)) {
+	if (call->nr >= 0 && compat_syscall_is_32bit(task, regs)) {
 		call->nr = (call->nr & (COMPAT_SYSCALL_32BIT - 1)) + COMPAT_SYSCALL_32BIT;
 		call->args[3] = call->args[1];
 		call->args[4] = call->args[0];
@@ -107,6 +110,12 @@ static __always_inline void compat_syscall_read_from(struct pt_regs *regs, struc
 	call->args[3] = BPF_CORE_READ(regs, regs[3]);
 	call->args[4] = BPF_CORE_READ(regs, regs[4]);
 	call->args[5] = BPF_CORE_READ(regs, regs[5]);
+	if (call->nr >= 0 && compat_syscall_is_32bit(task, regs)) {
+		call->nr += COMPAT_SYSCALL_32BIT;
+		/* The processor need not clear the upper halves. */
+		for (int i = 0; i < 6; i++)
+			call->args[i] = (__u32)call->args[i];
+	}
 #endif
 }
 
@@ -303,6 +312,17 @@ static __always_inline bool compat_syscall_is_transfer(long nr)
 	case 70:
 	case 286:
 	case 287:
+	/* The same in the 32-bit table. */
+	case COMPAT_SYSCALL_32BIT + 3:
+	case COMPAT_SYSCALL_32BIT + 4:
+	case COMPAT_SYSCALL_32BIT + 145:
+	case COMPAT_SYSCALL_32BIT + 146:
+	case COMPAT_SYSCALL_32BIT + 180:
+	case COMPAT_SYSCALL_32BIT + 181:
+	case COMPAT_SYSCALL_32BIT + 361:
+	case COMPAT_SYSCALL_32BIT + 362:
+	case COMPAT_SYSCALL_32BIT + 392:
+	case COMPAT_SYSCALL_32BIT + 393:
 #endif
 		return true;
 	}
@@ -317,7 +337,8 @@ static __always_inline bool compat_syscall_is_submit(long nr)
 	return nr == 426 || nr == 209 || nr == COMPAT_SYSCALL_32BIT + 426 ||
 		nr == COMPAT_SYSCALL_32BIT + 248;
 #elif defined(__TARGET_ARCH_arm64)
-	return nr == 426 || nr == 2;
+	return nr == 426 || nr == 2 || nr == COMPAT_SYSCALL_32BIT + 426 ||
+		nr == COMPAT_SYSCALL_32BIT + 246;
 #endif
 }
 

@@ -368,6 +368,7 @@ struct pt_regs {
 	__u64 regs[31];
 	__u64 sp;
 	__u64 pc;
+	__u64 pstate;
 	__u64 orig_x0;
 	int syscallno;
 };

@@ -48,6 +48,13 @@ void syscalls_32_fill(const int *own, struct event_syscall calls[EVENT_SYSCALLS_
 	}
 }
 
+#elif defined(__aarch64__)
+
+void syscalls_32_fill(const int *own, struct event_syscall calls[EVENT_SYSCALLS_MAX])
+{
+	syscalls_arm_fill(own, calls);
+}
+
 #else
 
 void syscalls_32_fill(const int *own, struct event_syscall calls[EVENT_SYSCALLS_MAX])

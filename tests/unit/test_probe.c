@@ -225,6 +225,49 @@ static void test_wait_is_refused_where_it_could_hang_the_host(void **state)
 	assert_non_null(probe.hints[0]);
 }
 
+/* Numbers and arguments as in arch/arm/tools/syscall.tbl; the same on any machine. */
+static void test_system_calls_of_32_bit_programs_of_arm(void **state)
+{
+	static struct event_syscall calls[EVENT_SYSCALLS_MAX];
+	int own[128];
+
+	(void)state;
+	for (int i = 0; i < (int)ARRAY_SIZE(own); i++)
+		own[i] = 1000 + i;
+	for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
+		calls[i] = EVENT_SYSCALL_OTHER;
+	syscalls_arm_fill(own, calls);
+	assert_int_equal(calls[3].op, EVENT_OP_READ);
+	assert_int_equal(calls[4].op, EVENT_OP_WRITE);
+	assert_int_equal(calls[118].op, EVENT_OP_FSYNC);
+	assert_int_equal(calls[118].fd, 0);
+	assert_int_equal(calls[246].op, EVENT_OP_SUBMIT);
+	/* An offset begins at an even register: after three arguments at the fifth. */
+	assert_int_equal(calls[180].op, EVENT_OP_READ);
+	assert_int_equal(calls[180].offset, 4);
+	assert_int_equal(calls[180].bytes, 2);
+	assert_int_equal(calls[181].op, EVENT_OP_WRITE);
+	assert_int_equal(calls[181].offset, 4);
+	assert_int_equal(calls[181].wide, EVENT_WIDE_OFFSET);
+	assert_int_equal(calls[225].offset, 2);
+	assert_int_equal(calls[225].bytes, 4);
+	assert_int_equal(calls[352].op, EVENT_OP_ALLOCATE);
+	assert_int_equal(calls[352].wide, EVENT_WIDE_OFFSET | EVENT_WIDE_BYTES);
+	/* Two halves of the same argument need no even register. */
+	assert_int_equal(calls[361].offset, 3);
+	/* sync_file_range2() and arm_fadvise64_64() have their flags before the offset. */
+	assert_int_equal(calls[341].op, EVENT_OP_SYNC);
+	assert_int_equal(calls[341].offset, 2);
+	assert_int_equal(calls[270].bytes, 4);
+	/* The first calls of syscalls.def are read, write, pread64. */
+	assert_int_equal(calls[3].own_nr, 1000);
+	assert_int_equal(calls[180].own_nr, 1002);
+	/* arm64 has no open(). */
+	assert_int_equal(calls[5].op, EVENT_OP_OPEN);
+	assert_int_equal(calls[5].own_nr, -1);
+	assert_int_equal(calls[195].own_nr, -1);
+}
+
 /* What a kernel with stacks of 32 KB, as with KASAN, has in each place. */
 static void test_choice_of_the_place_of_registers(void **state)
 {
@@ -337,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_replaced_objects_are_forgotten),
 		cmocka_unit_test(test_preempting_kernels),
 		cmocka_unit_test(test_system_calls_of_32_bit_programs),
+		cmocka_unit_test(test_system_calls_of_32_bit_programs_of_arm),
 		cmocka_unit_test(test_ring_buffers_that_may_sleep),
 		cmocka_unit_test(test_wait_is_refused_where_it_could_hang_the_host),
 		cmocka_unit_test(test_choice_of_the_place_of_registers),
