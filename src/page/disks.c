@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The disks of a page: what those did that the incident is about, and who used them. */
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +7,7 @@
 
 #include "page/internal.h"
 #include "util/clock.h"
+#include "util/disk_name.h"
 #include "util/sort.h"
 
 /* A user, or all others together, with a smaller share gets no row, except the first. */
@@ -95,21 +95,6 @@ void page_note_io_by(struct page *p, const struct record_io_by *b)
 		take_user(&d->files, *b->relation ? b->relation : b->path, b);
 }
 
-/* Operations are on a partition's file system, and requests on its disk: "sda1", "nvme0n1p2". */
-static bool is_partition_of(const char *name, const char *disk)
-{
-	size_t len = strlen(disk);
-
-	if (strncmp(name, disk, len) != 0 || !name[len])
-		return false;
-	name += len;
-	if (*name == 'p' && len && isdigit((unsigned char)disk[len - 1]))
-		name++;
-	else if (len && isdigit((unsigned char)disk[len - 1]))
-		return false;
-	return *name && name[strspn(name, "0123456789")] == '\0';
-}
-
 void page_note_disk_operation(struct page *p, const struct record_operation *o)
 {
 	struct page_disk *d;
@@ -118,7 +103,7 @@ void page_note_disk_operation(struct page *p, const struct record_operation *o)
 		return;
 	for (uint32_t i = 0; i < p->disks.count; i++) {
 		d = &p->disks.items[i];
-		if (is_partition_of(o->dev_name, d->name)) {
+		if (disk_name_is_partition_of(o->dev_name, d->name)) {
 			d->operations += page_count_of(o);
 			return;
 		}
@@ -128,17 +113,19 @@ void page_note_disk_operation(struct page *p, const struct record_operation *o)
 		d->operations += page_count_of(o);
 }
 
-/* One of the names of d->below is that of the other disk or of a partition of it. */
+/* A path of it, or what has one of the names of d->below or a partition of that name. */
 static bool stands_on(const struct page_disk *d, const struct page_disk *other)
 {
 	const char *name = d->below;
 
+	if (disk_name_is_on(d->name, other->name))
+		return true;
 	while (*name) {
 		size_t len = strcspn(name, "\n");
 		char one[RECORD_LIST_SIZE];
 
 		snprintf(one, sizeof(one), "%.*s", (int)len, name);
-		if (strcmp(one, other->name) == 0 || is_partition_of(one, other->name))
+		if (disk_name_is_on(one, other->name))
 			return true;
 		name += len + (name[len] == '\n');
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "verdict/devices.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "util/disk_name.h"
 
 /* LVM on LUKS on md on partitions of disks is five deep. */
 #define STACK_DEPTH_MAX 8
@@ -16,35 +17,23 @@ int verdict_find_device(const struct verdict_facts *f, uint32_t major, uint32_t 
 	return -1;
 }
 
-/* "sdb1" is a partition of "sdb", "nvme0n1p2" one of "nvme0n1". */
-static bool is_partition_of(const char *name, const char *disk)
-{
-	size_t len = strlen(disk);
-
-	if (len == 0 || strncmp(name, disk, len) != 0)
-		return false;
-	name += len;
-	if (isdigit((unsigned char)disk[len - 1]) && *name++ != 'p')
-		return false;
-	return *name && name[strspn(name, "0123456789")] == '\0';
-}
-
 /* A partition that was noted by a wait for its files before there was a line about its disk. */
 static int find_orphan(const struct verdict_facts *f, const char *disk)
 {
 	for (uint32_t i = 0; i < f->devices_count; i++)
 		if (!f->devices[i].sampled && !f->devices[i].has_totals &&
-			is_partition_of(f->devices[i].name, disk))
+			disk_name_is_partition_of(f->devices[i].name, disk))
 			return (int)i;
 	return -1;
 }
 
-static const char *label_of(const struct verdict_facts *f, const char *name)
+/* Of a path of NVMe the disk that file systems are on. */
+static void set_label(const struct verdict_facts *f, struct verdict_device *d)
 {
+	disk_name_of_path(d->name, d->label, sizeof(d->label));
 	for (uint32_t i = 0; i < f->stack_count; i++)
-		if (strcmp(f->stack[i].name, name) == 0)
-			return f->stack[i].label;
-	return "";
+		if (strcmp(f->stack[i].name, d->name) == 0)
+			text_copy(d->label, sizeof(d->label), f->stack[i].label);
 }
 
 int verdict_get_device(struct verdict_facts *f, uint32_t major, uint32_t minor, const char *name)
@@ -66,7 +55,7 @@ int verdict_get_device(struct verdict_facts *f, uint32_t major, uint32_t minor, 
 	d->major = major;
 	d->minor = minor;
 	text_copy(d->name, sizeof(d->name), name);
-	text_copy(d->label, sizeof(d->label), label_of(f, name));
+	set_label(f, d);
 	return i;
 }
 
@@ -75,7 +64,7 @@ int verdict_get_fs_device(struct verdict_facts *f, uint32_t major, uint32_t mino
 	int i = verdict_find_device(f, major, minor);
 
 	for (uint32_t j = 0; i < 0 && j < f->devices_count; j++)
-		if (is_partition_of(name, f->devices[j].name) ||
+		if (disk_name_is_partition_of(name, f->devices[j].name) ||
 			(major == 0 && *name && strcmp(name, f->devices[j].name) == 0))
 			i = (int)j;
 	/*
@@ -123,11 +112,12 @@ static bool next_name(const char **list, char name[static RECORD_DISK_NAME_SIZE]
 	return true;
 }
 
-/* The devices that one stands on, by name, one a line. */
+/* The devices that a disk stands on, and so its partitions, by name, one a line. */
 static const char *list_below(const struct verdict_facts *f, const char *upper)
 {
 	for (uint32_t i = 0; i < f->stack_count; i++)
-		if (strcmp(f->stack[i].name, upper) == 0)
+		if (strcmp(f->stack[i].name, upper) == 0 ||
+			disk_name_is_partition_of(upper, f->stack[i].name))
 			return f->stack[i].below;
 	return "";
 }
@@ -139,7 +129,7 @@ static bool name_stands_on(const struct verdict_facts *f, const char *upper, con
 	const char *below = list_below(f, upper);
 	char name[RECORD_DISK_NAME_SIZE];
 
-	if (strcmp(upper, lower) == 0 || is_partition_of(upper, lower))
+	if (disk_name_is_on(upper, lower))
 		return true;
 	while (depth > 0 && next_name(&below, name))
 		if (name_stands_on(f, name, lower, depth - 1))
@@ -163,7 +153,7 @@ static const struct verdict_device *find_disk(const struct verdict_facts *f, con
 {
 	for (uint32_t i = 0; i < f->devices_count; i++)
 		if (strcmp(f->devices[i].name, name) == 0 ||
-			is_partition_of(name, f->devices[i].name))
+			disk_name_is_partition_of(name, f->devices[i].name))
 			return &f->devices[i];
 	return NULL;
 }
@@ -200,7 +190,7 @@ bool verdict_is_below(const struct verdict_facts *f, const char *disk)
 		const char *names = f->stack[i].below;
 
 		while (next_name(&names, name))
-			if (strcmp(name, disk) == 0 || is_partition_of(name, disk))
+			if (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk))
 				return true;
 	}
 	return false;

@@ -117,6 +117,81 @@ static void sample_all(struct fixture *x, const struct record_disk *disks, uint3
 	x->now_ns += NSEC_PER_SEC;
 }
 
+/* NVMe with native multipath: files are on a disk whose requests go to one of its paths. */
+static void reads_by_a_path(struct fixture *x, const char *fs, uint32_t minor)
+{
+	const struct record_disk head = { .dev = { 259, 2 },
+		.dev_name = "nvme0n1",
+		.util_pct = 100,
+		.read_await_ms = 300,
+		.queue = 64,
+		.reads = 213,
+		.read_ticks_ms = 64000 };
+	const struct record_device totals = { .dev = { 259, 0 },
+		.dev_name = "nvme0c1n1",
+		.final = true,
+		.requests = 2130,
+		.read_requests = 2130,
+		.read_bytes = 204 * MIB,
+		.read_busy_ns = 10 * NSEC_PER_SEC,
+		.device = { 200 * MS, 400 * MS, 400 * MS } };
+	const struct record_io_by by = { .by = RECORD_BY_thread,
+		.dev = { 259, 0 },
+		.dev_name = "nvme0c1n1",
+		.pid = 2300,
+		.tid = 2300,
+		.comm = "dump",
+		.requests = 1000,
+		.read_requests = 1000,
+		.bytes = 100 * MIB,
+		.busy_ns = 9200 * MS };
+	struct record_disk disks[2] = { head, head };
+
+	disks[1].dev.minor = 0;
+	text_copy(disks[1].dev_name, sizeof(disks[1].dev_name), "nvme0c1n1");
+	for (unsigned int i = 0; i < 10; i++)
+		sample_all(x, disks, 2);
+	waits(x, &(struct wait){ "device", fs, 259, minor, 42, 42, 0, 9 * NSEC_PER_SEC });
+	verdict_note_device(&x->f, &totals);
+	verdict_note_io_by(&x->f, &by);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device nvme0n1 (nvme0c1n1) was saturated for 10.00 s (util 100 %, r_await 300 ms, "
+		"queue depth 64): dump pid 2300 used 92 % of the device time (1000 reads, 100.0 "
+		"MiB). 1 other thread waited 9.00 s");
+}
+
+static void test_a_disk_that_is_reached_by_a_path(void **state)
+{
+	reads_by_a_path(*state, "nvme0n1", 2);
+}
+
+static void test_a_partition_that_is_reached_by_a_path(void **state)
+{
+	reads_by_a_path(*state, "nvme0n1p1", 3);
+}
+
+static void test_a_volume_that_is_reached_by_a_path(void **state)
+{
+	struct fixture *x = *state;
+
+	verdict_note_below(&x->f, "dm-0", "", "nvme0n1p1");
+	reads_by_a_path(x, "dm-0", 9);
+}
+
+/* A volume on a partition of an array. */
+static void test_a_volume_on_a_partition_of_a_stacked_disk(void **state)
+{
+	struct fixture *x = *state;
+
+	verdict_note_below(&x->f, "dm-0", "", "md0p1");
+	verdict_note_below(&x->f, "md0", "", "sdb1");
+	assert_true(verdict_name_stands_on(&x->f, "dm-0", "sdb"));
+	assert_true(verdict_name_stands_on(&x->f, "md0p1", "sdb"));
+	assert_false(verdict_name_stands_on(&x->f, "md01", "sdb"));
+	assert_false(verdict_name_stands_on(&x->f, "dm-0", "sdc"));
+}
+
 /* The volume is suspended, or copies blocks for a snapshot. */
 static void test_an_upper_device_over_an_idle_one(void **state)
 {
@@ -339,6 +414,10 @@ int main(void)
 		verdict_test(test_a_file_system_without_a_number_of_its_disk),
 		verdict_test(test_a_logical_volume_whose_disk_is_saturated),
 		verdict_test(test_a_logical_volume_that_is_suspended),
+		verdict_test(test_a_disk_that_is_reached_by_a_path),
+		verdict_test(test_a_partition_that_is_reached_by_a_path),
+		verdict_test(test_a_volume_that_is_reached_by_a_path),
+		verdict_test(test_a_volume_on_a_partition_of_a_stacked_disk),
 		verdict_test(test_a_slow_volume_over_an_idle_disk),
 		verdict_test(test_a_slow_volume_over_a_disk_that_was_left_out),
 		verdict_test(test_a_slow_volume_on_a_saturated_disk),
