@@ -150,14 +150,19 @@ static void add_probes(struct text *t, const json_t *s)
 	text_add(t, string_of(s, "probes"));
 }
 
-static void add_processes(struct text *t, const json_t *s)
+static void add_watched(struct text *t, const json_t *s)
 {
 	uint64_t left_out = number_of(s, "processes_left_out");
+	uint64_t disks = number_of(s, "disks_left_out");
 
 	text_add_count(t, number_of(s, "watched_processes"), "process", "processes");
 	if (left_out > 0)
 		text_addf(t, "; %" PRIu64 " more are left out, since there is no room for them",
 			left_out);
+	if (disks > 0)
+		text_addf(t,
+			"; %" PRIu64 " disks at work are left out, since there is no room for them",
+			disks);
 }
 
 static void print_rules(const json_t *s)
@@ -227,7 +232,7 @@ static void print_status(json_t *s)
 		{ "last rule fired", add_last_fired },
 		{ "in a cooldown", add_in_cooldown },
 		{ "probes", add_probes },
-		{ "watching", add_processes },
+		{ "watching", add_watched },
 	};
 	uint64_t dropped = number_of(s, "log_dropped");
 

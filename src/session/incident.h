@@ -50,6 +50,7 @@ struct incident {
 	uint64_t new_not_visited; /* at least: processes found later, with such threads */
 	uint64_t kernel_lines;	  /* lines of the kernel log in the record */
 	uint64_t kernel_lines_left_out;
+	uint64_t disks_left_out; /* at work, and without room in the watch, at most */
 	uint64_t filter_full; /* processes of trace.process without room in the filter, at most */
 	unsigned int stacks_count;
 	uint32_t stuck_count;

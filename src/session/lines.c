@@ -158,8 +158,14 @@ void session_write_sample(struct session *s)
 {
 	const struct record_reading *sample = watch_last(s->o.watch);
 
-	if (sample)
-		write_sample(s, sample, false);
+	struct watch_left_out left_out;
+
+	if (!sample)
+		return;
+	watch_get_left_out(s->o.watch, &left_out);
+	if (left_out.disks > s->incident.disks_left_out)
+		s->incident.disks_left_out = left_out.disks;
+	write_sample(s, sample, false);
 }
 
 /* 0 when the counter could not be read. */
@@ -195,7 +201,7 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 	lost[RECORD_LOST_not_visited] = s->incident.not_visited + s->incident.new_not_visited;
 	lost[RECORD_LOST_filter_full] = s->incident.filter_full;
 	watch_get_left_out(s->o.watch, &left_out);
-	lost[RECORD_LOST_watch_full] = left_out.processes;
+	lost[RECORD_LOST_watch_full] = left_out.processes + s->incident.disks_left_out;
 	lost[RECORD_LOST_kernel_lines] = s->kmsg.lost + s->incident.kernel_lines_left_out;
 	lost[RECORD_LOST_stuck_unreported] = s->incident.stuck_unreported;
 	lost[RECORD_LOST_sql_invalid] = sql_count_invalid(s->o.sql);

@@ -10,11 +10,15 @@
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/text.h"
+#include "watch/disk_rates.h"
 
-#define SECTOR_BYTES 512
-#define NSEC_PER_MSEC_REAL 1e6
 /* Disks of which one reading looks whether their file is still theirs. */
 #define SUSPENDED_CHECKS 4
+/*
+ * So long no reading is taken, at most: disks that come or go send I/O as a rule, and a discard
+ * without a waiter, which is not among the I/O that is counted, harms nobody.
+ */
+#define REST_NS (60 * NSEC_PER_SEC)
 
 static void copy_patterns(struct disks *d, const struct config_list *device,
 	const struct config_list *device_ignore)
@@ -23,22 +27,23 @@ static void copy_patterns(struct disks *d, const struct config_list *device,
 	d->device_ignore = device_ignore ? *device_ignore : (struct config_list){ 0 };
 }
 
-void disks_init(struct disks *d, int sysfs_fd, const struct config_list *device,
+int disks_init(struct disks *d, int sysfs_fd, const struct config_list *device,
 	const struct config_list *device_ignore)
 {
 	memset(d, 0, sizeof(*d));
 	d->sysfs_fd = sysfs_fd;
 	copy_patterns(d, device, device_ignore);
+	return disk_rows_init(&d->rows);
 }
 
-static bool row_is_judged(const struct disks *d, const struct watch_diskstats *stats)
+static bool row_is_judged(const struct disks *d, const struct disk_row *row)
 {
 	char path[64];
 
-	if (!config_list_matches(&d->device, stats->name) ||
-		config_list_matches(&d->device_ignore, stats->name))
+	if (!config_list_matches(&d->device, row->name) ||
+		config_list_matches(&d->device_ignore, row->name))
 		return false;
-	snprintf(path, sizeof(path), "dev/block/%u:%u/partition", stats->major, stats->minor);
+	snprintf(path, sizeof(path), "dev/block/%u:%u/partition", row->major, row->minor);
 	return d->sysfs_fd < 0 || faccessat(d->sysfs_fd, path, F_OK, 0) < 0;
 }
 
@@ -57,241 +62,133 @@ static int open_suspended(const struct disks *d, const struct record_disk *view)
 	return openat(d->sysfs_fd, path, O_RDONLY | O_CLOEXEC);
 }
 
-static int32_t disk_add(struct disks *d, const struct watch_diskstats *stats)
+static void disk_forget(struct disks *d, struct disk_row *row)
+{
+	if (row->disk < 0)
+		return;
+	close_fd(d->disks[row->disk].suspended_fd);
+	d->disks[row->disk].used = false;
+	row->disk = -1;
+	d->disks_used--;
+}
+
+/*
+ * The disk that has done nothing for longest, and of those that have never done anything the one
+ * that was used least before; NULL: all are at work.
+ */
+static struct disks_disk *find_idle(struct disks *d)
+{
+	struct disks_disk *best = NULL;
+
+	for (uint32_t i = 0; i < WATCH_DISKS_MAX; i++) {
+		struct disks_disk *disk = &d->disks[i];
+
+		if (disk->view.inflight > 0 || disk->worked_ns == d->now_ns)
+			continue;
+		if (!best || disk->worked_ns < best->worked_ns ||
+			(disk->worked_ns == best->worked_ns &&
+				disk->before.io_ticks_ms < best->before.io_ticks_ms))
+			best = disk;
+	}
+	return best;
+}
+
+static struct disks_disk *find_free(struct disks *d)
 {
 	uint32_t i = 0;
-	struct disks_disk *disk;
 
-	while (i < WATCH_DISKS_MAX && d->disks[i].used)
+	if (d->disks_used == WATCH_DISKS_MAX)
+		return NULL;
+	while (d->disks[i].used)
 		i++;
-	if (i == WATCH_DISKS_MAX)
-		return DISKS_ROW_UNJUDGED;
 	if (i >= d->disks_count)
 		d->disks_count = i + 1;
-	disk = &d->disks[i];
+	return &d->disks[i];
+}
+
+static void disk_add(struct disks *d, struct disk_row *row, struct disks_disk *disk)
+{
 	memset(disk, 0, sizeof(*disk));
 	disk->used = true;
+	disk->row = (uint16_t)(row - d->rows.rows);
 	disk->serial = ++d->serial;
-	disk->view.dev.major = stats->major;
-	disk->view.dev.minor = stats->minor;
-	text_copy(disk->view.dev_name, sizeof(disk->view.dev_name), stats->name);
+	disk->view.dev.major = row->major;
+	disk->view.dev.minor = row->minor;
+	text_copy(disk->view.dev_name, sizeof(disk->view.dev_name), row->name);
 	disk->suspended_fd = open_suspended(d, &disk->view);
-	return (int32_t)i;
+	row->disk = (int16_t)(disk - d->disks);
+	d->disks_used++;
 }
 
-static void disk_forget(struct disks *d, int32_t i)
+static void disk_add_to_free(struct disks *d, struct disk_row *row)
 {
-	if (i < 0)
-		return;
-	close_fd(d->disks[i].suspended_fd);
-	d->disks[i].used = false;
+	struct disks_disk *disk = row->disk < 0 ? find_free(d) : NULL;
+
+	if (disk)
+		disk_add(d, row, disk);
 }
 
-static void row_judge(struct disks *d, struct disks_row *row, const struct watch_diskstats *stats)
+static void row_judge(struct disks *d, struct disk_row *row)
 {
-	bool judged = row_is_judged(d, stats);
-
-	if (!judged) {
-		disk_forget(d, row->disk);
-		row->disk = DISKS_ROW_UNJUDGED;
-	}
-	if (judged && row->disk < 0)
-		row->disk = disk_add(d, stats);
-	row->left_out = judged && row->disk < 0;
+	row->judged = row_is_judged(d, row);
+	if (!row->judged)
+		disk_forget(d, row);
+	else
+		disk_add_to_free(d, row);
 }
 
-static void row_forget(struct disks *d, struct disks_row *row)
+static void row_forget(struct disks *d, struct disk_row *row)
 {
-	disk_forget(d, row->disk);
-	row->used = false;
+	disk_forget(d, row);
+	disk_rows_forget(&d->rows, row);
 }
 
-static bool row_is(const struct disks_row *row, uint32_t major, uint32_t minor)
+static struct disk_row *row_get(struct disks *d, const struct watch_diskstats *stats)
 {
-	return row->used && row->major == major && row->minor == minor;
-}
+	struct disk_row *row = disk_rows_expect(&d->rows);
 
-/* Rows come in the same order each time, so the row after the last one is nearly always right. */
-static struct disks_row *row_find(struct disks *d, const struct watch_diskstats *stats)
-{
-	if (d->row_hint < d->rows_count &&
-		row_is(&d->rows[d->row_hint], stats->major, stats->minor))
-		return &d->rows[d->row_hint++];
-	for (uint32_t i = 0; i < d->rows_count; i++) {
-		if (!row_is(&d->rows[i], stats->major, stats->minor))
-			continue;
-		d->row_hint = i + 1;
-		return &d->rows[i];
-	}
-	return NULL;
-}
-
-static struct disks_row *row_add(struct disks *d, const struct watch_diskstats *stats)
-{
-	uint32_t i = 0;
-	struct disks_row *row;
-
-	while (i < d->rows_count && d->rows[i].used)
-		i++;
-	if (i == DISKS_ROWS_MAX)
+	if (!row || row->major != stats->major || row->minor != stats->minor ||
+		strcmp(row->name, stats->name) != 0)
+		row = disk_rows_find(&d->rows, stats->major, stats->minor, stats->name);
+	if (row)
+		return row;
+	row = disk_rows_add(&d->rows, stats->major, stats->minor, stats->name);
+	if (!row)
 		return NULL;
-	if (i == d->rows_count)
-		d->rows_count++;
-	row = &d->rows[i];
-	*row = (struct disks_row){
-		.used = true,
-		.major = stats->major,
-		.minor = stats->minor,
-		.disk = DISKS_ROW_UNJUDGED,
-	};
-	text_copy(row->name, sizeof(row->name), stats->name);
-	row_judge(d, row, stats);
+	row_judge(d, row);
+	if (row->judged)
+		d->generation++;
 	return row;
 }
 
 void disks_done(struct disks *d)
 {
-	for (uint32_t i = 0; i < d->rows_count; i++)
-		if (d->rows[i].used)
-			row_forget(d, &d->rows[i]);
+	for (uint32_t i = 0; i < d->disks_count; i++)
+		if (d->disks[i].used)
+			close_fd(d->disks[i].suspended_fd);
+	disk_rows_done(&d->rows);
 }
 
 void disks_set_patterns(struct disks *d, const struct config_list *device,
 	const struct config_list *device_ignore)
 {
 	copy_patterns(d, device, device_ignore);
-	for (uint32_t i = 0; i < d->rows_count; i++) {
-		struct disks_row *row = &d->rows[i];
-		struct watch_diskstats stats = { .major = row->major, .minor = row->minor };
+	for (uint32_t i = 0; i < d->rows.top; i++) {
+		struct disk_row *row = &d->rows.rows[i];
 
 		if (!row->used)
 			continue;
-		text_copy(stats.name, sizeof(stats.name), row->name);
-		row_judge(d, row, &stats);
+		row_judge(d, row);
+		/* The next reading takes its counters, as if they were the first. */
+		row->text_hash = 0;
 	}
-}
-
-static uint64_t sum(const uint64_t *values)
-{
-	uint64_t total = 0;
-
-	for (unsigned int i = 0; i < WATCH_DISKSTATS_GROUPS; i++)
-		total += values[i];
-	return total;
-}
-
-/*
- * Milliseconds are printed as 32 bits and wrap around. A value that is less than before has wrapped
- * if the difference modulo 2^32 is small. Otherwise the kernel added up the counters of its CPUs
- * while they changed, and 0 is the best answer.
- */
-static uint64_t delta_ms(uint64_t now, uint64_t before)
-{
-	uint32_t wrapped;
-
-	if (now >= before)
-		return now - before;
-	if (before > UINT32_MAX)
-		return 0;
-	wrapped = (uint32_t)now - (uint32_t)before;
-	return wrapped <= INT32_MAX ? wrapped : 0;
-}
-
-/* Requests and sectors only grow: fewer than before means another device with the same number. */
-static bool counters_went_back(const struct watch_diskstats *now,
-	const struct watch_diskstats *before)
-{
-	for (unsigned int i = 0; i < WATCH_DISKSTATS_GROUPS; i++)
-		if (now->ios[i] < before->ios[i] || now->sectors[i] < before->sectors[i])
-			return true;
-	return false;
-}
-
-static double mean_await_ms(const struct watch_diskstats *now, const struct watch_diskstats *before,
-	enum watch_diskstats_group group)
-{
-	uint64_t ios = now->ios[group] - before->ios[group];
-
-	return ios ? (double)delta_ms(now->ticks_ms[group], before->ticks_ms[group]) / (double)ios
-		   : 0;
-}
-
-static uint64_t delta_bytes(const struct watch_diskstats *now, const struct watch_diskstats *before,
-	enum watch_diskstats_group group)
-{
-	return (now->sectors[group] - before->sectors[group]) * SECTOR_BYTES;
-}
-
-static void view_clear_rates(struct record_disk *view)
-{
-	view->util_pct = 0;
-	view->read_await_ms = 0;
-	view->write_await_ms = 0;
-	view->queue = 0;
-	view->read_bytes = 0;
-	view->write_bytes = 0;
-	view->discard_bytes = 0;
-	view->reads = view->writes = view->discards = view->flushes = 0;
-	view->read_ticks_ms = view->write_ticks_ms = 0;
-	view->discard_ticks_ms = view->flush_ticks_ms = 0;
-}
-
-/* The largest number stands for all that are larger. */
-static uint32_t saturate_u32(uint64_t value)
-{
-	return value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-}
-
-static uint32_t delta_ios(const struct watch_diskstats *now, const struct watch_diskstats *before,
-	enum watch_diskstats_group group)
-{
-	return saturate_u32(now->ios[group] - before->ios[group]);
-}
-
-static uint32_t delta_ticks_ms(const struct watch_diskstats *now,
-	const struct watch_diskstats *before, enum watch_diskstats_group group)
-{
-	return saturate_u32(delta_ms(now->ticks_ms[group], before->ticks_ms[group]));
-}
-
-/* What was done in the interval, by kind, as the kernel counted it. */
-static void view_fill_work(struct record_disk *view, const struct watch_diskstats *now,
-	const struct watch_diskstats *before)
-{
-	view->read_bytes = delta_bytes(now, before, WATCH_DISKSTATS_READ);
-	view->write_bytes = delta_bytes(now, before, WATCH_DISKSTATS_WRITE);
-	view->discard_bytes = delta_bytes(now, before, WATCH_DISKSTATS_DISCARD);
-	view->reads = delta_ios(now, before, WATCH_DISKSTATS_READ);
-	view->writes = delta_ios(now, before, WATCH_DISKSTATS_WRITE);
-	view->discards = delta_ios(now, before, WATCH_DISKSTATS_DISCARD);
-	view->flushes = delta_ios(now, before, WATCH_DISKSTATS_FLUSH);
-	view->read_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_READ);
-	view->write_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_WRITE);
-	view->discard_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_DISCARD);
-	view->flush_ticks_ms = delta_ticks_ms(now, before, WATCH_DISKSTATS_FLUSH);
-}
-
-static void view_fill_rates(struct disks_disk *disk, const struct watch_diskstats *now,
-	uint64_t now_ns)
-{
-	const struct watch_diskstats *before = &disk->before;
-	double passed_ms = (double)(now_ns - disk->before_ns) / NSEC_PER_MSEC_REAL;
-	struct record_disk *view = &disk->view;
-
-	view->util_pct = 100 * (double)delta_ms(now->io_ticks_ms, before->io_ticks_ms) / passed_ms;
-	if (view->util_pct > 100)
-		view->util_pct = 100;
-	view->queue = (double)delta_ms(now->weighted_ms, before->weighted_ms) / passed_ms;
-	view->read_await_ms = mean_await_ms(now, before, WATCH_DISKSTATS_READ);
-	view->write_await_ms = mean_await_ms(now, before, WATCH_DISKSTATS_WRITE);
-	view_fill_work(view, now, before);
 }
 
 /* Does not depend on utilisation, which kernel 5.10 leaves at 0 while a device is stuck. */
 static void disk_take_completions(struct disks_disk *disk, const struct watch_diskstats *now,
 	uint64_t now_ns)
 {
-	bool finished = !disk->has_before || sum(now->ios) != sum(disk->before.ios);
+	bool finished = !disk->has_before || disk_rates_completed(now, &disk->before);
 
 	if (now->inflight == 0)
 		disk->waiting_since_ns = 0;
@@ -304,15 +201,17 @@ static void disk_take_completions(struct disks_disk *disk, const struct watch_di
 static void disk_take_stats(struct disks *d, struct disks_disk *disk,
 	const struct watch_diskstats *stats)
 {
-	if (disk->has_before && counters_went_back(stats, &disk->before)) {
+	if (disk->has_before && disk_rates_went_back(stats, &disk->before)) {
 		disk->has_before = false;
 		disk->serial = ++d->serial;
 	}
 	if (disk->has_before && d->now_ns > disk->before_ns)
-		view_fill_rates(disk, stats, d->now_ns);
+		disk_rates_fill(&disk->view, stats, &disk->before, d->now_ns - disk->before_ns);
 	else
-		view_clear_rates(&disk->view);
+		disk_rates_clear(&disk->view);
 	disk_take_completions(disk, stats, d->now_ns);
+	if (stats->inflight > 0 || (disk->has_before && disk_rates_worked(stats, &disk->before)))
+		disk->worked_ns = d->now_ns;
 	disk->has_before = true;
 	disk->before = *stats;
 	disk->before_ns = d->now_ns;
@@ -322,18 +221,25 @@ void disks_begin_reading(struct disks *d, uint64_t now_ns)
 {
 	d->reading++;
 	d->now_ns = now_ns;
-	d->row_hint = 0;
-	d->left_out = 0;
+	d->seen = d->rows_left_out = d->left_out = 0;
+	d->newcomers_count = d->newcomers_replaced = 0;
+	d->in_flight = false;
+	disk_rows_begin(&d->rows);
 	d->zram_before = d->zram;
 	d->zram = (struct disks_zram){ 0 };
 }
 
+static bool is_zram(const struct watch_diskstats *stats)
+{
+	return strncmp(stats->name, "zram", 4) == 0;
+}
+
 static void take_zram(struct disks_zram *zram, const struct watch_diskstats *stats)
 {
-	if (strncmp(stats->name, "zram", 4) != 0)
+	if (!is_zram(stats))
 		return;
-	zram->read_bytes += stats->sectors[WATCH_DISKSTATS_READ] * SECTOR_BYTES;
-	zram->written_bytes += stats->sectors[WATCH_DISKSTATS_WRITE] * SECTOR_BYTES;
+	zram->read_bytes += stats->sectors[WATCH_DISKSTATS_READ] * WATCH_DISKSTATS_SECTOR_BYTES;
+	zram->written_bytes += stats->sectors[WATCH_DISKSTATS_WRITE] * WATCH_DISKSTATS_SECTOR_BYTES;
 }
 
 static uint64_t since(uint64_t now, uint64_t before)
@@ -351,42 +257,138 @@ struct disks_zram disks_zram_since(const struct disks *d)
 	};
 }
 
+/* FNV-1a over words: lines of 10,000 rows are compared each second. */
+static uint64_t hash_line(struct cursor line)
+{
+	uint64_t hash = 0xcbf29ce484222325, word;
+	const char *p = line.p;
+
+	for (; line.end - p >= 8; p += 8) {
+		memcpy(&word, p, 8);
+		hash = (hash ^ word) * 0x100000001b3;
+		hash ^= hash >> 29;
+	}
+	for (; p < line.end; p++)
+		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+	return hash ? hash : 1;
+}
+
+/* Nothing was in flight, and nothing has happened since. */
+static void disk_rest(struct disks_disk *disk, uint64_t now_ns)
+{
+	disk_rates_clear(&disk->view);
+	disk->before_ns = now_ns;
+}
+
+/* False: the row has been there in this reading. Counters of a second one would seem to go back. */
+static bool row_begin(struct disks *d, struct disk_row *row)
+{
+	disk_rows_pass(&d->rows, row);
+	if (row->reading == d->reading)
+		return false;
+	row->reading = d->reading;
+	d->seen++;
+	return true;
+}
+
+/* It gets a place when it is known which disks are at work. What may hang comes first. */
+static void note_newcomer(struct disks *d, const struct disk_row *row,
+	const struct watch_diskstats *stats)
+{
+	uint32_t i = d->newcomers_count;
+
+	d->left_out++;
+	if (i == WATCH_DISKS_MAX) {
+		i = d->newcomers_replaced;
+		while (i < WATCH_DISKS_MAX && d->newcomers[i].stats.inflight > 0)
+			i++;
+		if (stats->inflight == 0 || i == WATCH_DISKS_MAX)
+			return;
+		d->newcomers_replaced = i + 1;
+	} else {
+		d->newcomers_count++;
+	}
+	d->newcomers[i].row = (uint16_t)(row - d->rows.rows);
+	d->newcomers[i].stats = *stats;
+}
+
+static void place_newcomers(struct disks *d, bool in_flight)
+{
+	for (uint32_t i = 0; i < d->newcomers_count; i++) {
+		const struct disks_newcomer *newcomer = &d->newcomers[i];
+		struct disks_disk *disk;
+
+		if ((newcomer->stats.inflight > 0) != in_flight)
+			continue;
+		disk = find_free(d);
+		if (!disk)
+			disk = find_idle(d);
+		if (!disk)
+			return;
+		if (disk->used)
+			disk_forget(d, &d->rows.rows[disk->row]);
+		disk_add(d, &d->rows.rows[newcomer->row], disk);
+		disk_take_stats(d, disk, &newcomer->stats);
+		disk->worked_ns = d->now_ns;
+		d->left_out--;
+	}
+}
+
+static void row_take_stats(struct disks *d, struct disk_row *row,
+	const struct watch_diskstats *stats, uint64_t hash)
+{
+	bool at_work = stats->inflight > 0 || (row->text_hash && row->text_hash != hash);
+
+	row->text_hash = hash;
+	row->changes = stats->inflight > 0 || is_zram(stats);
+	d->in_flight = d->in_flight || stats->inflight > 0;
+	take_zram(&d->zram, stats);
+	if (row->judged)
+		disk_add_to_free(d, row);
+	if (row->disk >= 0)
+		disk_take_stats(d, &d->disks[row->disk], stats);
+	else if (row->judged && at_work)
+		note_newcomer(d, row, stats);
+}
+
+/* A disk has gone, or there are new patterns. */
+static bool may_have_place(const struct disks *d, const struct disk_row *row)
+{
+	return row->judged && row->disk < 0 && d->disks_used < WATCH_DISKS_MAX;
+}
+
 void disks_take_line(struct disks *d, struct cursor line)
 {
+	const uint64_t hash = hash_line(line);
+	struct disk_row *row = disk_rows_expect(&d->rows);
 	struct watch_diskstats stats;
-	struct disks_row *row;
 
+	if (row && row->text_hash == hash && !row->changes && !may_have_place(d, row)) {
+		if (row_begin(d, row) && row->disk >= 0)
+			disk_rest(&d->disks[row->disk], d->now_ns);
+		return;
+	}
 	if (watch_parse_diskstats_line(line, &stats) < 0)
 		return;
-	row = row_find(d, &stats);
-	if (row && strcmp(row->name, stats.name) != 0) {
-		/*
-		 * The kernel reuses device numbers of the extended block major for other devices.
-		 */
-		row_forget(d, row);
-		row = NULL;
-	}
+	row = row_get(d, &stats);
 	if (!row)
-		row = row_add(d, &stats);
-	if (!row) {
-		d->left_out++;
-		return;
-	}
-	/* If a file named a device twice, its counters would seem to go back. */
-	if (row->reading == d->reading)
-		return;
-	row->reading = d->reading;
-	take_zram(&d->zram, &stats);
-	if (row->left_out) {
-		/* The pattern matched before; another device may have made room since. */
-		row->disk = disk_add(d, &stats);
-		row->left_out = row->disk < 0;
-	}
-	if (row->left_out)
-		d->left_out++;
-	if (row->disk < 0)
-		return;
-	disk_take_stats(d, &d->disks[row->disk], &stats);
+		d->rows_left_out++;
+	else if (row_begin(d, row))
+		row_take_stats(d, row, &stats, hash);
+}
+
+bool disks_may_rest(const struct disks *d, uint64_t now_ns)
+{
+	return d->rows.count > WATCH_DISKS_MAX && !d->in_flight && d->rows_left_out == 0 &&
+		now_ns - d->now_ns < REST_NS;
+}
+
+void disks_rest(struct disks *d, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < d->disks_count; i++)
+		disk_rest(&d->disks[i], now_ns);
+	d->zram_before = d->zram;
+	d->left_out = 0;
 }
 
 /*
@@ -421,29 +423,49 @@ static void keep_suspended_open(struct disks *d)
 
 void disks_end_reading(struct disks *d, bool armed)
 {
+	for (uint32_t i = 0; d->seen < d->rows.count && i < d->rows.top; i++)
+		if (d->rows.rows[i].used && d->rows.rows[i].reading != d->reading)
+			row_forget(d, &d->rows.rows[i]);
+	place_newcomers(d, true);
+	place_newcomers(d, false);
 	if (!armed)
 		keep_suspended_open(d);
 	for (uint32_t i = 0; i < d->disks_count; i++)
 		d->disks[i].view.suspended =
 			armed && d->disks[i].used && is_suspended(&d->disks[i]);
-	for (uint32_t i = 0; i < d->rows_count; i++)
-		if (d->rows[i].used && d->rows[i].reading != d->reading)
-			row_forget(d, &d->rows[i]);
+	if (!armed)
+		disk_rows_grow(&d->rows, d->rows.count + d->rows_left_out);
+	/* The next reading has room for them, or nobody knows whether they are at work. */
+	if (d->rows.size < d->rows.count + d->rows_left_out)
+		d->left_out += d->rows_left_out;
 }
 
 const char *disks_find_name(const struct disks *d, uint32_t major, uint32_t minor)
 {
-	for (uint32_t i = 0; i < d->rows_count; i++)
-		if (row_is(&d->rows[i], major, minor))
-			return d->rows[i].name;
-	return NULL;
+	return disk_rows_find_name(&d->rows, major, minor);
+}
+
+bool disks_next_row(const struct disks *d, uint32_t *at, struct record_dev *ret_dev,
+	const char **ret_name)
+{
+	while (*at < d->rows.top) {
+		const struct disk_row *row = &d->rows.rows[(*at)++];
+
+		if (!row->used)
+			continue;
+		*ret_dev = (struct record_dev){ row->major, row->minor };
+		*ret_name = row->name;
+		return true;
+	}
+	return false;
 }
 
 const struct record_disk *disks_find(const struct disks *d, uint32_t major, uint32_t minor)
 {
-	for (uint32_t i = 0; i < d->rows_count; i++)
-		if (d->rows[i].disk >= 0 && row_is(&d->rows[i], major, minor))
-			return &d->disks[d->rows[i].disk].view;
+	for (uint32_t i = 0; i < d->disks_count; i++)
+		if (d->disks[i].used && d->disks[i].view.dev.major == major &&
+			d->disks[i].view.dev.minor == minor)
+			return &d->disks[i].view;
 	return NULL;
 }
 

@@ -34,6 +34,9 @@ struct watch_stat {
  */
 int watch_parse_stat_line(struct cursor line, struct watch_stat *stat);
 
+/* Of the numbers of sectors there, whatever those of the disk are. */
+#define WATCH_DISKSTATS_SECTOR_BYTES 512
+
 enum watch_diskstats_group {
 	WATCH_DISKSTATS_READ,
 	WATCH_DISKSTATS_WRITE,

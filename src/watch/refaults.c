@@ -20,6 +20,8 @@ static const struct {
 	COUNTER("pgmajfault", major_faults),
 	COUNTER("pswpin", swapped_in),
 	COUNTER("pswpout", swapped_out),
+	COUNTER("pgpgin", read_kib),
+	COUNTER("pgpgout", written_kib),
 	COUNTER("pgsteal_kswapd", reclaimed_kswapd),
 	COUNTER("pgsteal_direct", reclaimed_direct),
 #undef COUNTER

@@ -31,6 +31,8 @@ struct refaults {
 	/* Only in /proc/vmstat. */
 	uint64_t swapped_in;
 	uint64_t swapped_out;
+	uint64_t read_kib; /* what was sent to disks, by anybody, whether it has been done or not */
+	uint64_t written_kib;
 	/* What was evicted because the host was short, not at the limit of a group (6.18). */
 	uint64_t reclaimed_kswapd;
 	uint64_t reclaimed_direct;

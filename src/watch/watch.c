@@ -230,7 +230,9 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	if (r < 0)
 		return r;
 	threads_init(&w->threads, w->procfs_fd);
-	disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
+	r = disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
+	if (r < 0)
+		return r;
 	start_filesystems(w, options);
 	r = cgroups_init(&w->cgroups, w->procfs_fd, w->sysfs_fd);
 	if (r < 0)
@@ -334,13 +336,53 @@ static int take_stat(struct watch *w, struct record_reading *s)
 	return 0;
 }
 
+/* The counters of /proc/vmstat. */
+struct vmstat {
+	bool is_read;
+	struct refaults now;
+};
+
+static void take_refaults_line(void *arg, struct cursor line)
+{
+	refaults_take_line(line, arg);
+}
+
+static void read_vmstat(struct watch *w, struct vmstat *ret_vmstat)
+{
+	*ret_vmstat = (struct vmstat){ 0 };
+	ret_vmstat->is_read = w->vmstat_fd >= 0 &&
+		lines_read_fd(w->vmstat_fd, w->buf, sizeof(w->buf), take_refaults_line,
+			&ret_vmstat->now) == 0;
+}
+
 static void take_disk_line(void *arg, struct cursor line)
 {
 	disks_take_line(arg, line);
 }
 
-static void take_disks(struct watch *w, bool armed, struct record_reading *s)
+/*
+ * Whoever waits for a disk is counted as blocked, and whoever sent it something has changed these
+ * counters. Then a disk that hangs is seen as soon as where there are few.
+ */
+static bool disks_are_at_rest(const struct watch *w, const struct record_reading *s,
+	const struct vmstat *vmstat)
 {
+	const struct refaults *now = &vmstat->now, *before = &w->refaults_before;
+
+	return s->procs_blocked == 0 && vmstat->is_read && w->has_refaults_before &&
+		now->read_kib > 0 && now->read_kib == before->read_kib &&
+		now->written_kib == before->written_kib &&
+		disks_may_rest(&w->disks, watch_clock_ns(&w->clock));
+}
+
+static void take_disks(struct watch *w, bool armed, const struct vmstat *vmstat,
+	struct record_reading *s)
+{
+	if (!armed && disks_are_at_rest(w, s, vmstat)) {
+		disks_rest(&w->disks, watch_clock_ns(&w->clock));
+		disks_fill_sample(&w->disks, s);
+		return;
+	}
 	disks_begin_reading(&w->disks, watch_clock_ns(&w->clock));
 	if (w->diskstats_fd >= 0)
 		(void)lines_read_fd(w->diskstats_fd, w->buf, sizeof(w->buf), take_disk_line,
@@ -385,19 +427,14 @@ static void take_pressure(struct watch *w, struct pressure_state *state,
 	state->before_ns = now_ns;
 }
 
-static void take_refaults_line(void *arg, struct cursor line)
-{
-	refaults_take_line(line, arg);
-}
-
-static void take_memory(struct watch *w, struct record_memory *memory)
+static void take_memory(struct watch *w, const struct vmstat *vmstat, struct record_memory *memory)
 {
 	const struct disks_zram zram = disks_zram_since(&w->disks);
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct refaults now = { 0 }, since;
+	const struct refaults now = vmstat->now;
+	struct refaults since;
 
-	if (w->vmstat_fd < 0 ||
-		lines_read_fd(w->vmstat_fd, w->buf, sizeof(w->buf), take_refaults_line, &now) < 0) {
+	if (!vmstat->is_read) {
 		w->has_refaults_before = false;
 		return;
 	}
@@ -454,7 +491,8 @@ static void log_left_out(struct watch *w)
 			"watch: %u threads are in D state or stopped beyond the maximum of %d; they are not counted",
 			now.threads, WATCH_THREADS_MAX);
 	if (now.disks && !w->logged.disks)
-		log_warning("watch: %u disks are beyond the maximum of %d; they are not watched",
+		log_warning(
+			"watch: %u disks are at work beyond the maximum of %d; they are not watched",
 			now.disks, WATCH_DISKS_MAX);
 	if (now.filesystems && !w->logged.filesystems)
 		log_warning(
@@ -478,17 +516,20 @@ int watch_take_sample(struct watch *w, bool armed)
 	struct history *h = &w->history;
 	uint64_t now_ns = watch_clock_ns(&w->clock);
 	struct record_reading s = { .mono_ns = now_ns, .real_ns = clock_real_ns() };
+	struct vmstat vmstat;
 	int r;
 
 	s.interval_ns = last ? now_ns - last->mono_ns : 0;
 	r = take_stat(w, &s);
 	if (r < 0)
 		return r;
-	take_disks(w, armed, &s);
+	/* Before the disks: what is sent in between changes the next sample's counters. */
+	read_vmstat(w, &vmstat);
+	take_disks(w, armed, &vmstat, &s);
 	take_pressure(w, &w->pressures[PRESSURE_IO], &s.psi.io);
 	take_pressure(w, &w->pressures[PRESSURE_MEMORY], &s.psi.memory);
 	take_pressure(w, &w->pressures[PRESSURE_CPU], &s.psi.cpu);
-	take_memory(w, &s.memory);
+	take_memory(w, &vmstat, &s.memory);
 	take_threads(w, armed, &s);
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
@@ -609,7 +650,7 @@ const struct record_reading *watch_history_get(const struct watch *w, unsigned i
 
 uint32_t watch_disks_generation(const struct watch *w)
 {
-	return w->disks.serial;
+	return w->disks.generation;
 }
 
 const struct record_disk *watch_disk_in_slot(const struct watch *w, unsigned int slot,
@@ -657,6 +698,12 @@ const struct record_cpu_limited *watch_cpu_limit_in_slot(const struct watch *w, 
 const char *watch_disk_name(const struct watch *w, uint32_t major, uint32_t minor)
 {
 	return disks_find_name(&w->disks, major, minor);
+}
+
+bool watch_next_disk(const struct watch *w, uint32_t *at, struct record_dev *ret_dev,
+	const char **ret_name)
+{
+	return disks_next_row(&w->disks, at, ret_dev, ret_name);
 }
 
 const struct watch_process *watch_processes(const struct watch *w, unsigned int *ret_count)

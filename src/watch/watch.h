@@ -50,7 +50,7 @@ struct watch_options {
 struct watch_left_out {
 	uint32_t processes;   /* beyond WATCH_PROCESSES_MAX */
 	uint32_t threads;     /* in D or stopped, beyond WATCH_THREADS_MAX */
-	uint32_t disks;	      /* beyond WATCH_DISKS_MAX: not judged */
+	uint32_t disks;	      /* at work, beyond WATCH_DISKS_MAX: not judged */
 	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
 	uint32_t cgroups;     /* beyond WATCH_CGROUPS_MAX */
 };
@@ -149,6 +149,13 @@ const struct record_cpu_limited *watch_cpu_limit_in_slot(const struct watch *wat
 
 /* The name in the newest /proc/diskstats, also of partitions and ignored devices; NULL: unknown. */
 const char *watch_disk_name(const struct watch *watch, uint32_t major, uint32_t minor);
+
+/*
+ * The next device of /proc/diskstats, of any kind: `at` begins as 0. The name is valid until the
+ * next sample. False: there are no more.
+ */
+bool watch_next_disk(const struct watch *watch, uint32_t *at, struct record_dev *ret_dev,
+	const char **ret_name);
 
 /* Valid until the next sample or reload. */
 const struct watch_process *watch_processes(const struct watch *watch, unsigned int *ret_count);

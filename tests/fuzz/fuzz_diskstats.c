@@ -30,7 +30,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!disks)
 		return 0;
-	disks_init(disks, -1, NULL, NULL);
+	if (disks_init(disks, -1, NULL, NULL) < 0)
+		abort();
 	while (text.p < text.end) {
 		const char *end = memchr(text.p, '\0', (size_t)(text.end - text.p));
 		struct cursor reading = { text.p, end ? end : text.end }, line;
@@ -48,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		text.p = end ? end + 1 : text.end;
 		now_ns += NSEC_PER_SEC;
 	}
+	disks_done(disks);
 	free(disks);
 	return 0;
 }

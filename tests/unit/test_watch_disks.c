@@ -342,12 +342,14 @@ static void test_three_hundred_disks(void **state)
 	assert_int_equal(s->devices_count, RECORD_DEVICES_MAX);
 	assert_int_equal(s->devices_left_out, 256 - RECORD_DEVICES_MAX);
 	assert_string_equal(s->devices[0].dev_name, "sd3");
-	assert_string_equal(s->devices[1].dev_name, "sd255");
-	assert_real(s->devices[1].util_pct, 25.5);
-	assert_string_equal(s->devices[7].dev_name, "sd249");
+	/* sd0 has done nothing: sd256 has its place. */
+	assert_string_equal(s->devices[1].dev_name, "sd256");
+	assert_real(s->devices[1].util_pct, 25.6);
+	assert_string_equal(s->devices[7].dev_name, "sd250");
+	assert_null(find_slot(w, "sd0", &serial));
 	assert_real(find_slot(w, "sd17", &serial)->util_pct, 1.7);
 	watch_get_left_out(w, &left_out);
-	assert_int_equal(left_out.disks, 300 - 256);
+	assert_int_equal(left_out.disks, 299 - 256);
 
 	/* Room that is made is taken. */
 	put_rows(t, rows + 100, 200);
@@ -401,12 +403,242 @@ static void test_two_thousand_rows(void **state)
 	tree_sample(t, w, 0);
 	tree_sample(t, w, 1000);
 	watch_get_left_out(w, &left_out);
-	assert_int_equal(left_out.disks, 2000 - 256);
+	/* Nobody uses those that have no place. */
+	assert_int_equal(left_out.disks, 0);
 	assert_string_equal(watch_disk_name(w, 8, 1023), "sd1023");
-	assert_null(watch_disk_name(w, 8, 1024));
+	assert_string_equal(watch_disk_name(w, 8, 1999), "sd1999");
+	assert_null(watch_disk_name(w, 8, 2000));
 	watch_free(w);
 	free(names);
 	free(rows);
+}
+
+#define MANY 10000
+
+struct many {
+	struct row rows[MANY];
+	char names[MANY][16];
+};
+
+/* 10,000 disks that nobody uses, and the counters of a host without I/O. */
+static struct watch *watch_many(struct tree *t, struct many **ret_many)
+{
+	struct many *m = calloc(1, sizeof(*m));
+	struct watch *w;
+
+	assert_non_null(m);
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(m->names[i], sizeof(m->names[i]), "sd%u", i);
+		m->rows[i] = (struct row){ .name = m->names[i],
+			.major = 8 + i / 256,
+			.minor = i % 256,
+			.reads = 1000 + i,
+			.io_ms = 120 };
+	}
+	put_rows(t, m->rows, MANY);
+	tree_put(t, "proc/stat", "cpu  0 0 0 0 0 0 0 0\nprocs_blocked 0\n");
+	tree_put(t, "proc/vmstat", "pgpgin 100\npgpgout 200\n");
+	w = tree_watch(t);
+	/* The table grows after the first one. */
+	tree_sample(t, w, 0);
+	tree_sample(t, w, 1000);
+	*ret_many = m;
+	return w;
+}
+
+/* Somebody has sent I/O, so the next sample reads all rows. */
+static void put_many(struct tree *t, const struct many *m, unsigned int kib)
+{
+	tree_put(t, "proc/vmstat", "pgpgin %u\npgpgout 200\n", 100 + kib);
+	put_rows(t, m->rows, MANY);
+}
+
+/* Whichever disk hangs, it is in the first sample that can have it. */
+static void test_the_last_of_ten_thousand_disks_hangs(void **state)
+{
+	struct tree *t = *state;
+	const struct record_reading *s;
+	struct watch_left_out left_out;
+	uint32_t serial, again;
+	struct many *m;
+	struct watch *w = watch_many(t, &m);
+
+	assert_null(find_slot(w, "sd9999", &serial));
+	m->rows[MANY - 1].inflight = 1;
+	put_many(t, m, 1);
+	s = tree_sample(t, w, 1000);
+	assert_string_equal(s->devices[0].dev_name, "sd9999");
+	assert_int_equal(s->devices[0].inflight, 1);
+	assert_non_null(find_slot(w, "sd9999", &serial));
+	/* Nothing is sent any more, and what hangs is still looked at. */
+	s = tree_sample(t, w, 5000);
+	assert_int_equal(s->devices[0].no_completion_ns, 5 * NSEC_PER_SEC);
+	/* All others work: none of them takes its place, and those that have none are counted. */
+	for (unsigned int i = 0; i < MANY - 1; i++) {
+		m->rows[i].reads++;
+		m->rows[i].io_ms += 10;
+	}
+	put_many(t, m, 2);
+	s = tree_sample(t, w, 1000);
+	assert_string_equal(s->devices[0].dev_name, "sd9999");
+	assert_int_equal(s->devices[0].no_completion_ns, 6 * NSEC_PER_SEC);
+	assert_non_null(find_slot(w, "sd9999", &again));
+	assert_int_equal(again, serial);
+	watch_get_left_out(w, &left_out);
+	assert_int_equal(left_out.disks, MANY - 256);
+	watch_free(w);
+	free(m);
+}
+
+/* A place is given away with a new serial, so that rules begin anew. */
+static void test_a_place_goes_to_who_works(void **state)
+{
+	struct tree *t = *state;
+	uint32_t first, second, serial;
+	struct many *m;
+	struct watch *w = watch_many(t, &m);
+
+	assert_non_null(find_slot(w, "sd0", &first));
+	for (unsigned int i = 1; i < 256; i++)
+		m->rows[i].reads++;
+	put_many(t, m, 1);
+	tree_sample(t, w, 1000);
+	m->rows[9000].reads += 8;
+	put_many(t, m, 2);
+	tree_sample(t, w, 1000);
+	assert_null(find_slot(w, "sd0", &serial));
+	assert_non_null(find_slot(w, "sd9000", &second));
+	assert_true(second > first);
+	/* From then on it has rates. */
+	m->rows[9000].reads += 8;
+	m->rows[9000].io_ms += 500;
+	put_many(t, m, 3);
+	tree_sample(t, w, 1000);
+	assert_real(find_slot(w, "sd9000", &serial)->util_pct, 50);
+	assert_int_equal(serial, second);
+	assert_int_equal(find_slot(w, "sd9000", &serial)->reads, 8);
+	/* And none when it has stopped. */
+	put_many(t, m, 4);
+	tree_sample(t, w, 1000);
+	assert_real(find_slot(w, "sd9000", &serial)->util_pct, 0);
+	assert_int_equal(find_slot(w, "sd9000", &serial)->reads, 0);
+	watch_free(w);
+	free(m);
+}
+
+/* What /proc/diskstats says is not asked for while nobody sends I/O or waits for it. */
+static void test_ten_thousand_disks_at_rest(void **state)
+{
+	struct tree *t = *state;
+	uint32_t serial;
+	struct many *m;
+	struct watch *w = watch_many(t, &m);
+
+	m->rows[7].reads++;
+	put_rows(t, m->rows, MANY);
+	tree_sample(t, w, 1000);
+	assert_int_equal(find_slot(w, "sd7", &serial)->reads, 0);
+	/* A thread waits for I/O. */
+	tree_put(t, "proc/stat", "cpu  0 0 0 0 0 0 0 0\nprocs_blocked 1\n");
+	tree_sample(t, w, 1000);
+	assert_int_equal(find_slot(w, "sd7", &serial)->reads, 1);
+	tree_put(t, "proc/stat", "cpu  0 0 0 0 0 0 0 0\nprocs_blocked 0\n");
+	/* An incident is open. */
+	m->rows[7].reads++;
+	put_rows(t, m->rows, MANY);
+	t->now_ns += NSEC_PER_SEC;
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_int_equal(find_slot(w, "sd7", &serial)->reads, 1);
+	/* The counters cannot be read. */
+	m->rows[7].reads++;
+	put_rows(t, m->rows, MANY);
+	tree_put(t, "proc/vmstat", "nothing 1\n");
+	tree_sample(t, w, 1000);
+	assert_int_equal(find_slot(w, "sd7", &serial)->reads, 1);
+	tree_put(t, "proc/vmstat", "pgpgin 100\npgpgout 200\n");
+	tree_sample(t, w, 1000);
+	/* What is not among the I/O that is counted is seen after a minute. */
+	m->rows[7].reads++;
+	put_rows(t, m->rows, MANY);
+	tree_sample(t, w, 1000);
+	assert_int_equal(find_slot(w, "sd7", &serial)->reads, 0);
+	tree_sample(t, w, 59000);
+	assert_int_equal(find_slot(w, "sd7", &serial)->reads, 1);
+	watch_free(w);
+	free(m);
+}
+
+static void read_many(struct disks *d, const struct many *m, uint64_t now_ns)
+{
+	char text[128];
+
+	disks_begin_reading(d, now_ns);
+	for (unsigned int i = 0; i < MANY; i++) {
+		int len = snprintf(text, sizeof(text), "%u %u %s %lu 0 0 0 0 0 0 0 0 0 0",
+			m->rows[i].major, m->rows[i].minor, m->names[i], m->rows[i].reads);
+
+		disks_take_line(d, (struct cursor){ text, text + len });
+	}
+	disks_end_reading(d, false);
+}
+
+/* A reading looks at each row once, and at few others where it has changed. */
+static void test_work_of_a_reading(void **state)
+{
+	struct disks *d = calloc(1, sizeof(*d));
+	struct many *m = calloc(1, sizeof(*m));
+	uint64_t visits;
+
+	(void)state;
+	assert_non_null(d);
+	assert_non_null(m);
+	for (uint32_t i = 0; i < MANY; i++) {
+		snprintf(m->names[i], sizeof(m->names[i]), "sd%u", i);
+		m->rows[i] = (struct row){ .major = 8 + i / 256, .minor = i % 256 };
+	}
+	assert_int_equal(disks_init(d, -1, NULL, NULL), 0);
+	read_many(d, m, 1);
+	read_many(d, m, 2);
+	visits = d->rows.visits;
+	read_many(d, m, 3);
+	assert_int_equal(d->rows.visits - visits, MANY);
+	for (uint32_t i = 0; i < MANY; i++)
+		m->rows[i].reads++;
+	visits = d->rows.visits;
+	read_many(d, m, 4);
+	assert_in_range(d->rows.visits - visits, MANY, 2 * MANY);
+	/* A disk that goes makes no search for those behind it. */
+	memmove(m->names + 5, m->names + 6, (MANY - 6) * sizeof(m->names[0]));
+	memmove(m->rows + 5, m->rows + 6, (MANY - 6) * sizeof(m->rows[0]));
+	visits = d->rows.visits;
+	read_many(d, m, 5);
+	assert_in_range(d->rows.visits - visits, MANY, MANY + 20);
+	assert_int_equal(d->rows.count, MANY - 1);
+	disks_done(d);
+	free(m);
+	free(d);
+}
+
+/* Hidden disks have no number on 5.10. */
+static void test_disks_with_the_same_number(void **state)
+{
+	struct row rows[] = {
+		{ "nvme0c1n1", 0, 0, 492, 57408, 6119, 0, 0, 0, 1, 5980, 6211, 0 },
+		{ "nvme0c0n1", 0, 0, 10, 80, 20, 0, 0, 0, 0, 20, 20, 0 },
+	};
+	struct tree *t = *state;
+	const struct record_reading *s;
+	struct watch *w;
+
+	put_rows(t, rows, 2);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	rows[1].reads += 3;
+	put_rows(t, rows, 2);
+	s = tree_sample(t, w, 1000);
+	assert_int_equal(find_disk(s, "nvme0c1n1")->no_completion_ns, NSEC_PER_SEC);
+	assert_int_equal(find_disk(s, "nvme0c0n1")->reads, 3);
+	watch_free(w);
 }
 
 static void test_garbage_and_devices_named_twice(void **state)
@@ -443,6 +675,11 @@ int main(void)
 		tree_test(test_three_hundred_disks),
 		tree_test(test_idle_disks_that_were_used),
 		tree_test(test_two_thousand_rows),
+		tree_test(test_the_last_of_ten_thousand_disks_hangs),
+		tree_test(test_a_place_goes_to_who_works),
+		tree_test(test_ten_thousand_disks_at_rest),
+		tree_test(test_disks_with_the_same_number),
+		cmocka_unit_test(test_work_of_a_reading),
 		tree_test(test_garbage_and_devices_named_twice),
 	};
 
