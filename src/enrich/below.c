@@ -91,13 +91,19 @@ static bool describe(const struct below_options *o, const char *disk, struct rec
 	return *s->below;
 }
 
-/* Where there is no room for all, loop devices of packages are left out. */
-enum rank { RANK_VOLUME, RANK_OTHER, RANK_LOOP, RANK_COUNT };
+/*
+ * Where there is no room for all, loop devices of packages are left out. The first of these are not
+ * asked, of which there may be thousands.
+ */
+enum rank { RANK_BOTTOM = -1, RANK_VOLUME, RANK_OTHER, RANK_LOOP, RANK_COUNT };
 
 static enum rank rank_of(const char *disk)
 {
 	if (strncmp(disk, "dm-", 3) == 0 || strncmp(disk, "md", 2) == 0)
 		return RANK_VOLUME;
+	if (strncmp(disk, "sd", 2) == 0 || strncmp(disk, "nvme", 4) == 0 ||
+		strncmp(disk, "vd", 2) == 0)
+		return RANK_BOTTOM;
 	return strncmp(disk, "loop", 4) == 0 ? RANK_LOOP : RANK_OTHER;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "enrich/writers.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/disk_name.h"
 #include "util/file.h"
 #include "util/log.h"
 #include "watch/watch.h"
@@ -225,11 +227,10 @@ static const char *disk_of_source(const struct enrich *e, const char *source)
 	return strncmp(source, "/dev/", strlen("/dev/")) == 0 ? source + strlen("/dev/") : NULL;
 }
 
-/* The disk with that number, or of the file system with it; NULL: it has none, or not known. */
-static const char *find_disk(const struct enrich *e, uint32_t major, uint32_t minor)
+/* The disk of a file system whose number is not that of a disk. */
+static const char *find_disk_of_mount(const struct enrich *e, const struct mount *m)
 {
-	const char *name = watch_disk_name(e->watch, major, minor);
-	const struct mount *m = name ? NULL : mounts_find_device(&e->mounts, major, minor);
+	const char *name = NULL;
 
 	/* An overlay that stands on overlays, as containers in a container have it. */
 	for (unsigned int depth = 0; m && m->stands_on_other && depth < OVERLAYS_MAX; depth++) {
@@ -237,6 +238,14 @@ static const char *find_disk(const struct enrich *e, uint32_t major, uint32_t mi
 		m = name ? NULL : mounts_find_device(&e->mounts, m->other_major, m->other_minor);
 	}
 	return m && m->source_is_disk ? disk_of_source(e, m->source) : name;
+}
+
+/* The disk with that number, or of the file system with it; NULL: it has none, or not known. */
+static const char *find_disk(const struct enrich *e, uint32_t major, uint32_t minor)
+{
+	const char *name = watch_disk_name(e->watch, major, minor);
+
+	return name ? name : find_disk_of_mount(e, mounts_find_device(&e->mounts, major, minor));
 }
 
 static const char *find_disk_below(const void *userdata, uint32_t major, uint32_t minor)
@@ -273,6 +282,49 @@ void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char 
 	if (m)
 		name = m->source;
 	text_copy(ret_name, size, name ? name : "");
+}
+
+static bool is_path_of(const char *name, const char *disk)
+{
+	char of_path[RECORD_DISK_NAME_SIZE];
+
+	return disk_name_of_path(name, of_path, sizeof(of_path)) && strcmp(of_path, disk) == 0;
+}
+
+/* The name of a disk that is given by its number; it may have none. */
+static const char *name_of(const struct enrich *e, const char *disk)
+{
+	uint32_t major, minor;
+	const char *name;
+
+	if (sscanf(disk, "%" SCNu32 ":%" SCNu32, &major, &minor) != 2)
+		return disk;
+	name = watch_disk_name(e->watch, major, minor);
+	return name ? name : disk;
+}
+
+uint32_t enrich_numbers_of_disk(const struct enrich *e, const char *disk,
+	struct record_dev *ret_numbers, uint32_t max)
+{
+	uint32_t count = 0, at = 0;
+	struct record_dev dev;
+	const char *name;
+
+	disk = name_of(e, disk);
+	/* On 5.10 the number of what is hidden is 0:0. */
+	while (count < max && watch_next_disk(e->watch, &at, &dev, &name))
+		if (is_path_of(name, disk) && (dev.major || dev.minor))
+			ret_numbers[count++] = dev;
+	for (unsigned int i = 0; i < e->mounts.count && count < max; i++) {
+		const struct mount *m = &e->mounts.list[i];
+
+		if (m->major != 0)
+			continue;
+		name = find_disk_of_mount(e, m);
+		if (name && (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk)))
+			ret_numbers[count++] = (struct record_dev){ m->major, m->minor };
+	}
+	return count;
 }
 
 void enrich_below(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_names,

@@ -81,6 +81,14 @@ void enrich_device(const struct enrich *enrich, uint32_t major, uint32_t minor, 
 	size_t size);
 
 /*
+ * The numbers of what belongs to a disk or partition, and is not below it in sysfs: hidden paths of
+ * NVMe, which the requests have, and file systems whose number is that of no disk. `disk` is a name
+ * or major:minor. Returns how many there are, at most `max`. Call it while no incident is open.
+ */
+uint32_t enrich_numbers_of_disk(const struct enrich *enrich, const char *disk,
+	struct record_dev *ret_numbers, uint32_t max);
+
+/*
  * The names of the devices that a disk stands on, with a newline between them, as
  * enrich_learn_disks() has learned them; empty: it stands on none, or there were more stacked disks
  * than that has room for.

@@ -69,6 +69,18 @@ static int add_device(const struct trace_maps *maps, const char *sysfs, const ch
 	return 0;
 }
 
+/* Its paths, and the file systems on it that have a number of their own. */
+static void add_what_belongs(const struct trace_maps *maps, const struct enrich *enrich,
+	const char *name)
+{
+	struct record_dev numbers[EVENT_FILTER_DEVS_MAX];
+	uint32_t count =
+		enrich ? enrich_numbers_of_disk(enrich, name, numbers, ARRAY_SIZE(numbers)) : 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		trace_maps_add_dev(maps, numbers[i].major, numbers[i].minor);
+}
+
 static int open_cgroup(const char *sysfs, const char *name)
 {
 	/* cgroup2 alone, or beside a cgroup v1 hierarchy */
@@ -108,13 +120,15 @@ static bool note_state(uint32_t *missing, unsigned int item, bool is_missing)
 }
 
 static void fill_devices(struct trace_maps *maps, const struct config_list *names,
-	const char *sysfs)
+	const char *sysfs, const struct enrich *enrich)
 {
 	static_assert(CONFIG_LIST_MAX <= 32, "a bit for each item");
 	for (unsigned int i = 0; i < names->count; i++) {
 		const char *name = names->items[i];
 		int r = add_device(maps, sysfs, name);
 
+		if (r == 0)
+			add_what_belongs(maps, enrich, name);
 		if (!note_state(&maps->filter.missing_devices, i, r < 0))
 			continue;
 		if (r == 0)
@@ -156,17 +170,19 @@ void filter_settings(const struct config *config, struct probe_settings *setting
 	settings->common.filter_cgroups = config->trace.cgroup.count;
 }
 
-void filter_refresh(struct trace_maps *maps, const struct config *config, const char *sysfs)
+void filter_refresh(struct trace_maps *maps, const struct config *config, const char *sysfs,
+	const struct enrich *enrich)
 {
 	if (config->trace.device.count > 0 || config->trace.cgroup.count > 0)
-		(void)filter_fill(maps, config, sysfs);
+		(void)filter_fill(maps, config, sysfs, enrich);
 }
 
-int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs)
+int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs,
+	const struct enrich *enrich)
 {
 	/* An incident may be about to begin, so what is still named is never missing. */
 	maps->filter.filling++;
-	fill_devices(maps, &config->trace.device, sysfs);
+	fill_devices(maps, &config->trace.device, sysfs, enrich);
 	for (unsigned int i = config->trace.cgroup.count; i < EVENT_FILTER_CGROUPS_MAX; i++)
 		trace_maps_clear_cgroup(maps, i);
 	fill_cgroups(maps, &config->trace.cgroup, sysfs);

@@ -10,6 +10,7 @@
 #define IOSTALL_PROBES_FILTER_H
 
 #include "config/config.h"
+#include "enrich/enrich.h"
 #include "probes/maps.h"
 #include "probes/probe.h"
 
@@ -19,11 +20,13 @@ void filter_settings(const struct config *config, struct probe_settings *setting
 /*
  * Looks up what is named and replaces the contents of the maps: a restarted service has a new
  * cgroup, and a device that comes back may have another number. An item that does not exist matches
- * nothing until a later call finds it; each change is logged. A negative errno when the maps cannot
- * be written.
+ * nothing until a later call finds it; each change is logged. Of a device `enrich` knows what else
+ * belongs to it; NULL: that is not known yet. A negative errno when the maps cannot be written.
  */
-int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs);
+int filter_fill(struct trace_maps *maps, const struct config *config, const char *sysfs,
+	const struct enrich *enrich);
 /* The same, if anything is named. */
-void filter_refresh(struct trace_maps *maps, const struct config *config, const char *sysfs);
+void filter_refresh(struct trace_maps *maps, const struct config *config, const char *sysfs,
+	const struct enrich *enrich);
 
 #endif

@@ -201,7 +201,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	r = make_maps(set, *like ? &(*like)->maps : NULL);
 	if (r < 0)
 		return r;
-	return filter_fill(&set->maps, config, sysfs);
+	return filter_fill(&set->maps, config, sysfs, NULL);
 }
 
 /*

@@ -377,7 +377,7 @@ void session_handle_sample(struct session *s)
 		enrich_learn_processes(s->o.enrich);
 		enrich_learn_disks(s->o.enrich, s->o.sysfs, watch_disks_generation(s->o.watch));
 		if (!s->o.without_probes)
-			filter_refresh(&s->probes.maps, s->o.config, s->o.sysfs);
+			filter_refresh(&s->probes.maps, s->o.config, s->o.sysfs, s->o.enrich);
 	}
 	if (!session_is_open(s))
 		session_watch_kernel_log(s);
@@ -433,6 +433,7 @@ static void on_loaded(struct session *s, const struct tracer_result *result)
 	if (r == 0) {
 		s->state = SESSION_IDLE;
 		session_update_filter(s, false);
+		filter_refresh(&s->probes.maps, s->o.config, s->o.sysfs, s->o.enrich);
 	}
 	/* It may free a session with an error. */
 	if (s->loaded)

@@ -25,7 +25,9 @@ struct fixture {
 	struct tree *t;
 	struct trace_maps maps;
 	struct config config;
-	int stderr_fd; /* the real one, while the log is caught */
+	struct watch *watch;
+	struct enrich *enrich; /* NULL: nothing is known of mounts and paths */
+	int stderr_fd;	       /* the real one, while the log is caught */
 	int caught_fd;
 };
 
@@ -63,7 +65,7 @@ static unsigned int fill(struct fixture *f, int want, const char *text)
 	int r;
 
 	catch_log(f);
-	r = filter_fill(&f->maps, &f->config, f->t->sysfs);
+	r = filter_fill(&f->maps, &f->config, f->t->sysfs, f->enrich);
 	lines = take_log(f, text);
 	assert_int_equal(r, want);
 	return lines;
@@ -89,6 +91,8 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 	void *t = f->t;
 
+	enrich_free(f->enrich);
+	watch_free(f->watch);
 	trace_maps_close(&f->maps);
 	free(f);
 	return tree_teardown(&t);
@@ -152,6 +156,68 @@ static void test_devices(void **state)
 	assert_int_equal(fill(f, 0, ""), 0);
 	assert_true(has_dev(f, 8, 32) && has_dev(f, 8, 37) && has_dev(f, 254, 3));
 	assert_false(has_dev(f, 8, 16) || has_dev(f, 8, 17));
+}
+
+static void know_mounts_and_paths(struct fixture *f)
+{
+	tree_put(f->t, "proc/diskstats",
+		" 8 16 sdb 1 0 8 1 1 0 8 1 0 1 2\n 8 17 sdb1 1 0 8 1 1 0 8 1 0 1 2\n"
+		" 8 32 sdc 1 0 8 1 1 0 8 1 0 1 2\n 259 0 nvme0c0n1 1 0 8 1 1 0 8 1 0 1 2\n"
+		" 259 1 nvme0n1 1 0 8 1 1 0 8 1 0 1 2\n 259 2 nvme0c1n1 1 0 8 1 1 0 8 1 0 1 2\n"
+		" 259 4 nvme1c0n1 1 0 8 1 1 0 8 1 0 1 2\n 0 0 nvme0c2n1 1 0 8 1 1 0 8 1 0 1 2\n");
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 0:30 / / rw - btrfs /dev/sdb1 rw\n"
+		"23 22 8:32 / /srv rw - ext4 /dev/sdc rw\n"
+		"24 22 0:40 / /proc rw - proc proc rw\n"
+		"25 22 0:50 / /c1 rw - overlay overlay rw,lowerdir=/l,upperdir=/var/u,workdir=/w\n"
+		"26 22 0:51 / /c2 rw - overlay overlay rw,lowerdir=/l,upperdir=/srv/u,workdir=/w\n");
+	f->watch = tree_watch(f->t);
+	tree_sample(f->t, f->watch, 0);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+}
+
+/* File systems with a number of their own, by the disk that they are on. */
+static void test_anonymous_file_systems(void **state)
+{
+	struct fixture *f = *state;
+
+	make_maps(f);
+	know_mounts_and_paths(f);
+	tree_list_add(&f->config.trace.device, "sdb");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 16) && has_dev(f, 0, 30) && has_dev(f, 0, 50));
+	assert_false(has_dev(f, 0, 40) || has_dev(f, 0, 51));
+	/* By number; that of a partition. */
+	f->config.trace.device.count = 0;
+	tree_list_add(&f->config.trace.device, "8:32");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 32) && has_dev(f, 0, 51));
+	assert_false(has_dev(f, 0, 30) || has_dev(f, 0, 50) || has_dev(f, 8, 16));
+	f->config.trace.device.count = 0;
+	tree_list_add(&f->config.trace.device, "8:17");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 17) && has_dev(f, 0, 30));
+	/* A container has gone. */
+	tree_put(f->t, "proc/self/mountinfo", "23 22 8:32 / /srv rw - ext4 /dev/sdc rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 17));
+	assert_false(has_dev(f, 0, 30));
+}
+
+/* Of a disk with native multipath the requests have the number of a path. */
+static void test_paths_of_a_device(void **state)
+{
+	struct fixture *f = *state;
+
+	make_maps(f);
+	know_mounts_and_paths(f);
+	tree_put(f->t, "sys/class/block/nvme0n1/dev", "259:1\n");
+	tree_list_add(&f->config.trace.device, "nvme0n1");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 259, 0) && has_dev(f, 259, 1) && has_dev(f, 259, 2));
+	assert_false(has_dev(f, 259, 4) || has_dev(f, 0, 0));
 }
 
 /* One line when it goes and one when it comes, however often it is looked for. */
@@ -279,6 +345,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		filter_test(test_settings),
 		filter_test(test_devices),
+		filter_test(test_anonymous_file_systems),
+		filter_test(test_paths_of_a_device),
 		filter_test(test_device_that_comes_and_goes),
 		filter_test(test_pids),
 		filter_test(test_cgroup_that_comes_and_goes),
