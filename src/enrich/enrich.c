@@ -44,6 +44,7 @@ struct enrich {
 	struct enrich_users users;
 	struct mounts_reader mounts_reader;
 	struct mounts mounts;
+	bool mounts_logged; /* that some were left out */
 	struct process_cache processes;
 	struct writers *writers;
 	struct file_server *file_server;
@@ -75,6 +76,16 @@ void enrich_set_users(struct enrich *e, const struct enrich_users *users)
 		e->users = *users;
 }
 
+static void log_left_out(struct enrich *e)
+{
+	if (e->mounts.left_out && !e->mounts_logged)
+		log_warning(
+			"mounts beyond the maximum of %d, or too long to be read all, are not known: %u or more; "
+			"who waits for a file there may be no victim of a disk",
+			MOUNTS_MAX, e->mounts.left_out);
+	e->mounts_logged |= e->mounts.left_out > 0;
+}
+
 /*
  * poll() on an open mountinfo tells whether it has changed since the last call, see
  * proc_pid_mounts(5), and takes no lock.
@@ -86,8 +97,10 @@ void enrich_refresh(struct enrich *e)
 	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR))) {
 		mounts_reader_want(&e->mounts_reader);
 	}
-	if (mounts_reader_take(&e->mounts_reader, &e->mounts, clock_mono_ns()))
+	if (mounts_reader_take(&e->mounts_reader, &e->mounts, clock_mono_ns())) {
 		e->disks_changed = true;
+		log_left_out(e);
+	}
 	writers_replace_hung(e->writers, clock_mono_ns());
 	file_server_replace_hung(e->file_server, clock_mono_ns());
 }
@@ -176,6 +189,7 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 	mounts_reader_init(&e->mounts_reader, e->procfs_fd);
 	if (!mounts_reader_wait(&e->mounts_reader, &e->mounts, MOUNTS_WAIT_NS))
 		log_warning("%s/self/mountinfo: not read yet; mount points are not known", procfs);
+	log_left_out(e);
 	*ret_enrich = e;
 	return 0;
 }
@@ -185,6 +199,7 @@ struct enrich *enrich_free(struct enrich *e)
 	if (e) {
 		symbols_free(e->symbols);
 		mounts_reader_done(&e->mounts_reader);
+		mounts_done(&e->mounts);
 		process_cache_done(&e->processes);
 		file_server_free(e->file_server);
 		writers_free(e->writers);

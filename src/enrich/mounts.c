@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "enrich/mounts.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/cleanup.h"
@@ -63,13 +65,23 @@ static bool parse_line(struct cursor line, struct watch_mountinfo *ret_info)
 		ret_info->source.p != ret_info->source.end;
 }
 
+/* bcachefs lists all its disks: "/dev/sda:/dev/sdb". */
+static struct cursor first_source(const struct watch_mountinfo *m, bool is_disk)
+{
+	const char *colon =
+		is_disk ? memchr(m->source.p, ':', (size_t)(m->source.end - m->source.p)) : NULL;
+
+	return (struct cursor){ m->source.p, colon ? colon : m->source.end };
+}
+
 static void set_mount(const struct watch_mountinfo *m, struct mount *ret_mount)
 {
 	*ret_mount = (struct mount){ .major = m->major, .minor = m->minor };
 	ret_mount->server = server_of_type(m->type);
 	ret_mount->source_is_disk =
 		m->major == 0 && (is_type(m, "btrfs") || is_type(m, "bcachefs"));
-	copy_word(m->source, ret_mount->source, sizeof(ret_mount->source));
+	copy_word(first_source(m, ret_mount->source_is_disk), ret_mount->source,
+		sizeof(ret_mount->source));
 	copy_path(m->root, ret_mount->root, sizeof(ret_mount->root));
 	copy_path(m->point, ret_mount->point, sizeof(ret_mount->point));
 }
@@ -114,19 +126,44 @@ static void find_other(const struct mounts *mounts, const struct watch_mountinfo
 	mount->other_minor = other->minor;
 }
 
-void mounts_parse(struct mounts *mounts, const char *buf, size_t len)
+void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size_t len)
 {
 	struct cursor c = { buf, buf + len }, again = c, line;
 	struct watch_mountinfo info;
 
-	mounts->count = 0;
-	while (mounts->count < MOUNTS_MAX && cursor_line(&c, &line))
-		if (parse_line(line, &info))
+	mounts->count = mounts->left_out = 0;
+	while (cursor_line(&c, &line)) {
+		if (!parse_line(line, &info))
+			continue;
+		if (mounts->count == max)
+			mounts->left_out++;
+		else
 			set_mount(&info, &mounts->list[mounts->count++]);
+	}
 	/* What one stands on may be mounted over later. */
 	for (unsigned int i = 0; i < mounts->count && cursor_line(&again, &line);)
 		if (parse_line(line, &info))
 			find_other(mounts, &info, &mounts->list[i++]);
+}
+
+int mounts_copy(struct mounts *mounts, const struct mounts *from)
+{
+	struct mount *list = calloc(from->count ? from->count : 1, sizeof(*list));
+
+	if (!list)
+		return -ENOMEM;
+	if (from->count)
+		memcpy(list, from->list, from->count * sizeof(*list));
+	free(mounts->list);
+	*mounts = *from;
+	mounts->list = list;
+	return 0;
+}
+
+void mounts_done(struct mounts *mounts)
+{
+	free(mounts->list);
+	*mounts = (struct mounts){ 0 };
 }
 
 const struct mount *mounts_find_device(const struct mounts *mounts, uint32_t major, uint32_t minor)

@@ -14,7 +14,8 @@
 #include "record/enums.h"
 #include "record/structs.h"
 
-#define MOUNTS_MAX 256
+/* A host has three for each container, as a rule. */
+#define MOUNTS_MAX 4096
 #define MOUNTS_PATH_SIZE 256
 #define MOUNTS_SOURCE_SIZE RECORD_MOUNT_SIZE
 
@@ -40,11 +41,20 @@ struct mount {
 
 struct mounts {
 	unsigned int count;
-	struct mount list[MOUNTS_MAX];
+	unsigned int left_out; /* for which there was no room */
+	struct mount *list;
 };
 
-/* Replaces all mounts by those in the text of mountinfo, see proc_pid_mountinfo(5). */
-void mounts_parse(struct mounts *mounts, const char *buf, size_t len);
+/*
+ * Replaces all mounts by those in the text of mountinfo, see proc_pid_mountinfo(5). The list has
+ * room for `max`. Compares each overlay with all mounts, so it is not for the event loop.
+ */
+void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size_t len);
+
+/* Replaces all mounts by a copy that has no more memory than it needs. 0, or -ENOMEM. */
+int mounts_copy(struct mounts *mounts, const struct mounts *from);
+/* Frees such a copy. */
+void mounts_done(struct mounts *mounts);
 
 /*
  * Where the file system with that device number is mounted first; NULL: nowhere. FUSE, overlay, NFS

@@ -8,7 +8,8 @@
 #include "util/clock.h"
 #include "util/file.h"
 
-#define TEXT_SIZE (256 * 1024)
+/* Only while it is read. A container has three lines of 400 bytes, or more with many layers. */
+#define TEXT_SIZE (2 * 1024 * 1024)
 /* The deepest call has a buffer for the name of a file. */
 #define THREAD_STACK_BYTES (16 * 1024)
 #define LIMIT_NS (5 * NSEC_PER_SEC)
@@ -16,7 +17,9 @@
 
 /* Of the thread while it is busy. */
 struct reading {
-	ssize_t n; /* or a negative errno */
+	bool is_read;
+	struct mounts mounts;
+	struct mount list[MOUNTS_MAX];
 	char text[TEXT_SIZE];
 };
 
@@ -24,8 +27,14 @@ struct reading {
 static void run(void *state, const int *fds)
 {
 	struct reading *r = state;
+	ssize_t n = file_read_at(fds[0], "self/mountinfo", r->text, sizeof(r->text));
 
-	r->n = file_read_at(fds[0], "self/mountinfo", r->text, sizeof(r->text));
+	r->is_read = n >= 0 || n == -ENOBUFS;
+	if (!r->is_read)
+		return;
+	r->mounts.list = r->list;
+	mounts_parse(&r->mounts, MOUNTS_MAX, r->text, strlen(r->text));
+	r->mounts.left_out += n == -ENOBUFS;
 }
 
 static const struct renewable_worker_kind kind = {
@@ -67,9 +76,7 @@ bool mounts_reader_take(struct mounts_reader *r, struct mounts *mounts, uint64_t
 	bool is_read = reading && !renewable_worker_is_busy(&r->worker);
 
 	if (is_read) {
-		is_read = reading->n >= 0 || reading->n == -ENOBUFS;
-		if (is_read)
-			mounts_parse(mounts, reading->text, strlen(reading->text));
+		is_read = reading->is_read && mounts_copy(mounts, &reading->mounts) == 0;
 		renewable_worker_rest(&r->worker);
 	}
 	if (renewable_worker_is_late(&r->worker, now_ns) || (r->wanted && !r->worker.state))

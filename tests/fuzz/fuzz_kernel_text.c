@@ -14,7 +14,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct mounts mounts;
+static struct mount list[MOUNTS_MAX];
+static struct mounts mounts = { .list = list };
 
 static void check_kmsg(const char *buf, size_t size)
 {
@@ -48,8 +49,8 @@ static void check_ends(const struct mount *m)
 static void check_mounts(const char *buf, size_t size)
 {
 	/* What was there before is never the end of a text. */
-	memset(&mounts, 0x7f, sizeof(mounts));
-	mounts_parse(&mounts, buf, size);
+	memset(list, 0x7f, sizeof(list));
+	mounts_parse(&mounts, MOUNTS_MAX, buf, size);
 	if (mounts.count > MOUNTS_MAX)
 		abort();
 	for (unsigned int i = 0; i < mounts.count; i++) {

@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 
 #include "enrich/enrich.h"
+#include "enrich/mounts.h"
 #include "util/cleanup.h"
 
 struct fixture {
@@ -498,6 +499,71 @@ static void test_cause_of_a_request_to_a_server(void **state)
 	assert_string_equal(record_cause_text(enrich(f, on_disk, no_stack).waits_for), "");
 }
 
+/* The overlays of containers are the last mounts of a host, behind three others for each. */
+static void test_many_mounts(void **state)
+{
+	struct fixture *f = *state;
+	char *text = NULL;
+	size_t size;
+	FILE *file = open_memstream(&text, &size);
+
+	assert_non_null(file);
+	fprintf(file, "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
+	for (unsigned int i = 0; i < 3000; i++)
+		fprintf(file, "%u 22 0:%u / /run/docker/netns/%u rw - nsfs nsfs rw\n", 100 + i,
+			1000 + i, i);
+	for (unsigned int i = 0; i < 1000; i++)
+		fprintf(file,
+			"%u 22 0:%u / /var/lib/docker/overlay2/%u/merged rw - overlay overlay "
+			"rw,lowerdir=/l,upperdir=/var/lib/docker/overlay2/%u/diff,workdir=/w\n",
+			4000 + i, 5000 + i, i, i);
+	fclose(file);
+	tree_put_bytes(f->t, "proc/self/mountinfo", text, size);
+	free(text);
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	/* On a busy host it takes longer than the start waits. */
+	for (unsigned int i = 0; i < 5000 && !*on_device(f, 0, 5000).dev_name; i++) {
+		enrich_refresh(f->enrich);
+		usleep(2000);
+	}
+	assert_string_equal(on_device(f, 0, 5000).dev_name, "vda1");
+	assert_string_equal(on_device(f, 0, 5999).dev_name, "vda1");
+}
+
+static void test_mounts_without_room(void **state)
+{
+	static const char text[] = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n"
+				   "23 1 254:2 / /a rw - ext4 /dev/vda2 rw\n"
+				   "24 1 254:3 / /b rw - ext4 /dev/vda3 rw\n"
+				   "nothing\n";
+	struct mount list[2];
+	struct mounts mounts = { .list = list }, copy = { 0 };
+
+	(void)state;
+	mounts_parse(&mounts, 2, text, strlen(text));
+	assert_int_equal(mounts.count, 2);
+	assert_int_equal(mounts.left_out, 1);
+	assert_int_equal(mounts_copy(&copy, &mounts), 0);
+	assert_int_equal(copy.count, 2);
+	assert_int_equal(copy.left_out, 1);
+	assert_string_equal(mounts_find_device(&copy, 254, 2)->point, "/a");
+	mounts_done(&copy);
+	mounts_parse(&mounts, 2, text, 0);
+	assert_int_equal(mounts.count + mounts.left_out, 0);
+}
+
+static void test_a_file_system_of_several_disks(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 0:30 / / rw - bcachefs /dev/vda1:/dev/vdb rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_string_equal(on_device(f, 0, 30).dev_name, "vda1");
+}
+
 /* A thread reads the mounts. */
 static void refresh(struct fixture *f)
 {
@@ -694,6 +760,9 @@ int main(void)
 		enrich_test(test_disks_are_learned_while_the_host_is_well),
 		enrich_test(test_refresh),
 		enrich_test(test_mounts_that_cannot_be_read),
+		enrich_test(test_many_mounts),
+		enrich_test(test_a_file_system_of_several_disks),
+		cmocka_unit_test(test_mounts_without_room),
 		enrich_test(test_refresh_without_change),
 		enrich_test(test_path_in_file_system),
 		enrich_test(test_truncated_path),

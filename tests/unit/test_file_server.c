@@ -28,6 +28,7 @@ struct fixture {
 	struct tree *t;
 	int procfs_fd;
 	struct file_server *server;
+	struct mount list[16];
 	struct mounts mounts;
 	struct file_server_question q;
 };
@@ -43,7 +44,8 @@ static int setup(void **state)
 	assert_non_null(f);
 	assert_int_equal(tree_setup(&t), 0);
 	f->t = t;
-	mounts_parse(&f->mounts, mountinfo, strlen(mountinfo));
+	f->mounts.list = f->list;
+	mounts_parse(&f->mounts, ARRAY_SIZE(f->list), mountinfo, strlen(mountinfo));
 	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->procfs_fd >= 0);
 	assert_int_equal(file_server_new(f->procfs_fd, &f->server), 0);

@@ -30,6 +30,7 @@ struct fixture {
 	struct tree *t;
 	int procfs_fd;
 	struct writers *writers;
+	struct mount list[16];
 	struct mounts mounts;
 	char mount[PATH_MAX + 16];
 	uint64_t incident_ns;
@@ -50,7 +51,8 @@ static int setup(void **state)
 		"21 1 0:21 / / rw - btrfs /dev/sda1 rw\n22 1 0:22 / %s rw - btrfs /dev/sda2 rw\n"
 		"23 1 0:23 / %s/nested rw - btrfs /dev/sda3 rw\n",
 		f->mount, f->mount);
-	mounts_parse(&f->mounts, mountinfo, strlen(mountinfo));
+	f->mounts.list = f->list;
+	mounts_parse(&f->mounts, ARRAY_SIZE(f->list), mountinfo, strlen(mountinfo));
 	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->procfs_fd >= 0);
 	assert_int_equal(writers_new(f->procfs_fd, &f->writers), 0);
