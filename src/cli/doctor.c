@@ -376,7 +376,7 @@ static bool check_probes(struct doctor *d)
 static void check_snapshot(struct doctor *d)
 {
 	_cleanup_close_ int procfs_fd = open(d->o->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	char stack[THREAD_STACK_SIZE], path[PATH_MAX];
+	char stack[THREAD_STACK_SIZE];
 	struct symbols *symbols;
 	int r;
 
@@ -387,11 +387,11 @@ static void check_snapshot(struct doctor *d)
 		doctor_report(d, "snapshot", "stack", DEGRADED,
 			"/proc/TID/stack cannot be read, so threads that are stuck before tracing "
 			"starts will have no stacks; grant CAP_SYS_ADMIN");
-	snprintf(path, sizeof(path), "%s/kallsyms", d->o->procfs);
-	r = symbols_new(path, &symbols);
+	r = symbols_new(procfs_fd, &symbols);
 	if (r < 0)
 		doctor_report(d, "snapshot", "kallsyms", DEGRADED,
-			"%s: %s; stacks will show addresses instead of names", path, strerror(-r));
+			"%s/kallsyms: %s; stacks will show addresses instead of names",
+			d->o->procfs, strerror(-r));
 	else
 		doctor_report(d, "snapshot", "kallsyms", WORKS, "kernel symbols can be read");
 	if (r == 0)

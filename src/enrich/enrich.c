@@ -17,7 +17,7 @@
 #include "enrich/mounts.h"
 #include "enrich/mounts_reader.h"
 #include "enrich/process.h"
-#include "enrich/symbols.h"
+#include "enrich/symbols_reader.h"
 #include "enrich/waits.h"
 #include "enrich/writers.h"
 #include "util/cleanup.h"
@@ -29,6 +29,8 @@
 
 /* How long a start waits for the mounts, without which files of FUSE and NFS have no server. */
 #define MOUNTS_WAIT_NS NSEC_PER_SEC
+/* The same for the symbols, which took 0.1 s, and some seconds on an emulated CPU. */
+#define SYMBOLS_WAIT_NS (10 * NSEC_PER_SEC)
 /* What disks stand on changes rarely: once a minute, or when a disk appears or is mounted. */
 #define LEARN_DISKS_EACH 60
 /* FILESYSTEM_MAX_STACK_DEPTH of the kernel. */
@@ -38,7 +40,8 @@ struct enrich {
 	int procfs_fd;
 	int mountinfo_fd; /* -1: there is none */
 	const struct watch *watch;
-	struct symbols *symbols;
+	struct symbols_reader symbols_reader;
+	struct symbols *symbols; /* NULL: they are not known, or not yet */
 	/* Mount namespaces of this process and of process 1; a service may have its own. */
 	uint32_t home_mount_ns[2];
 	struct enrich_users users;
@@ -93,6 +96,7 @@ static void log_left_out(struct enrich *e)
 void enrich_refresh(struct enrich *e)
 {
 	struct pollfd changed = { .fd = e->mountinfo_fd, .events = POLLPRI };
+	struct symbols *symbols = symbols_reader_take(&e->symbols_reader);
 
 	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR))) {
 		mounts_reader_want(&e->mounts_reader);
@@ -100,6 +104,11 @@ void enrich_refresh(struct enrich *e)
 	if (mounts_reader_take(&e->mounts_reader, &e->mounts, clock_mono_ns())) {
 		e->disks_changed = true;
 		log_left_out(e);
+	}
+	if (symbols) {
+		log_debug("the kernel's modules have changed; kernel symbols have been read again");
+		symbols_free(e->symbols);
+		e->symbols = symbols;
 	}
 	writers_replace_hung(e->writers, clock_mono_ns());
 	file_server_replace_hung(e->file_server, clock_mono_ns());
@@ -150,7 +159,6 @@ void enrich_learn_processes(struct enrich *e)
 int enrich_new(const char *procfs, const struct watch *watch, struct enrich **ret_enrich)
 {
 	struct enrich *e = calloc(1, sizeof(*e));
-	char path[PATH_MAX];
 	struct stat st;
 	int r;
 
@@ -168,18 +176,20 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 		r = file_server_new(e->procfs_fd, &e->file_server);
 	if (r == 0)
 		r = process_cache_init(&e->processes, e->procfs_fd);
+	if (r == 0)
+		r = symbols_reader_init(&e->symbols_reader, e->procfs_fd);
 	if (r < 0) {
+		process_cache_done(&e->processes);
 		file_server_free(e->file_server);
 		writers_free(e->writers);
 		close(e->procfs_fd);
 		free(e);
 		return r;
 	}
-	snprintf(path, sizeof(path), "%s/kallsyms", procfs);
-	r = symbols_new(path, &e->symbols);
+	r = symbols_reader_wait(&e->symbols_reader, SYMBOLS_WAIT_NS, &e->symbols);
 	if (r < 0)
-		log_info("%s: %s; kernel stacks will show addresses instead of names", path,
-			strerror(-r));
+		log_info("%s/kallsyms: %s; kernel stacks will show addresses instead of names",
+			procfs, strerror(-r));
 	if (fstatat(e->procfs_fd, "self/ns/mnt", &st, 0) == 0)
 		e->home_mount_ns[0] = (uint32_t)st.st_ino;
 	if (fstatat(e->procfs_fd, "1/ns/mnt", &st, 0) == 0)
@@ -197,6 +207,7 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 struct enrich *enrich_free(struct enrich *e)
 {
 	if (e) {
+		symbols_reader_done(&e->symbols_reader);
 		symbols_free(e->symbols);
 		mounts_reader_done(&e->mounts_reader);
 		mounts_done(&e->mounts);

@@ -36,7 +36,10 @@ void enrich_read_users(const char *path, struct enrich_users *ret_users);
 /* Takes them into use instead of those that enrich_new() has read, unless there are none. */
 void enrich_set_users(struct enrich *enrich, const struct enrich_users *users);
 
-/* Call it each second while no incident is open: reads the mounts when they have changed. */
+/*
+ * Call it each second while no incident is open: reads the mounts when they have changed, and the
+ * symbols of the kernel when its modules have.
+ */
 void enrich_refresh(struct enrich *enrich);
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds the symbol of a kernel address, from /proc/kallsyms.
- * Called by enrich.c, and by doctor as a check. The file is read at start only: the kernel
- * needs 0.1 s to generate it, too much during an incident.
- * Never keeps other symbols than functions.
+ * Finds the symbol of a kernel address, from /proc/kallsyms and /proc/modules.
+ * Made by symbols_reader.c, and by doctor as a check. The kernel needs 0.1 s to generate the
+ * first, and module_mutex for the second, which may be held for long: too much for the event loop.
+ * Never keeps other symbols than functions; never takes an address behind the end of a module or of
+ * the kernel for one of its functions.
  */
 #ifndef IOSTALL_ENRICH_SYMBOLS_H
 #define IOSTALL_ENRICH_SYMBOLS_H
@@ -14,9 +15,17 @@
 
 struct symbols;
 
-/* -EPERM when the addresses are hidden (kernel.kptr_restrict, no CAP_SYSLOG). */
-int symbols_new(const char *kallsyms, struct symbols **ret_symbols);
+/*
+ * The descriptor is that of "/proc" or a fixture. 0, -EPERM when the addresses are hidden
+ * (kernel.kptr_restrict, no CAP_SYSLOG), or another negative errno.
+ */
+int symbols_new(int procfs_fd, struct symbols **ret_symbols);
 struct symbols *symbols_free(struct symbols *symbols);
+
+/* A number for the modules that were loaded then, and where. */
+uint64_t symbols_stamp(const struct symbols *symbols);
+/* The same for those that are loaded now. 0 or a negative errno. */
+int symbols_read_stamp(int procfs_fd, uint64_t *ret_stamp);
 
 /* Appends "name+0x1f", or "0xffffffff81..." when the symbol is unknown or symbols is NULL. */
 void symbols_add_name(const struct symbols *symbols, uint64_t address, struct text *out);

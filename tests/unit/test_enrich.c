@@ -606,6 +606,74 @@ static void test_refresh(void **state)
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
 }
 
+static void assert_kernel_stack(struct fixture *f, uint64_t address, const char *want)
+{
+	char stack[RECORD_STACK_SIZE];
+
+	enrich_kernel_stack(f->enrich, &address, 1, stack);
+	assert_string_equal(stack, want);
+}
+
+/* Until a thread has read them. */
+static void await_kernel_stack(struct fixture *f, uint64_t address, const char *want)
+{
+	char stack[RECORD_STACK_SIZE];
+
+	for (unsigned int i = 0; i < 20000; i++) {
+		enrich_kernel_stack(f->enrich, &address, 1, stack);
+		if (strcmp(stack, want) == 0)
+			return;
+		usleep(2000);
+		enrich_refresh(f->enrich);
+	}
+	assert_string_equal(stack, want);
+}
+
+/* A module that is loaded, removed, and loaded again elsewhere after the start. */
+static void test_modules_that_come_and_go(void **state)
+{
+	const uint64_t first = 0xffffffffc0000042, second = 0xffffffffc0008042;
+	struct fixture *f = *state;
+
+	assert_kernel_stack(f, first, "0xffffffffc0000042");
+	tree_put(f->t, "proc/kallsyms",
+		"ffffffff81000200 T vfs_read\nffffffffc0000040 t xfs_read\t[xfs]\n");
+	tree_put(f->t, "proc/modules", "xfs 4096 1 - Live 0xffffffffc0000000\n");
+	await_kernel_stack(f, first, "xfs_read+0x2");
+	tree_put(f->t, "proc/kallsyms", "ffffffff81000200 T vfs_read\n");
+	tree_put(f->t, "proc/modules", "%s", "");
+	await_kernel_stack(f, first, "0xffffffffc0000042");
+	tree_put(f->t, "proc/kallsyms",
+		"ffffffff81000200 T vfs_read\nffffffffc0000040 t nfs_read\t[nfs]\n"
+		"ffffffffc0008040 t xfs_read\t[xfs]\n");
+	tree_put(f->t, "proc/modules",
+		"xfs 4096 1 - Live 0xffffffffc0008000\nnfs 4096 1 - Live 0xffffffffc0000000\n");
+	await_kernel_stack(f, first, "nfs_read+0x2");
+	assert_kernel_stack(f, second, "xfs_read+0x2");
+	/* When they cannot be read any more, those that are known stay. */
+	tree_put(f->t, "proc/kallsyms", "%s", "");
+	tree_put(f->t, "proc/modules", "%s", "");
+	refresh(f);
+	assert_kernel_stack(f, second, "xfs_read+0x2");
+}
+
+/* Who changes modules holds their lock: nobody waits for that. */
+static void test_modules_that_cannot_be_read(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX + 32];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/modules", f->t->procfs);
+	assert_int_equal(mkfifo(path, 0644), 0);
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	assert_true(fd >= 0);
+	refresh(f);
+	assert_kernel_stack(f, 0xffffffff81000201, "vfs_read+0x1");
+	/* The thread reads on to its end. */
+	close(fd);
+}
+
 /* Whoever reads them hangs, at the start and later, and nobody waits for that. */
 static void test_mounts_that_cannot_be_read(void **state)
 {
@@ -759,6 +827,8 @@ int main(void)
 		enrich_test(test_volumes_are_learned_before_loop_devices),
 		enrich_test(test_disks_are_learned_while_the_host_is_well),
 		enrich_test(test_refresh),
+		enrich_test(test_modules_that_come_and_go),
+		enrich_test(test_modules_that_cannot_be_read),
 		enrich_test(test_mounts_that_cannot_be_read),
 		enrich_test(test_many_mounts),
 		enrich_test(test_a_file_system_of_several_disks),

@@ -4,16 +4,23 @@
 #include "test_watch_tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "enrich/symbols.h"
+#include "util/cleanup.h"
+
+static int read_tree(struct tree *t, struct symbols **ret_symbols)
+{
+	_cleanup_close_ int fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return symbols_new(fd, ret_symbols);
+}
 
 static int load(struct tree *t, const char *text, struct symbols **ret_symbols)
 {
-	char path[2 * PATH_MAX];
-
 	tree_put(t, "proc/kallsyms", "%s", text);
-	snprintf(path, sizeof(path), "%s/kallsyms", t->procfs);
-	return symbols_new(path, ret_symbols);
+	return read_tree(t, ret_symbols);
 }
 
 static void assert_name(const struct symbols *s, uint64_t address, const char *want)
@@ -43,6 +50,7 @@ static void test_names(void **state)
 {
 	struct symbols *s = NULL;
 
+	tree_put(*state, "proc/modules", "ext4 4096 1 - Live 0xffffffffc0000000\n");
 	assert_int_equal(load(*state, listing, &s), 0);
 	assert_name(s, 0xffffffff81000100, "io_schedule+0x0");
 	assert_name(s, 0xffffffff8100013c, "io_schedule+0x3c");
@@ -72,6 +80,76 @@ static void test_addresses_that_are_no_symbol(void **state)
 	assert_name(NULL, 0xffffffff81000100, "0xffffffff81000100");
 }
 
+/*
+ * From 6.4 on the size of a module is all of its memory, so its end is behind that of its code. BPF
+ * programs and the code of modules that are being loaded lie between modules, and come and go.
+ */
+static const char with_modules[] = "ffffffff81000100 T io_schedule\n"
+				   "ffffffff81000200 T last_of_kernel\n"
+				   "ffffffff81000280 D _etext\n"
+				   "ffffffff81000300 t freed_after_boot\n"
+				   "ffffffffc0000040 t xfs_read\t[xfs]\n"
+				   "ffffffffc0000100 t xfs_last\t[xfs]\n"
+				   "ffffffffc0007000 t xfs_init\t[xfs]\n"
+				   "ffffffffc0002010 t nfs_first\t[nfs]\n"
+				   "ffffffffc0001800 t bpf_prog_6deef7357e7b4530\t[bpf]\n"
+				   "ffffffffc0008000 t unlisted\t[going]\n";
+static const char modules[] = "nfs 4096 0 - Loading 0xffffffffc0002000\n"
+			      "not a module\n"
+			      "xfs 16384 2 dep,other, Live 0xffffffffc0000000 (OE)\n";
+
+static void test_code_that_is_of_no_function(void **state)
+{
+	struct symbols *s = NULL;
+
+	tree_put(*state, "proc/modules", "%s", modules);
+	assert_int_equal(load(*state, with_modules, &s), 0);
+	/* The last one of the kernel ends with its code. */
+	assert_name(s, 0xffffffff8100027f, "last_of_kernel+0x7f");
+	assert_name(s, 0xffffffff81000280, "0xffffffff81000280");
+	assert_name(s, 0xffffffff81000310, "0xffffffff81000310");
+	/* Nor does a module begin before its code, or go on into the next one's or a BPF program. */
+	assert_name(s, 0xffffffffc0000010, "0xffffffffc0000010");
+	assert_name(s, 0xffffffffc0000041, "xfs_read+0x1");
+	assert_name(s, 0xffffffffc00017ff, "xfs_last+0x16ff");
+	assert_name(s, 0xffffffffc0001810, "0xffffffffc0001810");
+	assert_name(s, 0xffffffffc0002000, "0xffffffffc0002000");
+	assert_name(s, 0xffffffffc0002011, "nfs_first+0x1");
+	/* In the gap between two modules, though the first one's memory seems to go on. */
+	assert_name(s, 0xffffffffc0003000, "0xffffffffc0003000");
+	/* Code that a module needs until it is loaded, and a module that is gone again. */
+	assert_name(s, 0xffffffffc0007004, "0xffffffffc0007004");
+	assert_name(s, 0xffffffffc0008004, "0xffffffffc0008004");
+	symbols_free(s);
+}
+
+static uint64_t stamp(struct tree *t, const char *text)
+{
+	_cleanup_close_ int fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t value = 0;
+
+	tree_put(t, "proc/modules", "%s", text);
+	assert_int_equal(symbols_read_stamp(fd, &value), 0);
+	return value;
+}
+
+static void test_what_makes_other_symbols(void **state)
+{
+	const uint64_t one = stamp(*state, "xfs 16384 2 - Live 0xffffffffc0000000\n");
+	struct symbols *s = NULL;
+
+	assert_int_equal(load(*state, with_modules, &s), 0);
+	assert_true(symbols_stamp(s) == one);
+	symbols_free(s);
+	/* How many use it says nothing about where it is. */
+	assert_true(stamp(*state, "xfs 16384 3 nfs, Live 0xffffffffc0000000\n") == one);
+	assert_true(stamp(*state, "xfs 16384 2 - Live 0xffffffffc0004000\n") != one);
+	assert_true(stamp(*state, "xfs 20480 2 - Live 0xffffffffc0000000\n") != one);
+	assert_true(stamp(*state, "nfs 16384 2 - Live 0xffffffffc0000000\n") != one);
+	assert_true(stamp(*state, "xfs 16384 2 - Loading 0xffffffffc0000000\n") != one);
+	assert_true(stamp(*state, "") != one);
+}
+
 static void test_hidden_addresses(void **state)
 {
 	struct symbols *s = NULL;
@@ -83,7 +161,8 @@ static void test_hidden_addresses(void **state)
 		-EPERM);
 	assert_null(s);
 	assert_int_equal(load(*state, "", &s), -EPERM);
-	assert_int_equal(symbols_new("/nonexistent/kallsyms", &s), -ENOENT);
+	tree_remove(*state, "proc/kallsyms");
+	assert_int_equal(read_tree(*state, &s), -ENOENT);
 	assert_null(s);
 	symbols_free(NULL);
 }
@@ -93,7 +172,7 @@ static void test_many_symbols(void **state)
 {
 	struct tree *t = *state;
 	size_t count = 40000, size = count * 48;
-	char *text = malloc(size), path[2 * PATH_MAX], want[48];
+	char *text = malloc(size), want[48];
 	struct symbols *s = NULL;
 	size_t len = 0;
 
@@ -103,8 +182,7 @@ static void test_many_symbols(void **state)
 			0xffffffff81000000 + i * 32, i);
 	tree_put_bytes(t, "proc/kallsyms", text, len);
 	free(text);
-	snprintf(path, sizeof(path), "%s/kallsyms", t->procfs);
-	assert_int_equal(symbols_new(path, &s), 0);
+	assert_int_equal(read_tree(t, &s), 0);
 	for (size_t i = 0; i < count; i += 997) {
 		snprintf(want, sizeof(want), "function_%zu+0x1f", i);
 		assert_name(s, 0xffffffff81000000 + i * 32 + 31, want);
@@ -149,6 +227,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		tree_test(test_names),
 		tree_test(test_addresses_that_are_no_symbol),
+		tree_test(test_code_that_is_of_no_function),
+		tree_test(test_what_makes_other_symbols),
 		tree_test(test_hidden_addresses),
 		tree_test(test_many_symbols),
 		tree_test(test_code_of_tracepoints_shares_a_name),
