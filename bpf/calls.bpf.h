@@ -15,7 +15,7 @@ const volatile struct event_syscall cfg_syscalls[EVENT_SYSCALLS_MAX] = {};
 const volatile struct event_syscall cfg_syscalls_32[EVENT_SYSCALLS_MAX] = {};
 const volatile __s32 cfg_nr_io_submit = -1;
 /*
- * Whether an interruptible sleep in the call may be one in an operation on a file. A byte each, the
+ * Whether an interruptible sleep in the call may be one in an operation on files. A byte each, the
  * 32-bit table behind the other: reading a whole entry of those tables cost 30 instructions at each
  * context switch.
  */
@@ -208,14 +208,26 @@ static __always_inline void call_read(struct task_struct *task, bool is_current,
 	__builtin_memset(&w->call, 0, sizeof(w->call));
 }
 
+static __always_inline bool call_number_may_be_on_file(long nr)
+{
+	__u64 index;
+
+	/* -1: a page fault */
+	if (nr & ~(COMPAT_SYSCALL_32BIT | (EVENT_SYSCALLS_MAX - 1)))
+		return nr == -1;
+	index = ((__u64)nr | (__u64)nr / (COMPAT_SYSCALL_32BIT / EVENT_SYSCALLS_MAX)) &
+		(EVENT_SYSCALLS_MAX * 2 - 1);
+	barrier_var(index);
+	return cfg_sleeps_on_file[index];
+}
+
 /*
- * Whether the current thread, which falls asleep interruptibly, may be in an operation on a file:
+ * Whether the current thread, which falls asleep interruptibly, may be in an operation on files:
  * the number of its system call, and nothing else is read. All but a few per cent of the sleeps of
  * a host end here.
  */
 static __always_inline bool call_may_be_on_file(struct task_struct *task)
 {
-	__u64 index;
 	long nr;
 
 #if defined(__TARGET_ARCH_x86)
@@ -240,12 +252,7 @@ static __always_inline bool call_may_be_on_file(struct task_struct *task)
 			return true;
 		nr = compat_syscall_number(task);
 	}
-	if (nr & ~(COMPAT_SYSCALL_32BIT | (EVENT_SYSCALLS_MAX - 1)))
-		return false;
-	index = ((__u64)nr | (__u64)nr / (COMPAT_SYSCALL_32BIT / EVENT_SYSCALLS_MAX)) &
-		(EVENT_SYSCALLS_MAX * 2 - 1);
-	barrier_var(index);
-	return cfg_sleeps_on_file[index];
+	return call_number_may_be_on_file(nr);
 }
 
 #endif

@@ -58,6 +58,18 @@ struct {
 	__type(value, struct full_stack);
 } stacks SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct event_server_waits);
+} server_waits SEC(".maps");
+
+/*
+ * From the program itself on: what calls it, the scheduler, what waits. Ceph has most, 8 in all.
+ */
+#define SERVER_WAIT_FRAMES 12
+
 /*
  * New entries are copied from here into the map, since the BPF stack of 512 bytes cannot hold one.
  * The entry BLANK_SWITCH is never written and stays empty.
@@ -126,21 +138,23 @@ static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned i
 	if (iowait || ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD)))
 		return true;
 	/*
-	 * FUSE and network file systems sleep interruptibly. So does a copy that waits for its
+	 * FUSE and some network file systems sleep interruptibly. So does a copy that waits for its
 	 * other side, a socket or a pipe, which is why copies are left out. An ioctl may wait for
-	 * anything.
+	 * anything. Of these and of calls with a path, see may_sleep_for_server().
 	 */
 	return (state & TASK_INTERRUPTIBLE) && w->fd >= 0 && w->op != EVENT_OP_COPY &&
 		w->op != EVENT_OP_OTHER && file_is_storage(file_of_fd(task, (__u32)w->fd));
 }
 
 /*
- * Whether another probe reports what the thread waits for: requests that it submitted since arming.
- * Sleeping in io_submit() or io_uring_enter() is no operation of its own then.
+ * Whether a thread that sleeps in no way that is_wanted_sleep() knows may wait for a file server:
+ * in a call with a path or on a directory, or a page fault. It may as well wait for a FIFO; the
+ * stack tells. A read of something else than storage, as of a socket, never does.
  */
-static __always_inline bool requests_are_reported(const struct wait_call *w)
+static __always_inline bool may_sleep_for_server(unsigned int state, const struct wait_call *w)
 {
-	return w->is.op == EVENT_OP_SUBMIT && w->is.is_reported;
+	return (state & TASK_INTERRUPTIBLE) && !w->is_kernel && w->op != EVENT_OP_READ &&
+		w->op != EVENT_OP_WRITE && call_number_may_be_on_file(w->nr);
 }
 
 static __always_inline bool stack_is_affordable(__u64 now)
@@ -155,6 +169,41 @@ static __always_inline bool stack_is_affordable(__u64 now)
 		budget->taken = 0;
 	}
 	return budget->taken++ < STACKS_PER_WINDOW;
+}
+
+/*
+ * Whether the current thread sleeps in one of the functions of `server_waits`. Without branches: on
+ * 5.10 the verifier goes through all the ways that those would make.
+ */
+static __noinline int stack_is_for_server(void *ctx, __u64 now)
+{
+	__u32 zero = 0;
+	struct event_server_waits *waits = bpf_map_lookup_elem(&server_waits, &zero);
+	struct full_stack *stack = bpf_map_lookup_elem(&stacks, &zero);
+	__u64 found = 0;
+
+	if (!waits || !stack || !waits->count || !stack_is_affordable(now))
+		return 0;
+	__builtin_memset(stack->frames, 0, SERVER_WAIT_FRAMES * sizeof(stack->frames[0]));
+	bpf_get_stack(ctx, stack->frames, SERVER_WAIT_FRAMES * sizeof(stack->frames[0]), 0);
+	for (unsigned int i = 0; i < SERVER_WAIT_FRAMES; i++) {
+		for (unsigned int j = 0; j < EVENT_SERVER_WAITS_MAX; j++) {
+			__u64 distance = stack->frames[i] - waits->ranges[j].begin;
+
+			/* Both are far below 2^63 where the frame is in the function. */
+			found |= ~distance & (distance - waits->ranges[j].size);
+		}
+	}
+	return (int)(found >> 63);
+}
+
+/*
+ * Whether another probe reports what the thread waits for: requests that it submitted since arming.
+ * Sleeping in io_submit() or io_uring_enter() is no operation of its own then.
+ */
+static __always_inline bool requests_are_reported(const struct wait_call *w)
+{
+	return w->is.op == EVENT_OP_SUBMIT && w->is.is_reported;
 }
 
 /* A fault or msync() has no descriptor, but `fault` or `sync` has noted the file, if attached. */
@@ -303,6 +352,8 @@ static __always_inline void sleep_again(void *ctx, struct task_struct *task,
 	const struct wait_call *w, struct event_sleep *sleep, __u64 now)
 {
 	sleep->sleeps++;
+	/* This sleep has shown what the task scan could not know. */
+	sleep->flags &= (__u16)~EVENT_UNPROVEN;
 	/* Keep the stack of the sleep in which the operation became a stall. */
 	if (sleep->slept_ns < cfg_common.min_stall_ns)
 		sleep_take_stack(ctx, sleep, now);
@@ -348,6 +399,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	call_read(task, true, w);
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	wanted = state && !requests_are_reported(w) && is_wanted_sleep(task, state, iowait, w);
+	if (!wanted && may_sleep_for_server(state, w))
+		wanted = stack_is_for_server(ctx, now);
 	if (pending && is_same_call(sleep, w, !state)) {
 		if (wanted && !sleep->asleep_ns)
 			sleep_again(ctx, task, w, sleep, now);
@@ -444,7 +497,7 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid, slot = BLANK_TASK_SCAN, call_slot = CALL_TASK_SCAN;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	unsigned int state;
-	bool iowait;
+	bool iowait, proven;
 	long error;
 
 	if (!task || !w)
@@ -457,7 +510,12 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	if (!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
 		return 0;
 	call_read(task, false, w);
-	if (!is_wanted_sleep(task, state, iowait, w))
+	proven = is_wanted_sleep(task, state, iowait, w);
+	/*
+	 * The stack of another thread cannot be taken here; user space reads it from /proc. A frozen
+	 * thread sleeps on its way out.
+	 */
+	if (!proven && (!may_sleep_for_server(state, w) || (w->nr >= 0 && w->call.is_done)))
 		return 0;
 	now = bpf_ktime_get_ns();
 	mine_ns = compat_task_left_cpu(self);
@@ -470,6 +528,8 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	sleep_describe(task, w, false, iowait, sleep);
 	sleep->flags |= EVENT_BEFORE_ARM;
+	if (!proven)
+		sleep->flags |= EVENT_UNPROVEN;
 	sleep->asleep_ns = start_ns;
 	sleep->op.start_ns = start_ns;
 	/* It has run meanwhile, so the program at the context switch has noted it. */
@@ -494,8 +554,9 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 /*
  * Never attached: user space runs it like wait_task_scan(). Args are the thread id and the start of
  * its operation. When the thread still sleeps in it, the operation is emitted as one in flight, and
- * the result is 1. args[2] is set once nothing is attached any more, to drain the map: no context
- * switch will end the operations of threads that have woken, so those are emitted as finished here.
+ * the result is 1, or 2 where it is not proven to be one, see EVENT_UNPROVEN. args[2] is set once
+ * nothing is attached any more, to drain the map: no context switch will end the operations of
+ * threads that have woken, so those are emitted as finished here.
  */
 SEC("raw_tp")
 int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
@@ -507,6 +568,7 @@ int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 	__u32 call_slot = CALL_RESOLVE;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	struct task_struct *task;
+	int in_flight;
 	bool drain;
 
 	if (!sleep || !e || !w || sleep_start(sleep) != start_ns)
@@ -534,7 +596,8 @@ int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 	e->dur_ns = dur_ns;
 	e->ret = 0;
 	e->flags = EVENT_NO_RET | (drain ? EVENT_FINISHED : 0);
-	return sleep_emit(task, sleep, e, slot) && !drain;
+	in_flight = sleep->flags & EVENT_UNPROVEN ? 2 : 1;
+	return sleep_emit(task, sleep, e, slot) && !drain ? in_flight : 0;
 }
 
 char LICENSE[] SEC("license") = "GPL";

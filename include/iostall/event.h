@@ -98,8 +98,9 @@ enum event_flags {
 	EVENT_NO_RET = 1 << 7,	   /* the result is unknown */
 	EVENT_IOWAIT = 1 << 8,	   /* the scheduler counts the sleep as waiting for I/O */
 	EVENT_STACK_ASLEEP =
-		1 << 9,		/* the stack was taken when it fell asleep, not at the return */
-	EVENT_FAILED = 1 << 10, /* it failed, however short it was; dur_ns is not known */
+		1 << 9,		  /* the stack was taken when it fell asleep, not at the return */
+	EVENT_FAILED = 1 << 10,	  /* it failed, however short it was; dur_ns is not known */
+	EVENT_UNPROVEN = 1 << 11, /* only its stack can say whether it waits for a file server */
 };
 
 /* What every BPF object is told when it is loaded: its constant cfg_common. */
@@ -258,6 +259,21 @@ struct event_sleep {
 	__event_u64 stack_base;
 	__event_s32 stack[EVENT_STACK_DEPTH]; /* see event_stack_pack() */
 	char path[EVENT_SLEEP_PATH_SIZE];     /* as the program passed it; "": none */
+};
+
+/*
+ * Where functions lie in which threads sleep interruptibly for a file server; the only value of the
+ * map `server_waits`. User space fills it before it attaches, since modules come and go.
+ */
+#define EVENT_SERVER_WAITS_MAX 8
+
+struct event_server_waits {
+	__event_u32 count;
+	__event_u32 reserved;
+	struct {
+		__event_u64 begin;
+		__event_u64 size; /* 0: unused */
+	} ranges[EVENT_SERVER_WAITS_MAX];
 };
 
 /* Which lock of the kernel a thread waits for. */

@@ -133,6 +133,7 @@ int event_decode(const void *data, size_t size, struct decoded_operation *ret_de
 		.process_start_ns = e->process_start_ns,
 		.uid = e->uid,
 		.probe = e->probe,
+		.unproven = e->flags & EVENT_UNPROVEN,
 		.stack_asleep = e->flags & EVENT_STACK_ASLEEP,
 	};
 	decode_names(e, ret_decoded);

@@ -23,6 +23,7 @@ struct decoded_operation {
 	uint32_t uid;
 	uint32_t probe; /* below CONFIG_PROBE_COUNT */
 	char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE]; /* its own, its parent's */
+	bool unproven;	   /* only the stack can say whether it is an operation on a file at all */
 	bool stack_asleep; /* the stack was taken when the thread fell asleep, not at the return */
 	uint32_t stack_len;
 	uint64_t stack[EVENT_STACK_DEPTH];

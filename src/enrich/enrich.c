@@ -470,6 +470,21 @@ enum record_cause enrich_cause(const struct enrich *e, const struct record_opera
 	return m && m->server ? waits_at_server(cause, m->server) : cause;
 }
 
+static bool fuse_is_mounted(const struct enrich *e)
+{
+	for (unsigned int i = 0; i < e->mounts.count; i++)
+		if (e->mounts.list[i].server == RECORD_CAUSE_fuse_server)
+			return true;
+	return false;
+}
+
+bool enrich_find_server_waits(const struct enrich *e, struct event_server_waits *ret_waits)
+{
+	*ret_waits = (struct event_server_waits){ 0 };
+	return e->symbols && symbols_find_server_waits(e->symbols, ret_waits) &&
+		(ret_waits->count > 0 || !fuse_is_mounted(e));
+}
+
 uint64_t enrich_names_unread(const struct enrich *e)
 {
 	return e->processes.unread;

@@ -73,6 +73,12 @@ void enrich_operation(struct enrich *enrich, const struct decoded_operation *dec
 enum record_cause enrich_cause(const struct enrich *enrich, const struct record_operation *op);
 
 /*
+ * Where threads sleep for file servers. False: some of it is not known, because the kernel tells no
+ * symbols, or none of the function in which threads wait for a FUSE file system that is mounted.
+ */
+bool enrich_find_server_waits(const struct enrich *enrich, struct event_server_waits *ret_waits);
+
+/*
  * The functions of kernel addresses as lines of "symbol+0xoff", from the first one on, up to an
  * address of 0.
  */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "enrich/waits.h"
 #include "util/cleanup.h"
 #include "util/parse.h"
 
@@ -49,6 +50,8 @@ struct symbols {
 	uint32_t regions_count;
 	struct region *regions; /* by begin */
 	uint64_t modules_stamp;
+	bool server_waits_fit;
+	struct event_server_waits server_waits;
 };
 
 /*
@@ -422,31 +425,6 @@ static int pack(struct listing *l, struct symbols *s)
 	return pack_regions(l, s);
 }
 
-int symbols_new(int procfs_fd, struct symbols **ret_symbols)
-{
-	_cleanup_fclose_ FILE *f = open_at(procfs_fd, "kallsyms");
-	struct listing listing = {};
-	struct symbols *s;
-	int r;
-
-	if (!f)
-		return -errno;
-	s = calloc(1, sizeof(*s));
-	/* First the modules: one that comes in between makes another stamp next time. */
-	r = s ? read_modules(procfs_fd, &listing.modules) : -ENOMEM;
-	if (r == 0)
-		r = read_listing(f, &listing);
-	if (r == 0)
-		r = pack(&listing, s);
-	listing_done(&listing);
-	if (r < 0) {
-		symbols_free(s);
-		return r;
-	}
-	*ret_symbols = s;
-	return 0;
-}
-
 static void unpack_name(const struct symbols *s, uint32_t index, char ret_name[NAME_MAX_BYTES + 1])
 {
 	const char *p = s->names + s->groups[index / GROUP];
@@ -510,6 +488,12 @@ static bool find_name(const struct symbols *s, uint64_t address, char ret_name[N
 	return ret_name[0] != '\0';
 }
 
+bool symbols_find_server_waits(const struct symbols *s, struct event_server_waits *ret_waits)
+{
+	*ret_waits = s->server_waits;
+	return s->server_waits_fit;
+}
+
 void symbols_add_name(const struct symbols *symbols, uint64_t address, struct text *out)
 {
 	char name[NAME_MAX_BYTES + 1];
@@ -519,4 +503,64 @@ void symbols_add_name(const struct symbols *symbols, uint64_t address, struct te
 		text_addf(out, "%s+0x%" PRIx32, name, distance);
 	else
 		text_addf(out, "0x%" PRIx64, address);
+}
+
+/*
+ * A function up to the next symbol or the end of its region. One that the compiler has divided or
+ * changed has a suffix such as ".isra.0".
+ */
+static void note_server_wait(struct symbols *s, uint32_t index)
+{
+	const struct region *region = find_region(s, s->offsets[index]);
+	uint32_t i = s->server_waits.count, end;
+
+	if (!region)
+		return;
+	end = index + 1 < s->count && s->offsets[index + 1] < region->end ? s->offsets[index + 1]
+									  : region->end;
+	s->server_waits_fit &= i < EVENT_SERVER_WAITS_MAX;
+	if (i == EVENT_SERVER_WAITS_MAX)
+		return;
+	s->server_waits.ranges[i].begin = s->base + s->offsets[index];
+	s->server_waits.ranges[i].size = end - s->offsets[index];
+	s->server_waits.count++;
+}
+
+static void note_server_waits(struct symbols *s)
+{
+	char name[NAME_MAX_BYTES + 1];
+
+	s->server_waits_fit = true;
+	for (uint32_t i = 0; i < s->count; i++) {
+		unpack_name(s, i, name);
+		if (waits_is_server_wait(name))
+			note_server_wait(s, i);
+	}
+}
+
+int symbols_new(int procfs_fd, struct symbols **ret_symbols)
+{
+	_cleanup_fclose_ FILE *f = open_at(procfs_fd, "kallsyms");
+	struct listing listing = {};
+	struct symbols *s;
+	int r;
+
+	if (!f)
+		return -errno;
+	s = calloc(1, sizeof(*s));
+	/* First the modules: one that comes in between makes another stamp next time. */
+	r = s ? read_modules(procfs_fd, &listing.modules) : -ENOMEM;
+	if (r == 0)
+		r = read_listing(f, &listing);
+	if (r == 0)
+		r = pack(&listing, s);
+	if (r == 0)
+		note_server_waits(s);
+	listing_done(&listing);
+	if (r < 0) {
+		symbols_free(s);
+		return r;
+	}
+	*ret_symbols = s;
+	return 0;
 }

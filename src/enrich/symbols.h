@@ -9,8 +9,10 @@
 #ifndef IOSTALL_ENRICH_SYMBOLS_H
 #define IOSTALL_ENRICH_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "iostall/event.h"
 #include "util/text.h"
 
 struct symbols;
@@ -26,6 +28,12 @@ struct symbols *symbols_free(struct symbols *symbols);
 uint64_t symbols_stamp(const struct symbols *symbols);
 /* The same for those that are loaded now. 0 or a negative errno. */
 int symbols_read_stamp(int procfs_fd, uint64_t *ret_stamp);
+
+/*
+ * Where the functions of server_waits.def are, as far as this kernel has them now. False: one was
+ * left out, since there is no room.
+ */
+bool symbols_find_server_waits(const struct symbols *symbols, struct event_server_waits *ret_waits);
 
 /* Appends "name+0x1f", or "0xffffffff81..." when the symbol is unknown or symbols is NULL. */
 void symbols_add_name(const struct symbols *symbols, uint64_t address, struct text *out);

@@ -135,6 +135,29 @@ bool waits_holds_map(const char *kstack)
 	return false;
 }
 
+bool waits_is_server_wait(const char *frame)
+{
+	static const char *const functions[] = {
+#define SERVER_WAIT(function) #function,
+#include "enrich/server_waits.def"
+#undef SERVER_WAIT
+	};
+	size_t len = strcspn(frame, "+.\n");
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(functions); i++)
+		if (strncmp(frame, functions[i], len) == 0 && functions[i][len] == '\0')
+			return true;
+	return false;
+}
+
+bool waits_for_server(const char *kstack)
+{
+	for (; *kstack; kstack = next_frame(kstack))
+		if (waits_is_server_wait(kstack))
+			return true;
+	return false;
+}
+
 static const struct waits *find_frame(const char *frame)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(table); i++)

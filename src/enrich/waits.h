@@ -26,6 +26,11 @@ enum record_cause waits_for(const char *kstack);
  */
 enum record_cause waits_at_server(enum record_cause cause, enum record_cause server);
 
+/* Whether the frame, or the name of a symbol, is of a function of server_waits.def. */
+bool waits_is_server_wait(const char *frame);
+/* Whether one of the frames is. */
+bool waits_for_server(const char *kstack);
+
 /* Whether a thread with that stack works on the memory map of its process with its lock held. */
 bool waits_holds_map(const char *kstack);
 

@@ -75,6 +75,11 @@ static void describe_path(const struct probe_set *set, bool attaching, struct re
 			c->backend = probe->backend->name;
 			describe_reasons(probe, reason, sizeof(reason));
 			describe_limit(probe, &out);
+			if (i == CONFIG_PROBE_wait && set->server_waits_unknown)
+				text_addf(&out,
+					"%snot of all threads that wait for a file server, because its "
+					"kernel functions are not known",
+					out.len ? "; " : "");
 			if (!set->attached[i])
 				text_addf(&out,
 					"%sit was still being attached when the record began",

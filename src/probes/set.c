@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "probes/filter.h"
@@ -462,6 +463,17 @@ static void attach_where(struct probe_set *set, bool scanned)
 			log_warning("probe %s: cannot attach: %s", probe->ops->name, strerror(-r));
 		set->attached[i] = r == 0;
 	}
+}
+
+void probe_set_tell_server_waits(struct probe_set *set, const struct event_server_waits *waits,
+	bool known)
+{
+	const struct probe *wait = &set->probes[CONFIG_PROBE_wait];
+	const struct bpf_map *map = wait->object ? probe_map(wait, "server_waits") : NULL;
+	const uint32_t zero = 0;
+
+	set->server_waits_unknown =
+		!known || (map && bpf_map_update_elem(bpf_map__fd(map), &zero, waits, BPF_ANY) < 0);
 }
 
 void probe_set_attach_scanned(struct probe_set *set)

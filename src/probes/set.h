@@ -26,6 +26,7 @@ struct probe_set {
 	bool enabled[CONFIG_PROBE_COUNT];
 	bool attached[CONFIG_PROBE_COUNT];
 	uint64_t kernel_bytes; /* of its maps and programs */
+	bool server_waits_unknown;
 };
 
 /* Counted since the maps were created; an incident takes the difference. */
@@ -86,6 +87,12 @@ bool probe_set_needs_prepare(const struct probe_set *set);
  * fentry programs again. Failures are logged.
  */
 void probe_set_attach_scanned(struct probe_set *set);
+/*
+ * Before the first step: in which functions threads wait for file servers. `known`: these are all
+ * that there are; else the coverage says so.
+ */
+void probe_set_tell_server_waits(struct probe_set *set, const struct event_server_waits *waits,
+	bool known);
 void probe_set_attach_rest(struct probe_set *set);
 /*
  * Detaching takes the same two steps. The second function detaches one program of the rest, which

@@ -53,18 +53,31 @@ static void mark_reported(struct wait_bpf *skeleton, const int *numbers)
 		skeleton->rodata->cfg_syscalls[*nr].is_reported = true;
 }
 
-static bool sleeps_on_file(const struct event_syscall *is)
+/*
+ * These wait for devices, sockets and pipes more often than for files: looking at the stack each
+ * time would cost too much.
+ */
+static bool waits_for_anything(int nr)
 {
-	return is->fd >= 0 && is->op != EVENT_OP_COPY && is->op != EVENT_OP_OTHER;
+	return nr == SYS_ioctl || nr == SYS_sendfile || nr == SYS_splice;
+}
+
+static bool sleeps_on_file(int nr, const struct event_syscall *is)
+{
+	/* An msync() has neither descriptor nor path. */
+	return !waits_for_anything(nr) &&
+		(is->fd >= 0 || is->path >= 0 || is->op == EVENT_OP_FSYNC);
 }
 
 static void fill_sleeps_on_file(struct wait_bpf *skeleton)
 {
+	const struct event_syscall *calls = (const void *)skeleton->rodata->cfg_syscalls;
+	const struct event_syscall *calls_32 = (const void *)skeleton->rodata->cfg_syscalls_32;
+
 	for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++) {
-		skeleton->rodata->cfg_sleeps_on_file[i] =
-			sleeps_on_file((const void *)&skeleton->rodata->cfg_syscalls[i]);
+		skeleton->rodata->cfg_sleeps_on_file[i] = sleeps_on_file((int)i, &calls[i]);
 		skeleton->rodata->cfg_sleeps_on_file[EVENT_SYSCALLS_MAX + i] =
-			sleeps_on_file((const void *)&skeleton->rodata->cfg_syscalls_32[i]);
+			sleeps_on_file(calls_32[i].own_nr, &calls_32[i]);
 	}
 }
 

@@ -59,6 +59,9 @@ static void hold(struct session *s, uint64_t now_ns, uint64_t hold_ns)
 
 static void attach(struct session *s)
 {
+	struct event_server_waits waits;
+	bool known = enrich_find_server_waits(s->o.enrich, &waits);
+
 	/* Events that are in the ring buffer now belong to no incident. */
 	session_discard_events(s);
 	/* Later ones wait in it until the record has its first line. */
@@ -68,6 +71,7 @@ static void attach(struct session *s)
 	probe_set_read_counters(&s->probes, &s->counters_at_open);
 	stack_reader_reset(s->stacks);
 	s->attached_ns = clock_mono_ns();
+	probe_set_tell_server_waits(&s->probes, &waits, known);
 	probe_set_attach_scanned(&s->probes);
 	if (!session_begin_task_scan(s))
 		loop_set_timer(s->scan_timer, SESSION_TASK_SCAN_PAUSE_NS, 0);

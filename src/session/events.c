@@ -120,6 +120,33 @@ static void write_or_merge(struct session *s, struct incident_stuck *stuck, bool
 		stuck->has_line = true;
 }
 
+/*
+ * Of a thread that was asleep before anybody looked only /proc tells the stack, which comes later.
+ * Until then, and if it is for nothing on storage, the thread has no line and keeps no incident
+ * open.
+ */
+static bool is_proven(struct session *s, const struct decoded_operation *decoded,
+	const struct record_operation *op)
+{
+	uint32_t tid = (uint32_t)op->tid;
+	struct incident_stuck *stuck = incident_find_stuck(&s->incident, tid, op->start_mono_ns);
+
+	if (decoded->finished) {
+		bool known = stuck && stuck->is_proven;
+
+		if (stuck && !known)
+			incident_forget_stuck(&s->incident, stuck);
+		return known;
+	}
+	if (!stuck || !stuck->stack) {
+		session_ask_stack(s, decoded->probe, tid, op->start_mono_ns);
+		stuck = incident_find_stuck(&s->incident, tid, op->start_mono_ns);
+	}
+	if (stuck && waits_for_server(incident_get_stack(&s->incident, stuck)))
+		stuck->is_proven = true;
+	return stuck && stuck->is_proven;
+}
+
 static uint64_t find_connection(const struct session *s, const struct record_operation *op)
 {
 	const struct sql_operation operation = {
@@ -149,6 +176,8 @@ void session_feed_event(struct session *s, const void *data, size_t size)
 		r->real_ns -= r->mono_ns - decoded.ts_ns;
 		r->mono_ns = decoded.ts_ns;
 	}
+	if (decoded.unproven && !is_proven(s, &decoded, &r->operation))
+		return;
 	if (r->operation.start_mono_ns < s->attached_ns)
 		r->operation.since = RECORD_SINCE_before_arm;
 	describe_probe(s, &decoded, &r->operation);

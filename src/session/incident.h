@@ -26,7 +26,8 @@ struct incident_stuck {
 	uint16_t stack;	     /* index + 1 in `stacks`; 0: none was seen */
 	uint8_t lock;	     /* index + 1 in session_locks.list; 0: it waits for no such lock */
 	bool is_request : 1; /* a request in flight: its thread need not wait for it */
-	bool has_line : 1; /* it has lines of its own, and does not only stand in that of others */
+	bool has_line : 1;  /* it has lines of its own, and does not only stand in that of others */
+	bool is_proven : 1; /* see EVENT_UNPROVEN */
 	bool stack_asked : 1; /* its stack is being read from /proc, or was, or cannot be */
 };
 

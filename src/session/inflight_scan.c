@@ -50,15 +50,15 @@ static bool find_source(const struct session *s, unsigned int index, struct scan
 
 /*
  * Has the BPF program describe an operation, which arrives through the ring buffer like any other
- * event. `drain`: the probes are detached, and the operation may have ended unreported. Returns
- * whether it is still in flight.
+ * event. `drain`: the probes are detached, and the operation may have ended unreported. Returns 1
+ * when it is still in flight, and 2 when only its stack tells whether it is one on a file.
  */
-static bool resolve(int program_fd, const struct inflight_item *item, bool drain)
+static unsigned int resolve(int program_fd, const struct inflight_item *item, bool drain)
 {
 	uint64_t args[3] = { item->key, item->start_ns, drain };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
-	return bpf_prog_test_run_opts(program_fd, &opts) == 0 && opts.retval == 1;
+	return bpf_prog_test_run_opts(program_fd, &opts) == 0 ? opts.retval : 0;
 }
 
 /* Reports an operation if a line is due. Returns whether it hangs. */
@@ -67,6 +67,7 @@ static bool scan_item(struct session *s, const struct scan_source *source,
 {
 	const struct incident_stuck *known;
 	uint64_t age_ns = now_ns - item->start_ns;
+	unsigned int in_flight;
 
 	/*
 	 * It is noted when its line is written; an operation that cannot be resolved may never have
@@ -75,7 +76,8 @@ static bool scan_item(struct session *s, const struct scan_source *source,
 	known = incident_find_stuck(&s->incident, item->tid, item->start_ns);
 	if (known && !final && !incident_stuck_is_due(known, age_ns))
 		return true;
-	return resolve(source->program_fd, item, false);
+	in_flight = resolve(source->program_fd, item, false);
+	return in_flight == 1 || (in_flight == 2 && known && known->is_proven);
 }
 
 /*

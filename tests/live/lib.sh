@@ -481,7 +481,7 @@ live_has_32()
 	[[ $(uname -m) == x86_64 ]] && "$FUSEHANG" --has32
 }
 
-# live_fuse: a FUSE file system (tests/tools/fusehang.c). Sets LIVE_FUSE, its directory, LIVE_FUSE_PID, which
+# live_fuse [OPTION]: a FUSE file system (tests/tools/fusehang.c). Sets LIVE_FUSE, its directory, LIVE_FUSE_PID, which
 # serves it, and FUSEHANG; creating $STALL_DIR/release lets go what hangs. 1: the kernel has no FUSE.
 live_fuse()
 {
@@ -492,7 +492,7 @@ live_fuse()
 	mkdir "$LIVE_FUSE"
 	stall_undo _stall_umount "$LIVE_FUSE"
 	_stall_undo_first touch "$STALL_DIR/release"
-	stall_bg "$FUSEHANG" "$LIVE_FUSE" "$STALL_DIR/served" "$STALL_DIR/release" \
+	stall_bg "$FUSEHANG" "$@" "$LIVE_FUSE" "$STALL_DIR/served" "$STALL_DIR/release" \
 		2>"$STALL_DIR/fusehang.err"
 	LIVE_FUSE_PID=$STALL_PID
 	_stall_undo_first kill -CONT "$LIVE_FUSE_PID"

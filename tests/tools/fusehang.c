@@ -8,6 +8,10 @@
  *
  *	fusehang DIR READY RELEASE      mounts it on DIR, makes the file READY, and answers no flush
  *	                                until a file RELEASE exists; ends by a signal
+ *	fusehang --plain DIR READY RELEASE
+ *	                                the same, but it lets its requests be interrupted, as servers
+ *	                                made with libfuse do, and has no asynchronous reads: whoever
+ *	                                waits for it sleeps interruptibly, also in a page fault
  *	fusehang --exec FILE COMMAND... opens FILE with O_CLOEXEC and executes COMMAND
  *	fusehang --exec32 FILE PROGRAM  the same through the system call of 32-bit programs (x86)
  *	fusehang --pread32 FILE LENGTH OFFSET
@@ -46,6 +50,7 @@
 #define LOOK_MS 20
 
 static volatile sig_atomic_t ended;
+static bool is_plain;
 
 static void on_end(int signal)
 {
@@ -107,7 +112,7 @@ static void answer_init(int fd, const struct fuse_in_header *in)
 		.minor = asked->minor < FUSE_KERNEL_MINOR_VERSION ? asked->minor
 								  : FUSE_KERNEL_MINOR_VERSION,
 		.max_readahead = asked->max_readahead,
-		.flags = FUSE_ASYNC_READ | FUSE_WRITEBACK_CACHE,
+		.flags = is_plain ? FUSE_PARALLEL_DIROPS : FUSE_ASYNC_READ | FUSE_WRITEBACK_CACHE,
 		.max_write = 4096,
 		.time_gran = 1,
 	};
@@ -197,14 +202,21 @@ static pid_t start_child(const char *dir)
 	_exit(0);
 }
 
+static void say_ready(const char *ready)
+{
+	close(open(ready, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+}
+
 static void serve(int fd, const char *ready, const char *release)
 {
 	static char buf[REQUEST_SIZE];
 	const struct fuse_in_header *in = (const void *)buf;
 	uint64_t held[HELD_MAX];
 	unsigned int held_count = 0;
-	bool interrupted = false, is_ready = false;
+	bool interrupted = false, is_ready = is_plain;
 
+	if (is_plain)
+		say_ready(ready);
 	while (!ended) {
 		struct pollfd asked = { .fd = fd, .events = POLLIN };
 		bool let_go = is_ready ? access(release, F_OK) == 0 : interrupted;
@@ -213,7 +225,7 @@ static void serve(int fd, const char *ready, const char *release)
 			answer(fd, held[--held_count], 0, NULL, 0);
 		if (!is_ready && waitpid(-1, NULL, WNOHANG) > 0) {
 			is_ready = true;
-			close(open(ready, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+			say_ready(ready);
 		}
 		if (poll(&asked, 1, LOOK_MS) <= 0 || !(asked.revents & POLLIN))
 			continue;
@@ -221,6 +233,9 @@ static void serve(int fd, const char *ready, const char *release)
 			continue;
 		if (in->opcode == FUSE_INTERRUPT)
 			interrupted = true;
+		/* Whoever answers this one refuses all others. */
+		if (in->opcode == FUSE_INTERRUPT && is_plain)
+			continue;
 		if (in->opcode == FUSE_FLUSH && held_count < HELD_MAX)
 			held[held_count++] = in->unique;
 		else
@@ -337,8 +352,13 @@ int main(int argc, char **argv)
 #endif
 	if (argc >= 4 && strcmp(argv[1], "--exec-thread") == 0)
 		return execute_by_thread(argv + 2);
+	if (argc == 5 && strcmp(argv[1], "--plain") == 0) {
+		is_plain = true;
+		argv++;
+		argc--;
+	}
 	if (argc != 4) {
-		fprintf(stderr, "usage: fusehang DIR READY RELEASE\n");
+		fprintf(stderr, "usage: fusehang [--plain] DIR READY RELEASE\n");
 		return 2;
 	}
 	fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
@@ -349,7 +369,7 @@ int main(int argc, char **argv)
 		die("mount");
 	signal(SIGTERM, on_end);
 	signal(SIGINT, on_end);
-	if (start_child(argv[1]) < 0)
+	if (!is_plain && start_child(argv[1]) < 0)
 		die("fork");
 	serve(fd, argv[2], argv[3]);
 	umount2(argv[1], MNT_DETACH);

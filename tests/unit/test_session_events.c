@@ -123,6 +123,41 @@ static void test_a_stuck_operation_becomes_a_stall(void **state)
 	assert_int_equal(out->lines[6].type, RECORD_CLOSE);
 }
 
+/*
+ * Threads that slept interruptibly before anybody looked. Only the stack from /proc says whether
+ * that is an operation on storage: the first opens a FIFO, the second asks a FUSE server.
+ */
+static void test_only_the_stack_proves_it(void **state)
+{
+	const uint16_t flags = EVENT_BEFORE_ARM | EVENT_UNPROVEN;
+	struct fixture *f = *state;
+	const struct output *out;
+
+	tree_put(f->t, "proc/7/stack", "[<0>] wait_for_partner+0x1/0x2\n[<0>] fifo_open+0x3/0x4\n");
+	assert_true(session_trigger(f->session, &manual, NSEC_PER_SEC));
+	feed_as(f, 7, 1000, NSEC_PER_SEC, flags, 'S');
+	feed_as(f, 8, 1000, NSEC_PER_SEC, flags, 'S');
+	tree_put(f->t, "proc/8/stack",
+		"[<0>] request_wait_answer.isra.0+0x1/0x2\n[<0>] fuse_lookup_name+0x3/0x4\n");
+	feed_as(f, 7, 1000, 2 * NSEC_PER_SEC, flags, 'S');
+	feed_as(f, 8, 1000, 2 * NSEC_PER_SEC, flags, 'S');
+	feed(f, 7, 1000, 3 * NSEC_PER_SEC, flags | EVENT_FINISHED);
+	feed(f, 8, 1000, 3 * NSEC_PER_SEC, flags | EVENT_FINISHED);
+	/* Nobody has looked at its stack while it slept. */
+	feed(f, 9, 1000, 3 * NSEC_PER_SEC, flags | EVENT_FINISHED);
+	session_stop(f->session, RECORD_REASON_stopped);
+	assert_int_equal(f->close.stuck_threads, 1);
+	assert_int_equal(f->close.stalls, 1);
+	out = read_output(f);
+	assert_int_equal(out->lines[1].type, RECORD_STUCK);
+	assert_int_equal(out->lines[1].operation.tid, 8);
+	assert_int_equal(out->lines[1].operation.dur_ns, 2 * NSEC_PER_SEC);
+	assert_string_equal(record_cause_text(out->lines[1].operation.waits_for), "FUSE server");
+	assert_int_equal(out->lines[2].type, RECORD_STALL);
+	assert_int_equal(out->lines[2].operation.tid, 8);
+	assert_int_equal(out->lines[3].type, RECORD_VERDICT);
+}
+
 static void test_invalid_events_are_counted(void **state)
 {
 	struct fixture *f = *state;
@@ -228,6 +263,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		session_test(test_a_short_operation_that_failed),
 		session_test(test_a_stuck_operation_becomes_a_stall),
+		session_test(test_only_the_stack_proves_it),
 		session_test(test_invalid_events_are_counted),
 		session_test(test_stuck_operations_beyond_the_table_are_counted),
 		session_test(test_what_hung_long_before_is_a_remark),

@@ -123,6 +123,30 @@ static void test_code_that_is_of_no_function(void **state)
 	symbols_free(s);
 }
 
+/* Each up to the next symbol, or the end of the module; the compiler may have divided it. */
+static void test_where_threads_wait_for_servers(void **state)
+{
+	struct event_server_waits waits;
+	struct symbols *s = NULL;
+
+	tree_put(*state, "proc/modules", "fuse 4096 0 - Live 0xffffffffc0000000\n");
+	assert_int_equal(load(*state,
+				 "ffffffff81000100 T io_schedule\n"
+				 "ffffffffc0000100 t request_wait_answer.isra.0\t[fuse]\n"
+				 "ffffffffc0000180 t request_wait_answers\t[fuse]\n"
+				 "ffffffffc0000f00 t request_wait_answer.cold\t[fuse]\n"
+				 "ffffffffc0001100 t request_wait_answer\t[gone]\n",
+				 &s),
+		0);
+	assert_true(symbols_find_server_waits(s, &waits));
+	assert_int_equal(waits.count, 2);
+	assert_true(waits.ranges[0].begin == 0xffffffffc0000100);
+	assert_int_equal(waits.ranges[0].size, 0x80);
+	assert_true(waits.ranges[1].begin == 0xffffffffc0000f00);
+	assert_int_equal(waits.ranges[1].size, 0x100);
+	symbols_free(s);
+}
+
 static uint64_t stamp(struct tree *t, const char *text)
 {
 	_cleanup_close_ int fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -228,6 +252,7 @@ int main(void)
 		tree_test(test_names),
 		tree_test(test_addresses_that_are_no_symbol),
 		tree_test(test_code_that_is_of_no_function),
+		tree_test(test_where_threads_wait_for_servers),
 		tree_test(test_what_makes_other_symbols),
 		tree_test(test_hidden_addresses),
 		tree_test(test_many_symbols),
