@@ -217,7 +217,7 @@ static __always_inline bool file_note(struct event_block_file_key *key, struct i
 	if (bpf_map_lookup_elem(&files, key))
 		return true;
 	fresh = bpf_map_lookup_elem(&fresh_files, &slot);
-	e = bpf_map_lookup_elem(&scratch, &slot);
+	e = scratch_get(slot);
 	if (!fresh || !e)
 		return false;
 	e->flags = 0;

@@ -73,10 +73,12 @@ struct {
  * only constant sizes, and a path of 20 bytes must not cost 4 KB of the ring. Where BPF programs
  * can be preempted, another program may run on the same CPU at the same time, so each program of a
  * backend has its own slot; the kernel never nests a program in itself. Each object names its slots
- * in `enum scratch_slot` before it includes this header.
+ * in `enum scratch_slot` before it includes this header. User space makes room for each slot on
+ * each CPU that is on-line: a map for each possible CPU has 128 and more of them on hypervisors that
+ * let CPUs be added, whatever the host has.
  */
 struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SCRATCH_COUNT);
 	__type(key, __u32);
 	__type(value, struct event_operation);
@@ -89,6 +91,17 @@ static __always_inline void loss_count(__u32 loss)
 	/* Atomic: a program can be preempted by another on the same CPU. */
 	if (count)
 		__sync_fetch_and_add(count, 1);
+}
+
+/* NULL, counted: this CPU came on-line after the object was loaded. */
+static __always_inline struct event_operation *scratch_get(__u32 slot)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), index = slot * cfg_common.cpus + cpu;
+
+	if (cpu < cfg_common.cpus)
+		return bpf_map_lookup_elem(&scratch, &index);
+	loss_count(EVENT_LOSS_MAP_FULL);
+	return NULL;
 }
 
 /* Whether the settings trace.process and trace.cgroup want the current thread. */
@@ -203,7 +216,7 @@ __noinline int names_collect(__u64 dentry_address, __u64 mount_address, __u32 sl
 {
 	struct dentry *dentry = (struct dentry *)dentry_address, *parent;
 	struct mount *mount = (struct mount *)mount_address, *mount_parent;
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	const bool follow_mounts = mount_address != 0;
 	volatile __u32 *path_len;
 

@@ -111,7 +111,7 @@ static __always_inline void sleep_finish(struct task_struct *task, struct event_
 	 * Without a waking the length is not known: wait_task_scan() noted the thread as it woke.
 	 */
 	if (sleep->woken_ns && dur_ns >= cfg_common.min_stall_ns) {
-		e = bpf_map_lookup_elem(&scratch, &slot);
+		e = scratch_get(slot);
 		if (e) {
 			e->header.ts_ns = now;
 			e->dur_ns = dur_ns;

@@ -141,7 +141,7 @@ static __always_inline void request_report(const struct event_request *r, __u64 
 {
 	struct file *file = end->file ? end->file : (struct file *)r->op.file;
 	__u32 slot = end->slot;
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	volatile __u32 *in_use;
 
 	if (!e)
@@ -242,7 +242,7 @@ static __always_inline int request_resolve(__u64 key, const struct event_request
 	struct file *file)
 {
 	__u32 slot = SCRATCH_RESOLVE;
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	struct event_request *known;
 	__u64 now = bpf_ktime_get_ns();
 

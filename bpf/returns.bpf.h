@@ -50,7 +50,7 @@ static __noinline int return_report(struct task_struct *task, const struct sleep
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = r->slot;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	struct compat_syscall call;
 	__u64 start_ns, now;
 	int reported = 0;
@@ -167,7 +167,7 @@ static __always_inline struct file *failure_file(struct task_struct *task,
 static __noinline void failure_report(struct task_struct *task, const struct sleep_return *r)
 {
 	__u32 slot = r->slot, pid = (__u32)(bpf_get_current_pid_tgid() >> 32);
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	struct file *file;
 	__u32 count;
 	__u64 now;

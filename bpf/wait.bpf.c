@@ -564,7 +564,7 @@ int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid = (__u32)ctx->args[0], slot = SCRATCH_RESOLVE;
 	__u64 start_ns = ctx->args[1], asleep_ns, now, dur_ns;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	__u32 call_slot = CALL_RESOLVE;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	struct task_struct *task;

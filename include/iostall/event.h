@@ -108,6 +108,7 @@ struct event_settings {
 	__event_u64 min_stall_ns;
 	__event_u32 probe;	    /* enum config_probe_name of the user side */
 	__event_u32 self_pid;	    /* this process is left out; 0: none is */
+	__event_u32 cpus;	    /* the highest number of a CPU that is on-line, plus 1 */
 	__event_u32 filter_cgroups; /* entries of the map filter_cgroups; 0: every cgroup */
 	/* Where a thread's kernel stack has the registers of its program, in bytes; 0: unknown. */
 	__event_u32 registers_offset;

@@ -48,6 +48,8 @@
 			return -errno;                                                             \
 		skeleton->rodata->cfg_common = settings->common;                                   \
 		skeleton->rodata->cfg_common.probe = CONFIG_PROBE_##name;                          \
+		bpf_map__set_max_entries(skeleton->maps.scratch,                                   \
+			bpf_map__max_entries(skeleton->maps.scratch) * settings->common.cpus);     \
 		r = own ? own(skeleton, settings, backend) : 0;                                    \
 		if (r < 0) {                                                                       \
 			name##_destroy(skeleton);                                                  \

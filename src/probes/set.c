@@ -23,7 +23,9 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/file.h"
 #include "util/log.h"
+#include "util/parse.h"
 #include "watch/loadavg.h"
 
 /* The verifier's log may have 100,000 lines, of which the last ones tell why. */
@@ -84,6 +86,31 @@ static uint64_t count_threads(void)
 	return loadavg_read(AT_FDCWD, "/proc/loadavg", &loadavg) == 0 ? loadavg.threads : 0;
 }
 
+uint32_t probe_set_parse_cpus(const char *text)
+{
+	const char *end = text + strcspn(text, "\n"), *last = end;
+	struct cursor c;
+	uint64_t cpu;
+
+	while (last > text && last[-1] != ',' && last[-1] != '-')
+		last--;
+	c = (struct cursor){ last, end };
+	return cursor_u64(&c, &cpu) == 0 && c.p == end && cpu < UINT32_MAX ? (uint32_t)cpu + 1 : 0;
+}
+
+/* The highest number of a CPU that is on-line, plus 1; or, unknown, of one that may come to be. */
+static uint32_t count_cpus(void)
+{
+	char text[1024];
+	ssize_t n = file_read_at(AT_FDCWD, "/sys/devices/system/cpu/online", text, sizeof(text));
+	uint32_t cpus = n > 0 ? probe_set_parse_cpus(text) : 0;
+	int possible = libbpf_num_possible_cpus();
+
+	if (cpus == 0)
+		cpus = possible > 0 ? (uint32_t)possible : 1;
+	return cpus;
+}
+
 /*
  * How many operations can be in flight on this host: two for each of its threads, since more of
  * them may come, or what is configured.
@@ -115,7 +142,8 @@ bool probe_set_is_outgrown(const struct probe_set *set)
 	const struct probe_settings *settings = &set->settings;
 	const uint64_t threads = count_threads();
 
-	return (settings->ring_bytes < RING_MAX && threads * EVENT_ROOM > settings->ring_bytes) ||
+	return count_cpus() > settings->common.cpus ||
+		(settings->ring_bytes < RING_MAX && threads * EVENT_ROOM > settings->ring_bytes) ||
 		(settings->inflight_max < INFLIGHT_MAX && threads > settings->inflight_max / 4 * 3);
 }
 
@@ -138,6 +166,7 @@ static bool is_alike(const struct probe_set *set, const struct probe_set *like)
 	}
 	return any && set->backend == like->backend && set->ring_bytes == like->ring_bytes &&
 		set->inflight_max == like->inflight_max &&
+		set->settings.common.cpus == like->settings.common.cpus &&
 		set->settings.ring_bytes <= like->settings.ring_bytes &&
 		set->settings.inflight_max <= like->settings.inflight_max;
 }
@@ -174,6 +203,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	set->settings = (struct probe_settings){
 		.common.min_stall_ns = config->trace.min_stall_ns,
 		.common.self_pid = (uint32_t)getpid(),
+		.common.cpus = count_cpus(),
 		.ring_bytes = ring_bytes(config, threads),
 		.inflight_max = inflight_max(config, threads),
 		.generation = generation,

@@ -60,9 +60,14 @@ void probe_set_forget(struct probe_set *copy);
 
 /*
  * Whether the host has come to have more threads than there is room for, in the map of operations
- * in flight or in the ring buffer. A set that is loaded now has room.
+ * in flight or in the ring buffer, or more CPUs. A set that is loaded now has room.
  */
 bool probe_set_is_outgrown(const struct probe_set *set);
+/*
+ * The highest number in the text of /sys/devices/system/cpu/online, "0-3,8-11", plus 1; 0: it is no
+ * such text. Pure.
+ */
+uint32_t probe_set_parse_cpus(const char *text);
 
 /*
  * Tries every backend of every probe in child processes and leaves nothing loaded. For doctor. 0,

@@ -37,6 +37,20 @@ static void test_wanted_backend(void **state)
 		CONFIG_BACKEND_AUTO);
 }
 
+/* The memory of a program on each CPU is that of CPUs that are there, not of all that may come. */
+static void test_cpus_that_are_on_line(void **state)
+{
+	(void)state;
+	assert_int_equal(probe_set_parse_cpus("0\n"), 1);
+	assert_int_equal(probe_set_parse_cpus("0-127\n"), 128);
+	assert_int_equal(probe_set_parse_cpus("0-3,8-11\n"), 12);
+	assert_int_equal(probe_set_parse_cpus("0,2,5"), 6);
+	assert_int_equal(probe_set_parse_cpus("\n"), 0);
+	assert_int_equal(probe_set_parse_cpus(""), 0);
+	assert_int_equal(probe_set_parse_cpus("0-x"), 0);
+	assert_int_equal(probe_set_parse_cpus("0-4294967295"), 0);
+}
+
 /* What is described by a program has the program in each backend. */
 static void test_descriptors_agree(void **state)
 {
@@ -373,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wanted_backend),
+		cmocka_unit_test(test_cpus_that_are_on_line),
 		cmocka_unit_test(test_descriptors_agree),
 		cmocka_unit_test(test_what_is_in_flight_can_be_described),
 		cmocka_unit_test(test_completions_are_attached_first),
