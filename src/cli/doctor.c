@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <errno.h>
+#include <math.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,8 +192,13 @@ static void check_cgroups(struct doctor *d, const struct watch *watch)
 		if (!cgroup)
 			continue;
 		any = true;
-		doctor_report(d, "trigger", "cgroup", WORKS, "%s uses %.1f %% of its %.1f MiB",
-			cgroup->path, cgroup->used_pct, (double)cgroup->limit_bytes / (1 << 20));
+		if (isnan(cgroup->used_pct))
+			doctor_report(d, "trigger", "cgroup", DEGRADED,
+				"its memory.stat was not read in time: %s", cgroup->path);
+		else
+			doctor_report(d, "trigger", "cgroup", WORKS,
+				"%s uses %.1f %% of its %.1f MiB", cgroup->path, cgroup->used_pct,
+				(double)cgroup->limit_bytes / (1 << 20));
 	}
 	if (!any)
 		doctor_report(d, "trigger", "cgroup", WORKS,
@@ -222,6 +228,9 @@ static void check_processes(struct doctor *d)
 		nanosleep(&pause, NULL);
 		watch_take_sample(watch, false);
 	}
+	watch_take_sample(watch, false);
+	for (unsigned int i = 0; i < LEARN_TRIES && watch_is_reading(watch); i++)
+		nanosleep(&pause, NULL);
 	watch_take_sample(watch, false);
 	processes = watch_processes(watch, &count);
 	if (count == 0)

@@ -125,6 +125,7 @@ static uint64_t earlier_than_ns(const struct session *s, const struct session_re
 
 static void arm(struct session *s, const struct session_request *request, uint64_t waited_ns)
 {
+	struct watch_left_out left_out;
 	struct record_writer not_yet;
 
 	/* The record says how late the loop was from here on. */
@@ -140,6 +141,8 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	s->facts.earlier_than_ns = earlier_than_ns(s, request);
 	s->incidents++;
 	s->misses_at_open = s->misses;
+	watch_get_left_out(s->o.watch, &left_out);
+	s->unread_at_open = left_out.unread;
 	s->clear_since_ns = 0;
 	s->stuck_now = 0;
 	s->pass = (struct session_scan_pass){ 0 };

@@ -107,6 +107,7 @@ struct session {
 	bool misses_known;   /* of this incident */
 	uint64_t misses_at_open;
 	uint64_t misses;
+	uint64_t unread_at_open; /* see struct watch_left_out */
 	uint64_t disarm_start_ns;
 	unsigned int drain_step; /* of drain.c, while draining */
 

@@ -202,6 +202,7 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 	lost[RECORD_LOST_filter_full] = s->incident.filter_full;
 	watch_get_left_out(s->o.watch, &left_out);
 	lost[RECORD_LOST_watch_full] = left_out.processes + s->incident.disks_left_out;
+	lost[RECORD_LOST_watch_unread] = left_out.unread - s->unread_at_open;
 	lost[RECORD_LOST_kernel_lines] = s->kmsg.lost + s->incident.kernel_lines_left_out;
 	lost[RECORD_LOST_stuck_unreported] = s->incident.stuck_unreported;
 	lost[RECORD_LOST_sql_invalid] = sql_count_invalid(s->o.sql);

@@ -96,17 +96,24 @@ uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd)
 	return st.st_ino;
 }
 
+int cgroup_path_name(const struct cgroup_path *path, const char *controller, const char *name,
+	char *buf, size_t size)
+{
+	int n = snprintf(buf, size, "fs/cgroup%s%s%.*s/%s", path->v1 ? "/" : "",
+		path->v1 ? controller : "", (int)(path->path.end - path->path.p), path->path.p,
+		name);
+
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
 int cgroup_path_open(const struct cgroup_path *path, int sysfs_fd, const char *controller,
 	const char *name)
 {
 	char file[PATH_MAX];
-	int n = snprintf(file, sizeof(file), "fs/cgroup%s%s%.*s/%s", path->v1 ? "/" : "",
-		path->v1 ? controller : "", (int)(path->path.end - path->path.p), path->path.p,
-		name);
-	int fd;
+	int fd, r = cgroup_path_name(path, controller, name, file, sizeof(file));
 
-	if (n < 0 || (size_t)n >= sizeof(file))
-		return -ENAMETOOLONG;
+	if (r < 0)
+		return r;
 	fd = openat(sysfs_fd, file, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }

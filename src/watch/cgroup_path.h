@@ -39,6 +39,13 @@ uint64_t cgroup_path_hash(const struct cgroup_path *path);
  */
 uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd);
 
+/*
+ * The name of one of its files, relative to sysfs; the controller is that of version 1. 0 or
+ * -ENAMETOOLONG.
+ */
+int cgroup_path_name(const struct cgroup_path *path, const char *controller, const char *name,
+	char *buf, size_t size);
+
 /* Opens one of its files for reading; the controller is that of version 1. A negative errno. */
 int cgroup_path_open(const struct cgroup_path *path, int sysfs_fd, const char *controller,
 	const char *name);

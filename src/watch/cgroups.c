@@ -20,6 +20,8 @@
 #define GROWTH_MIN_NS (50 * NSEC_PER_SEC)
 #define NSEC_PER_MINUTE_REAL 60e9
 
+_Static_assert(WATCH_CGROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
+
 static bool is_word(const char *word, size_t len, const char *what)
 {
 	return len == strlen(what) && memcmp(word, what, len) == 0;
@@ -87,7 +89,6 @@ static void slot_free(struct cgroups_slot *slot)
 	close_fd(slot->limit_fd);
 	close_fd(slot->high_fd);
 	close_fd(slot->current_fd);
-	close_fd(slot->stat_fd);
 	close_fd(slot->events_fd);
 	close_fd(slot->kills_fd);
 	slot->used = false;
@@ -95,9 +96,12 @@ static void slot_free(struct cgroups_slot *slot)
 
 int cgroups_init(struct cgroups *c, int procfs_fd, int sysfs_fd)
 {
+	int r;
+
 	memset(c, 0, sizeof(*c));
 	c->sysfs_fd = sysfs_fd;
-	return cgroup_reader_init(&c->reader, procfs_fd);
+	r = cgroup_stats_init(&c->stats, sysfs_fd);
+	return r < 0 ? r : cgroup_reader_init(&c->reader, procfs_fd);
 }
 
 void cgroups_reset(struct cgroups *c)
@@ -114,6 +118,7 @@ void cgroups_reset(struct cgroups *c)
 void cgroups_done(struct cgroups *c)
 {
 	cgroups_reset(c);
+	cgroup_stats_done(&c->stats);
 	cgroup_reader_done(&c->reader);
 }
 
@@ -135,12 +140,11 @@ static bool open_slot(const struct cgroups *c, const struct cgroup_path *path,
 		.events_fd = open_file(c, path, v1 ? "memory.failcnt" : "memory.events.local"),
 		.kills_fd = v1 ? open_file(c, path, "memory.oom_control") : -1,
 		.current_fd = open_file(c, path, v1 ? "memory.usage_in_bytes" : "memory.current"),
-		.stat_fd = open_file(c, path, "memory.stat"),
 	};
 	ret_slot->view.id = cgroup_path_id(path, c->sysfs_fd);
 	text_copy_end(ret_slot->view.path, sizeof(ret_slot->view.path), path->path.p,
 		(size_t)(path->path.end - path->path.p));
-	if (ret_slot->limit_fd >= 0 && ret_slot->current_fd >= 0 && ret_slot->stat_fd >= 0)
+	if (ret_slot->limit_fd >= 0 && ret_slot->current_fd >= 0)
 		return true;
 	/* The memory controller is not enabled for this cgroup. */
 	slot_free(ret_slot);
@@ -160,7 +164,9 @@ static void add_cgroup(struct cgroups *c, const struct cgroup_path *path)
 	}
 	if (!open_slot(c, path, &slot))
 		return;
-	if (!place) {
+	if (!place ||
+		cgroup_stats_set(&c->stats, CGROUP_STATS_MEMORY, (unsigned int)(place - c->slots),
+			path) < 0) {
 		slot_free(&slot);
 		c->left_out++;
 		return;
@@ -189,8 +195,8 @@ static void take_answer(struct cgroups *c, struct processes *processes,
 	if (a->len == 0)
 		return;
 	add_with_ancestors(c, a->text, a->len);
-	io_limits_learn(&c->io, c->sysfs_fd, a->text, a->len);
-	cpu_limits_learn(&c->cpu, c->sysfs_fd, a->text, a->len);
+	io_limits_learn(&c->io, &c->stats, c->sysfs_fd, a->text, a->len);
+	cpu_limits_learn(&c->cpu, &c->stats, c->sysfs_fd, a->text, a->len);
 	freezers_learn(&c->freezers, c->sysfs_fd, processes, a->pid, a->text, a->len);
 }
 
@@ -307,69 +313,93 @@ static void take_counts(struct cgroups_slot *slot, const struct cgroups_counts *
 	view->swapped_in_bytes = since.anon * page;
 	view->major_faults = since.major_faults;
 	view->limit_hits = counted_since(now->limit_hits, before->limit_hits);
-	view->oom_kills = counted_since(now->oom_kills, before->oom_kills);
 	slot->before = *now;
 	slot->has_before = true;
 }
 
-/* buf has the text of memory.stat. */
-static void read_counts(struct cgroups_slot *slot, char *buf, size_t size)
+/* They are read at once, so that a rule knows of a kill when it happens. */
+static void read_events(const struct cgroups_slot *slot, char *buf, size_t size,
+	struct cgroups_counts *ret_counts)
 {
-	struct cursor c = { buf, buf + strlen(buf) }, line;
-	struct cgroups_counts counts = { 0 }, killed = { 0 };
+	struct cgroups_counts killed = { 0 };
 	ssize_t n;
 
-	while (cursor_line(&c, &line))
-		refaults_take_line(line, &counts.refaults);
+	*ret_counts = (struct cgroups_counts){ 0 };
 	n = slot->events_fd < 0 ? -ENOENT : file_read_fd(slot->events_fd, buf, size);
 	if (n > 0)
-		cgroups_parse_events(buf, (size_t)n, &counts);
+		cgroups_parse_events(buf, (size_t)n, ret_counts);
 	n = slot->kills_fd < 0 ? -ENOENT : file_read_fd(slot->kills_fd, buf, size);
 	if (n > 0) {
 		cgroups_parse_events(buf, (size_t)n, &killed);
-		counts.oom_kills = killed.oom_kills;
+		ret_counts->oom_kills = killed.oom_kills;
 	}
-	take_counts(slot, &counts);
 }
 
-static int slot_update(struct cgroups_slot *slot, uint64_t now_ns, char *buf, size_t size)
+/* The answer is compared with what the other files had when it was asked for. */
+static void take_answer_of(struct cgroups_slot *slot, const struct cgroup_stats_reading *answer,
+	const struct cgroups_counts *events)
 {
+	const struct cgroup_stats_memory *memory = &answer->memory;
 	struct record_cgroup *view = &slot->view;
-	uint64_t limit, current, reclaimable;
-	ssize_t n;
+	struct cgroups_counts now = { .refaults = memory->refaults,
+		.limit_hits = slot->asked.limit_hits,
+		.oom_kills = events->oom_kills };
+
+	view->current_bytes = slot->asked.current_bytes;
+	/* The files are read one after the other, so reclaimable may be larger than current. */
+	view->held_bytes = view->current_bytes > memory->reclaimable_bytes
+		? view->current_bytes - memory->reclaimable_bytes
+		: 0;
+	view->used_pct = 100 * (double)view->held_bytes / (double)view->limit_bytes;
+	take_growth(slot, view->held_bytes, answer->ns);
+	take_counts(slot, &now);
+}
+
+static int slot_update(struct cgroups *c, unsigned int i, char *buf, size_t size)
+{
+	struct cgroups_slot *slot = &c->slots[i];
+	struct record_cgroup *view = &slot->view;
+	const struct cgroup_stats_reading *answer;
+	struct cgroups_counts events;
+	uint64_t limit, current;
 	int r = read_limit(slot, buf, size, &limit);
 
 	slot->limited = r == 0 && limit > 0 && limit < UINT64_MAX;
 	if (!slot->limited) {
-		slot->has_before = false;
+		slot->has_before = slot->has_kills = false;
 		return r;
 	}
 	r = read_number(slot->current_fd, buf, size, &current);
 	if (r < 0)
 		return r;
-	n = file_read_fd(slot->stat_fd, buf, size);
-	if (n < 0 && n != -ENOBUFS)
-		return (int)n;
-	reclaimable = cgroups_parse_reclaimable(buf, strlen(buf));
+	read_events(slot, buf, size, &events);
 	view->limit_bytes = limit;
-	view->current_bytes = current;
-	/* The files are read one after the other, so reclaimable may be larger than current. */
-	view->held_bytes = current > reclaimable ? current - reclaimable : 0;
-	view->used_pct = 100 * (double)view->held_bytes / (double)limit;
-	take_growth(slot, view->held_bytes, now_ns);
-	read_counts(slot, buf, size);
+	view->used_pct = view->growth_pct_per_min = NAN;
+	if (!slot->has_kills)
+		slot->before.oom_kills = events.oom_kills;
+	slot->has_kills = true;
+	view->oom_kills = counted_since(events.oom_kills, slot->before.oom_kills);
+	answer = cgroup_stats_take(&c->stats, CGROUP_STATS_MEMORY, i);
+	if (answer)
+		take_answer_of(slot, answer, &events);
+	if (cgroup_stats_ask(&c->stats, CGROUP_STATS_MEMORY, i))
+		slot->asked = (struct cgroups_asked){ current, events.limit_hits };
 	return 0;
 }
 
-void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_ns, char *buf,
-	size_t size)
+void cgroups_update(struct cgroups *c, const struct disks *disks, const struct watch_clock *clock,
+	bool armed, char *buf, size_t size)
 {
+	const uint64_t now_ns = watch_clock_ns(clock);
+
+	cgroup_stats_begin(&c->stats, clock, armed);
 	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
 		/* -ENODEV: the cgroup has been removed. */
-		if (c->slots[i].used && slot_update(&c->slots[i], now_ns, buf, size) < 0)
+		if (c->slots[i].used && slot_update(c, i, buf, size) < 0)
 			slot_free(&c->slots[i]);
-	io_limits_update(&c->io, disks, now_ns, buf, size);
-	cpu_limits_update(&c->cpu, now_ns, buf, size);
+	io_limits_update(&c->io, &c->stats, disks, now_ns, buf, size);
+	cpu_limits_update(&c->cpu, &c->stats, now_ns, buf, size);
+	cgroup_stats_end(&c->stats);
 	freezers_update(&c->freezers, now_ns, buf, size);
 }
 
@@ -395,7 +425,7 @@ void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
 		const struct record_cgroup *view = &c->slots[i].view;
 		uint32_t at = count;
 
-		if (!c->slots[i].used || !c->slots[i].limited)
+		if (!c->slots[i].used || !c->slots[i].limited || isnan(view->used_pct))
 			continue;
 		while (at > 0 && is_shorter(view, &limits->cgroups[at - 1]))
 			at--;

@@ -3,7 +3,7 @@
  * How much memory the control groups of watched processes hold, compared with their limit, and what
  * they read again for want of memory; io_limits.h and cpu_limits.h have their other limits.
  * Used by the watch room; doctor reads the slots through watch.h.
- * Never opens /proc/PID/cgroup itself: that takes cgroup_mutex, see cgroup_reader.h.
+ * Never opens /proc/PID/cgroup or memory.stat itself: see cgroup_reader.h and cgroup_stats.h.
  */
 #ifndef IOSTALL_WATCH_CGROUPS_H
 #define IOSTALL_WATCH_CGROUPS_H
@@ -14,6 +14,7 @@
 
 #include "util/parse.h"
 #include "watch/cgroup_reader.h"
+#include "watch/cgroup_stats.h"
 #include "watch/cpu_limits.h"
 #include "watch/freezers.h"
 #include "watch/io_limits.h"
@@ -32,6 +33,12 @@ struct cgroups_past {
 	uint64_t held_bytes;
 };
 
+/* What the loop read when it last asked for memory.stat, for the answer to be compared with. */
+struct cgroups_asked {
+	uint64_t current_bytes;
+	uint64_t limit_hits;
+};
+
 /* The counters of a control group. */
 struct cgroups_counts {
 	struct refaults refaults;
@@ -48,13 +55,18 @@ struct cgroups_slot {
 	int limit_fd;
 	int high_fd; /* -1: version 1 has no such limit */
 	int current_fd;
-	int stat_fd;
 	int events_fd;
 	int kills_fd; /* -1: version 2, which has them in the same file */
 	bool has_before;
+	bool has_kills; /* those before are known */
 	struct cgroups_counts before;
+	struct cgroups_asked asked;
 	uint64_t past_taken; /* how many readings have been put into `past`, which is a ring */
 	struct cgroups_past past[CGROUPS_PAST_MAX];
+	/*
+	 * used_pct is NAN where no new memory.stat is known; then no other number of it counts but
+	 * the limit and the kills, which are those since it was.
+	 */
 	struct record_cgroup view;
 };
 
@@ -64,6 +76,7 @@ struct cgroups {
 	uint32_t serial;
 	uint32_t left_out; /* control groups that found the table full */
 	struct cgroups_slot slots[WATCH_CGROUPS_MAX];
+	struct cgroup_stats stats;
 	struct io_limits io;
 	struct cpu_limits cpu;
 	struct freezers freezers;
@@ -83,12 +96,15 @@ void cgroups_learn(struct cgroups *c, struct processes *processes);
 /* Whether they are still being read. */
 bool cgroups_are_learning(const struct cgroups *c);
 
-/* Reads all control groups, behind the disks. buf holds one file at a time. */
-void cgroups_update(struct cgroups *c, const struct disks *disks, uint64_t now_ns, char *buf,
-	size_t size);
+/*
+ * Reads all control groups, behind the disks, but for their counters: takes those that a thread has
+ * read since the last call, and has it read them again. buf holds one file at a time.
+ */
+void cgroups_update(struct cgroups *c, const struct disks *disks, const struct watch_clock *clock,
+	bool armed, char *buf, size_t size);
 
 /*
- * Those that read most again because they were at their limits, and then the ones nearest to their
+ * Of those whose counters are known: those that read most again because they were at their limits, and then the ones nearest to their
  * limits; the I/O limits that most was used of, and the CPU limits that held most back.
  */
 void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,

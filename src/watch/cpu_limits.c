@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/cpu_limits.h"
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,9 @@
 #include "util/file.h"
 #include "util/text.h"
 #include "watch/cgroup_path.h"
+#include "watch/cgroup_stats.h"
+
+_Static_assert(CPU_LIMITS_GROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
 
 enum { QUOTA, STAT, PERIOD, USAGE };
 
@@ -72,7 +76,7 @@ static bool group_open(struct cpu_limits_group *group, int sysfs_fd, const struc
 {
 	group->fds[QUOTA] =
 		cgroup_path_open(path, sysfs_fd, "cpu", path->v1 ? "cpu.cfs_quota_us" : "cpu.max");
-	group->fds[STAT] = cgroup_path_open(path, sysfs_fd, "cpu", "cpu.stat");
+	group->fds[STAT] = path->v1 ? cgroup_path_open(path, sysfs_fd, "cpu", "cpu.stat") : -1;
 	group->fds[PERIOD] =
 		path->v1 ? cgroup_path_open(path, sysfs_fd, "cpu", "cpu.cfs_period_us") : -1;
 	group->fds[USAGE] =
@@ -82,14 +86,14 @@ static bool group_open(struct cpu_limits_group *group, int sysfs_fd, const struc
 	group->view.id = cgroup_path_id(path, sysfs_fd);
 	text_copy_end(group->view.path, sizeof(group->view.path), path->path.p,
 		(size_t)(path->path.end - path->path.p));
-	if (group->fds[QUOTA] >= 0 && group->fds[STAT] >= 0)
+	if (group->fds[QUOTA] >= 0 && (!path->v1 || group->fds[STAT] >= 0))
 		return true;
 	group_free(group);
 	return false;
 }
 
-static void add_group(struct cpu_limits *l, int sysfs_fd, const struct cgroup_path *path,
-	const struct cgroup_path *usage)
+static void add_group(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const struct cgroup_path *path, const struct cgroup_path *usage)
 {
 	uint64_t hash = cgroup_path_hash(path);
 	struct cpu_limits_group *place = NULL;
@@ -102,12 +106,17 @@ static void add_group(struct cpu_limits *l, int sysfs_fd, const struct cgroup_pa
 	}
 	if (!place)
 		return;
+	if (!path->v1 &&
+		cgroup_stats_set(stats, CGROUP_STATS_CPU, (unsigned int)(place - l->groups), path) <
+			0)
+		return;
 	*place = (struct cpu_limits_group){ .path_hash = hash, .serial = ++l->serial };
 	(void)group_open(place, sysfs_fd, path, usage);
 }
 
 /* The limit of a group holds for all below it, in both versions. */
-void cpu_limits_learn(struct cpu_limits *l, int sysfs_fd, const char *buf, size_t len)
+void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const char *buf, size_t len)
 {
 	struct cgroup_path path, usage;
 	bool is_counted;
@@ -117,7 +126,7 @@ void cpu_limits_learn(struct cpu_limits *l, int sysfs_fd, const char *buf, size_
 		return;
 	is_counted = cgroup_path_parse(buf, len, "cpuacct", &usage) == 0 && usage.v1;
 	do
-		add_group(l, sysfs_fd, &path, is_counted ? &usage : &path);
+		add_group(l, stats, sysfs_fd, &path, is_counted ? &usage : &path);
 	while (cgroup_path_ascend(&path) && (!is_counted || cgroup_path_ascend(&usage)));
 }
 
@@ -146,7 +155,7 @@ static double read_limit(const struct cpu_limits_group *group, struct cursor quo
 	return (double)quota_us / (double)period_us;
 }
 
-/* False: they cannot be read. */
+/* Of version 1. False: they cannot be read. */
 static bool read_counts(const struct cpu_limits_group *group, char *buf, size_t size,
 	struct cpu_limits_counts *ret_counts)
 {
@@ -186,9 +195,21 @@ static void take_counts(struct cpu_limits_group *group, const struct cpu_limits_
 	group->view.held_back_pct = 100 * (double)held_ns / (double)wanted_ns;
 }
 
-/* False: the group has been removed. */
-static bool group_update(struct cpu_limits_group *group, uint64_t now_ns, char *buf, size_t size)
+static void update_counts(struct cpu_limits_group *group, const struct cpu_limits_counts *now,
+	uint64_t now_ns)
 {
+	if (group->before_ns && now_ns > group->before_ns)
+		take_counts(group, now, now_ns - group->before_ns);
+	group->before = *now;
+	group->before_ns = now_ns;
+}
+
+/* False: the group has been removed. */
+static bool group_update(struct cpu_limits *l, unsigned int slot, struct cgroup_stats *stats,
+	uint64_t now_ns, char *buf, size_t size)
+{
+	struct cpu_limits_group *group = &l->groups[slot];
+	const struct cgroup_stats_reading *answer;
 	struct cursor quota = read_text(group->fds[QUOTA], buf, size);
 	struct cpu_limits_counts counts;
 
@@ -200,23 +221,26 @@ static bool group_update(struct cpu_limits_group *group, uint64_t now_ns, char *
 		group->before_ns = 0;
 		return true;
 	}
-	group->view.used_cpus = group->view.held_back_pct = 0;
-	group->view.held_back_ns = 0;
-	if (!read_counts(group, buf, size, &counts)) {
+	group->view.held_back_pct = NAN;
+	if (!group->v1) {
+		/* Without an answer, what the next one tells is for both intervals. */
+		answer = cgroup_stats_take(stats, CGROUP_STATS_CPU, slot);
+		if (answer)
+			update_counts(group, &answer->cpu, answer->ns);
+		cgroup_stats_ask(stats, CGROUP_STATS_CPU, slot);
+	} else if (read_counts(group, buf, size, &counts)) {
+		update_counts(group, &counts, now_ns);
+	} else {
 		group->before_ns = 0;
-		return true;
 	}
-	if (group->before_ns && now_ns > group->before_ns)
-		take_counts(group, &counts, now_ns - group->before_ns);
-	group->before = counts;
-	group->before_ns = now_ns;
 	return true;
 }
 
-void cpu_limits_update(struct cpu_limits *l, uint64_t now_ns, char *buf, size_t size)
+void cpu_limits_update(struct cpu_limits *l, struct cgroup_stats *stats, uint64_t now_ns, char *buf,
+	size_t size)
 {
 	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
-		if (l->groups[i].used && !group_update(&l->groups[i], now_ns, buf, size))
+		if (l->groups[i].used && !group_update(l, i, stats, now_ns, buf, size))
 			group_free(&l->groups[i]);
 }
 
@@ -228,7 +252,7 @@ void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits)
 		const struct record_cpu_limited *view = &l->groups[i].view;
 		uint32_t at = count;
 
-		if (!l->groups[i].used || !l->groups[i].limited)
+		if (!l->groups[i].used || !l->groups[i].limited || isnan(view->held_back_pct))
 			continue;
 		while (at > 0 && view->held_back_pct > limits->cpu_limits[at - 1].held_back_pct)
 			at--;

@@ -15,6 +15,8 @@
 #include "record/structs.h"
 #include "util/parse.h"
 
+struct cgroup_stats;
+
 /* The control groups of the processes and all above them, each counted once. */
 #define CPU_LIMITS_GROUPS_MAX 16
 #define CPU_LIMITS_FILES 4
@@ -31,10 +33,14 @@ struct cpu_limits_group {
 	bool v1;
 	uint32_t serial;
 	uint64_t path_hash;
-	/* Version 2: cpu.max and cpu.stat. Version 1: quota, cpu.stat, period and cpuacct.usage. */
+	/*
+	 * Version 2: cpu.max; cgroup_stats.h reads cpu.stat. Version 1: quota, cpu.stat, period and
+	 * cpuacct.usage, for which the kernel takes no lock.
+	 */
 	int fds[CPU_LIMITS_FILES];
 	uint64_t before_ns; /* 0: there is no reading to compare with */
 	struct cpu_limits_counts before;
+	/* held_back_pct is NAN where no new counters are known; then no other number of it counts. */
 	struct record_cpu_limited view;
 };
 
@@ -47,12 +53,17 @@ struct cpu_limits {
 void cpu_limits_reset(struct cpu_limits *l);
 
 /* Adds the groups of a process: buf is the text of its /proc/PID/cgroup. */
-void cpu_limits_learn(struct cpu_limits *l, int sysfs_fd, const char *buf, size_t len);
+void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const char *buf, size_t len);
 
-/* Reads all limits and what they did since the last call. buf holds one file at a time. */
-void cpu_limits_update(struct cpu_limits *l, uint64_t now_ns, char *buf, size_t size);
+/*
+ * Reads all limits, takes what they did by the last answer, and asks again. buf holds one file at a
+ * time.
+ */
+void cpu_limits_update(struct cpu_limits *l, struct cgroup_stats *stats, uint64_t now_ns, char *buf,
+	size_t size);
 
-/* Those that held their threads back most. */
+/* Those that held their threads back most, of which it is known how much. */
 void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits);
 
 /*

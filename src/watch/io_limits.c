@@ -10,8 +10,9 @@
 #include "util/file.h"
 #include "util/text.h"
 #include "watch/cgroup_path.h"
+#include "watch/cgroup_stats.h"
 
-enum { V2_MAX, V2_STAT };
+_Static_assert(IO_LIMITS_GROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
 
 const char *const io_limits_max_keys[RECORD_IO_LIMIT_COUNT] = {
 	[RECORD_IO_LIMIT_read_bytes] = "rbps",
@@ -91,10 +92,7 @@ void io_limits_reset(struct io_limits *l)
 static bool group_open(struct io_limits_group *group, int sysfs_fd, const struct cgroup_path *path)
 {
 	for (unsigned int i = 0; i < IO_LIMITS_FILES; i++) {
-		const char *name = path->v1 ? v1_files[i + 1]
-			: i == V2_MAX	    ? "io.max"
-			: i == V2_STAT	    ? "io.stat"
-					    : NULL;
+		const char *name = path->v1 ? v1_files[i + 1] : i == 0 ? "io.max" : NULL;
 
 		group->fds[i] = name ? cgroup_path_open(path, sysfs_fd, "blkio", name) : -1;
 	}
@@ -109,7 +107,8 @@ static bool group_open(struct io_limits_group *group, int sysfs_fd, const struct
 	return false;
 }
 
-static void add_group(struct io_limits *l, int sysfs_fd, const struct cgroup_path *path)
+static void add_group(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const struct cgroup_path *path)
 {
 	uint64_t hash = cgroup_path_hash(path);
 	struct io_limits_group *place = NULL;
@@ -122,11 +121,16 @@ static void add_group(struct io_limits *l, int sysfs_fd, const struct cgroup_pat
 	}
 	if (!place)
 		return;
+	if (!path->v1 &&
+		cgroup_stats_set(stats, CGROUP_STATS_IO, (unsigned int)(place - l->groups), path) <
+			0)
+		return;
 	*place = (struct io_limits_group){ .path_hash = hash };
 	(void)group_open(place, sysfs_fd, path);
 }
 
-void io_limits_learn(struct io_limits *l, int sysfs_fd, const char *buf, size_t len)
+void io_limits_learn(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd, const char *buf,
+	size_t len)
 {
 	struct cgroup_path path;
 
@@ -134,7 +138,7 @@ void io_limits_learn(struct io_limits *l, int sysfs_fd, const char *buf, size_t 
 		path.path.end - path.path.p < 2)
 		return;
 	do
-		add_group(l, sysfs_fd, &path);
+		add_group(l, stats, sysfs_fd, &path);
 	while (!path.v1 && cgroup_path_ascend(&path));
 }
 
@@ -169,7 +173,7 @@ static bool read_limits_v2(struct io_limits_group *group, char *buf, size_t size
 {
 	struct cursor text, line;
 
-	if (!read_file(group->fds[V2_MAX], buf, size, &text))
+	if (!read_file(group->fds[0], buf, size, &text))
 		return false;
 	while (cursor_line(&text, &line)) {
 		struct io_limits_values per_s;
@@ -246,50 +250,60 @@ static uint64_t counted_since(uint64_t now, uint64_t before)
 }
 
 static void take_counters(struct io_limits_device *d, const struct io_limits_values *now,
-	uint64_t interval_ns)
+	uint64_t now_ns)
 {
 	struct io_limits_values done = { { 0 } };
 
 	for (unsigned int kind = 1; kind < RECORD_IO_LIMIT_COUNT; kind++)
 		done.of[kind] = counted_since(now->of[kind], d->before.of[kind]);
-	take_used(d, &done, d->has_before ? interval_ns : 0);
+	take_used(d, &done, d->before_ns && now_ns > d->before_ns ? now_ns - d->before_ns : 0);
 	d->before = *now;
-	d->has_before = true;
+	d->before_ns = now_ns;
 }
 
-/* A device that has no counters, or none that were read, has used nothing that is known. */
-static void forget_used(struct io_limits_device *d)
+/* NULL: it was not asked about. */
+static const struct cgroup_stats_device *find_answer(const struct cgroup_stats_io *io,
+	const struct io_limits_device *d)
 {
-	d->has_before = false;
-	d->nearest = RECORD_IO_LIMIT_NONE;
-	d->used_pct = 0;
+	for (uint32_t i = 0; i < io->devices_count; i++)
+		if (io->devices[i].major == d->major && io->devices[i].minor == d->minor)
+			return &io->devices[i];
+	return NULL;
 }
 
-static void read_used_v2(struct io_limits_group *group, uint64_t interval_ns, char *buf,
-	size_t size)
+/* Without an answer it is not known what was used; the next one is for both intervals. */
+static void take_used_v2(struct io_limits_group *group, const struct cgroup_stats_reading *answer)
 {
-	bool found[IO_LIMITS_DEVICES_MAX] = { false };
-	struct cursor text = { NULL, NULL }, line;
+	for (uint32_t i = 0; i < group->devices_count; i++) {
+		struct io_limits_device *d = &group->devices[i];
+		const struct cgroup_stats_device *a = answer ? find_answer(&answer->io, d) : NULL;
 
-	read_file(group->fds[V2_STAT], buf, size, &text);
-	while (cursor_line(&text, &line)) {
-		struct io_limits_values now;
-		uint32_t major, minor;
-
-		if (io_limits_parse_line(line, io_limits_stat_keys, &major, &minor, &now) < 0)
-			continue;
-		for (uint32_t i = 0; i < group->devices_count; i++) {
-			struct io_limits_device *d = &group->devices[i];
-
-			if (found[i] || d->major != major || d->minor != minor)
-				continue;
-			take_counters(d, &now, interval_ns);
-			found[i] = true;
-		}
+		d->nearest = RECORD_IO_LIMIT_NONE;
+		d->used_pct = 0;
+		if (a && a->found)
+			take_counters(d, &a->counters, answer->ns);
+		else if (a)
+			d->before_ns = 0;
 	}
+}
+
+static void ask(const struct io_limits_group *group, struct cgroup_stats_io *io)
+{
+	io->devices_count = group->devices_count;
 	for (uint32_t i = 0; i < group->devices_count; i++)
-		if (!found[i])
-			forget_used(&group->devices[i]);
+		io->devices[i] = (struct cgroup_stats_device){ .major = group->devices[i].major,
+			.minor = group->devices[i].minor };
+}
+
+static void update_used_v2(struct io_limits_group *group, struct cgroup_stats *stats,
+	unsigned int slot)
+{
+	struct cgroup_stats_reading *question;
+
+	take_used_v2(group, cgroup_stats_take(stats, CGROUP_STATS_IO, slot));
+	question = cgroup_stats_ask(stats, CGROUP_STATS_IO, slot);
+	if (question)
+		ask(group, &question->io);
 }
 
 static void read_used_v1(struct io_limits_group *group, const struct disks *disks,
@@ -311,9 +325,10 @@ static void read_used_v1(struct io_limits_group *group, const struct disks *disk
 }
 
 /* False: the group has been removed. */
-static bool group_update(struct io_limits_group *group, const struct disks *disks, uint64_t now_ns,
-	char *buf, size_t size)
+static bool group_update(struct io_limits *l, unsigned int slot, struct cgroup_stats *stats,
+	const struct disks *disks, uint64_t now_ns, char *buf, size_t size)
 {
+	struct io_limits_group *group = &l->groups[slot];
 	uint64_t interval_ns = group->before_ns ? now_ns - group->before_ns : 0;
 
 	group->before_ns = now_ns;
@@ -327,15 +342,15 @@ static bool group_update(struct io_limits_group *group, const struct disks *disk
 	if (group->v1)
 		read_used_v1(group, disks, interval_ns);
 	else
-		read_used_v2(group, interval_ns, buf, size);
+		update_used_v2(group, stats, slot);
 	return true;
 }
 
-void io_limits_update(struct io_limits *l, const struct disks *disks, uint64_t now_ns, char *buf,
-	size_t size)
+void io_limits_update(struct io_limits *l, struct cgroup_stats *stats, const struct disks *disks,
+	uint64_t now_ns, char *buf, size_t size)
 {
 	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
-		if (l->groups[i].used && !group_update(&l->groups[i], disks, now_ns, buf, size))
+		if (l->groups[i].used && !group_update(l, i, stats, disks, now_ns, buf, size))
 			group_free(&l->groups[i]);
 }
 

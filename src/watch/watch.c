@@ -290,6 +290,11 @@ bool watch_is_learning(const struct watch *w)
 	return processes_want_units(&w->processes) || cgroups_are_learning(&w->cgroups);
 }
 
+bool watch_is_reading(const struct watch *w)
+{
+	return cgroup_stats_is_busy(&w->cgroups.stats);
+}
+
 static double clamp(double value, double max)
 {
 	return value > max ? max : value;
@@ -544,7 +549,7 @@ int watch_take_sample(struct watch *w, bool armed)
 	} else {
 		w->limits.process_io_count = 0;
 	}
-	cgroups_update(&w->cgroups, &w->disks, now_ns, w->buf, sizeof(w->buf));
+	cgroups_update(&w->cgroups, &w->disks, &w->clock, armed, w->buf, sizeof(w->buf));
 	cgroups_fill_limits(&w->cgroups, &w->disks, &w->limits);
 	if (!w->limits.stopped.present)
 		freezers_fill(&w->cgroups.freezers, &w->processes, now_ns, &w->limits.stopped);
@@ -720,5 +725,6 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.disks = w->disks.left_out,
 		.filesystems = w->filesystems.left_out,
 		.cgroups = w->cgroups.left_out,
+		.unread = w->cgroups.stats.late,
 	};
 }

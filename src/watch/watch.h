@@ -46,13 +46,14 @@ struct watch_options {
 	struct watch_clock clock; /* zero except in tests */
 };
 
-/* What did not fit into the fixed tables in the last sample. */
+/* What did not fit into the fixed tables in the last sample, and what was not read in all. */
 struct watch_left_out {
 	uint32_t processes;   /* beyond WATCH_PROCESSES_MAX */
 	uint32_t threads;     /* in D or stopped, beyond WATCH_THREADS_MAX */
 	uint32_t disks;	      /* at work, beyond WATCH_DISKS_MAX: not judged */
 	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
 	uint32_t cgroups;     /* beyond WATCH_CGROUPS_MAX */
+	uint64_t unread;      /* samples until now that were taken while a reader hung */
 };
 
 /* Copies what the watchdog needs from a configuration; roots and clock stay as they are. */
@@ -77,6 +78,12 @@ int watch_reload(struct watch *watch, const struct watch_options *options);
  * sample that is not armed will have them, and may have others read.
  */
 bool watch_is_learning(const struct watch *watch);
+
+/*
+ * Whether a thread is reading the counters of control groups. The next sample will have them; one
+ * that is taken before does not say how much of their limits the groups use.
+ */
+bool watch_is_reading(const struct watch *watch);
 
 /*
  * Takes one sample. `armed`: an incident is open, so all threads are scanned each time. 0, or a

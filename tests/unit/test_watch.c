@@ -343,8 +343,8 @@ static void test_this_host(void **state)
 	assert_true(s->cpu.iowait_pct <= 100 && s->cpu.busy_pct <= 100);
 	assert_int_equal(s->psi.io.present, access("/proc/pressure/io", R_OK) == 0);
 	assert_true(s->threads.complete);
-	/* This one, and those that read control groups and the I/O of processes. */
-	assert_int_equal(s->threads.scanned, 3);
+	/* This one, and those that read control groups, their counters and the I/O of processes. */
+	assert_int_equal(s->threads.scanned, 4);
 	processes = watch_processes(w, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(processes[0].pid, getpid());

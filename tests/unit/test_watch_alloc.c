@@ -53,9 +53,19 @@ static void test_none_over_a_tree(void **state)
 		"   8 0 sda 1 0 1 1 1 0 1 1 5 1 1 0 0 0 0 0 0\n"
 		"   8 16 sdb 1 0 1 1 1 0 1 1 0 1 1 0 0 0 0 0 0\n");
 	tree_put_psi(t, "io", 100, 100);
+	tree_put_cgroup(t, 10, "0::/unit\n");
+	tree_put(t, "sys/fs/cgroup/unit/memory.max", "1000\n");
+	tree_put(t, "sys/fs/cgroup/unit/memory.current", "900\n");
+	tree_put(t, "sys/fs/cgroup/unit/memory.stat", "active_file 1\n");
+	tree_put(t, "sys/fs/cgroup/unit/cpu.max", "1 1\n");
+	tree_put(t, "sys/fs/cgroup/unit/cpu.stat", "usage_usec 1\n");
+	tree_put(t, "sys/fs/cgroup/unit/io.max", "8:0 rbps=1\n");
+	tree_put(t, "sys/fs/cgroup/unit/io.stat", "8:0 rbytes=1\n");
 	w = tree_watch(t);
+	tree_sample(t, w, 1000);
 	assert_int_equal(allocations_of_samples(w, t, 100), 0);
 	assert_int_equal(watch_last(w)->threads.blocked, 5);
+	assert_int_equal(tree_limits(t, w)->cgroups_count, 1);
 	watch_free(w);
 }
 

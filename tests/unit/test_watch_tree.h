@@ -223,7 +223,21 @@ static inline const struct record_reading *tree_sample(struct tree *t, struct wa
 		usleep(500);
 	t->now_ns += passed_ms * NSEC_PER_MSEC;
 	assert_int_equal(watch_take_sample(w, false), 0);
+	/* What a thread reads for the next sample is what there is now. */
+	for (unsigned int i = 0; i < 10000 && watch_is_reading(w); i++)
+		usleep(500);
 	return watch_last(w);
+}
+
+/*
+ * The counters of control groups are read after a sample, and the next one has them. So that one is
+ * taken in the same moment.
+ */
+static inline const struct record_limits *tree_limits(struct tree *t, struct watch *w)
+{
+	tree_sample(t, w, 1000);
+	tree_sample(t, w, 0);
+	return watch_limits(w);
 }
 
 static inline const struct record_threads *tree_scan(struct tree *t, struct watch *w,
