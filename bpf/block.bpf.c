@@ -201,7 +201,7 @@ static __always_inline struct inode *inode_of_thread(struct task_struct *task, _
 			return NULL;
 	}
 	submitted = bpf_map_lookup_elem(&thread_files, &tid);
-	if (!submitted)
+	if (!submitted || submitted->task != (__u64)task)
 		return NULL;
 	inode = (struct inode *)submitted->inode;
 	return BPF_CORE_READ(inode, i_ino) == submitted->ino ? inode : NULL;
@@ -320,9 +320,10 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 		filter_task(id >> 32)) {
 		flags = BPF_CORE_READ(task, flags);
 		r.tid = (__u32)id;
+		r.thread_start_ns = BPF_CORE_READ(task, start_boottime);
 		r.is_inferred = !!(flags & PF_KTHREAD);
 		request_note_file(rq, task, flags, &r, slot);
-		thread_note(task, id >> 32, bio_of_owner(rq), &r, slot);
+		thread_note(task, id, bio_of_owner(rq), &r, slot);
 	}
 	if (bpf_map_update_elem(&block_requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
@@ -466,7 +467,7 @@ static __always_inline void submitter_add(struct request *rq, const struct event
 	const struct completion *c)
 {
 	struct kernfs_node *owner = r->is_inferred ? owner_of(bio_of_owner(rq)) : NULL;
-	struct event_block_thread_key key = { r->dev, r->tid, 0 };
+	struct event_block_thread_key key = { r->dev, r->tid, r->thread_start_ns, 0 };
 	struct event_block_file_key file_key = r->file;
 	struct event_block_thread *thread;
 	struct event_block_file *file;

@@ -42,18 +42,32 @@ struct {
 	__type(value, struct event_block_thread);
 } fresh_threads SEC(".maps");
 
-static __always_inline void cgroup_note(struct kernfs_node *node, __u64 *ret_id)
+/* `fresh` is room for the names. */
+static __always_inline void cgroup_note(struct kernfs_node *node, __u64 *ret_id,
+	struct event_block_cgroup *fresh)
 {
-	struct event_block_cgroup fresh = {};
 	/* What ret_id points to may be shared, and change meanwhile. */
 	__u64 id = BPF_CORE_READ(node, id);
 
 	*ret_id = id;
 	if (bpf_map_lookup_elem(&cgroups, &id))
 		return;
-	cgroup_read_names(node, fresh.names);
-	if (bpf_map_update_elem(&cgroups, &id, &fresh, BPF_ANY) < 0)
+	cgroup_read_names(node, fresh->names);
+	if (bpf_map_update_elem(&cgroups, &id, fresh, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+}
+
+/* The current thread; `cgroup` is room for the names of its group. */
+static __always_inline void who_note(struct task_struct *task, __u64 pid_tgid,
+	struct event_block_who *who, struct event_block_cgroup *cgroup)
+{
+	cgroup_note(cgroup_of(task), &who->cgroup_id, cgroup);
+	who->pid = pid_tgid >> 32;
+	who->tid = (__u32)pid_tgid;
+	who->start_ns = BPF_CORE_READ(task, start_boottime);
+	who->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	BPF_CORE_READ_INTO(&who->comm, task, comm);
+	BPF_CORE_READ_INTO(&who->process_comm, task, group_leader, comm);
 }
 
 /*
@@ -101,35 +115,37 @@ static __always_inline bool thread_add(const struct event_block_thread_key *key,
 }
 
 /*
- * A thread that executes another program has already read that from a disk, under the old name. The
- * names are those of its last request.
+ * A thread that executes another program has already read that from a disk, under the old name and
+ * maybe in another group. The names are those of its last request.
  */
-static __always_inline void thread_rename(struct event_block_thread *known,
-	struct task_struct *task, __u32 pid)
+static __always_inline void thread_rename(struct event_block_who *known, struct task_struct *task,
+	__u64 pid_tgid, struct event_block_cgroup *cgroup)
 {
 	__u64 comm[2] = {}, *known_comm = (__u64 *)known->comm;
 
 	static_assert(sizeof(comm) == EVENT_COMM_SIZE, "compared as two numbers");
 	BPF_CORE_READ_INTO(&comm, task, comm);
-	if (comm[0] == known_comm[0] && comm[1] == known_comm[1])
-		return;
-	known_comm[0] = comm[0];
-	known_comm[1] = comm[1];
-	known->pid = pid;
-	BPF_CORE_READ_INTO(&known->process_comm, task, group_leader, comm);
+	if (comm[0] != known_comm[0] || comm[1] != known_comm[1])
+		who_note(task, pid_tgid, known, cgroup);
 }
 
 /* Makes entries for the thread that the request is charged to, if it has none. */
-static __always_inline void thread_note(struct task_struct *task, __u32 pid, struct bio *bio,
+static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid, struct bio *bio,
 	struct event_block_request *r, __u32 slot)
 {
 	struct event_block_dirtier *dirtier = dirtier_of(r);
-	struct event_block_thread_key key = { r->dev, r->tid, 0 }, own;
+	struct event_block_thread_key key = { .dev = r->dev }, own;
 	struct event_block_thread *fresh, *known;
+	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_block_cgroup *cgroup;
 	struct kernfs_node *owner = NULL;
 
+	if (!e)
+		return;
+	cgroup = (struct event_block_cgroup *)e->cgroup_names;
 	if (dirtier) {
-		key.tid = r->tid = dirtier->tid;
+		r->tid = dirtier->who.tid;
+		r->thread_start_ns = dirtier->who.start_ns;
 		r->is_inferred = false;
 		dirtier->written_bytes += r->bytes;
 		/* Some of it may have been dirtied before anybody looked. */
@@ -138,49 +154,32 @@ static __always_inline void thread_note(struct task_struct *task, __u32 pid, str
 	} else if (r->is_inferred) {
 		owner = owner_of(bio);
 	}
+	key.tid = r->tid;
+	key.start_ns = r->thread_start_ns;
 	own = key;
 	if (owner)
 		key.owner = BPF_CORE_READ(owner, id);
 	known = bpf_map_lookup_elem(&threads, &key);
 	if (known) {
-		if (!dirtier)
-			thread_rename(known, task, pid);
+		if (!dirtier && !owner)
+			thread_rename(&known->who, task, pid_tgid, cgroup);
 		return;
 	}
 	fresh = bpf_map_lookup_elem(&fresh_threads, &slot);
 	if (!fresh)
 		return;
-	if (dirtier) {
-		fresh->cgroup_id = dirtier->cgroup_id;
-		fresh->pid = dirtier->pid;
-		__builtin_memcpy(fresh->comm, dirtier->comm, sizeof(fresh->comm));
-		__builtin_memcpy(fresh->process_comm, dirtier->process_comm,
-			sizeof(fresh->process_comm));
-	} else {
-		cgroup_note(cgroup_of(task), &fresh->cgroup_id);
-		fresh->pid = pid;
-		BPF_CORE_READ_INTO(&fresh->comm, task, comm);
-		BPF_CORE_READ_INTO(&fresh->process_comm, task, group_leader, comm);
-	}
+	if (dirtier)
+		fresh->who = dirtier->who;
+	else
+		who_note(task, pid_tgid, &fresh->who, cgroup);
 	if (!thread_add(&own, fresh)) {
 		r->tid = 0;
 		return;
 	}
 	if (!owner)
 		return;
-	cgroup_note(owner, &fresh->cgroup_id);
+	cgroup_note(owner, &fresh->who.cgroup_id, cgroup);
 	thread_add(&key, fresh);
-}
-
-/* Two threads may do so at once: the names may then be those of either, of one program mostly. */
-static __always_inline void dirtier_set(struct event_block_dirtier *d, struct task_struct *task,
-	__u64 pid_tgid)
-{
-	cgroup_note(cgroup_of(task), &d->cgroup_id);
-	d->pid = pid_tgid >> 32;
-	d->tid = (__u32)pid_tgid;
-	BPF_CORE_READ_INTO(&d->comm, task, comm);
-	BPF_CORE_READ_INTO(&d->process_comm, task, group_leader, comm);
 }
 
 /* The current thread has made a page dirty. */
@@ -190,6 +189,7 @@ static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgi
 	struct event_block_file_key key = {};
 	struct event_block_dirtier fresh = {};
 	struct event_block_dirtier *known;
+	struct event_block_cgroup cgroup = {};
 
 	key.inode = BPF_CORE_READ(inode, i_ino);
 	key.fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
@@ -197,14 +197,16 @@ static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgi
 	known = bpf_map_lookup_elem(&dirtiers, &key);
 	if (known) {
 		known->dirty_bytes += DIRTY_BYTES;
-		if (known->tid == (__u32)pid_tgid)
+		if (known->who.tid == (__u32)pid_tgid &&
+			known->who.start_ns == BPF_CORE_READ(task, start_boottime))
 			return;
 		known->is_shared = true;
-		dirtier_set(known, task, pid_tgid);
+		/* Two threads may do so at once: the names may then be those of either. */
+		who_note(task, pid_tgid, &known->who, &cgroup);
 		return;
 	}
 	fresh.dirty_bytes = DIRTY_BYTES;
-	dirtier_set(&fresh, task, pid_tgid);
+	who_note(task, pid_tgid, &fresh.who, &cgroup);
 	/* Without it the request is charged to the kernel thread that submits it. */
 	bpf_map_update_elem(&dirtiers, &key, &fresh, BPF_ANY);
 }

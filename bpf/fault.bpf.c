@@ -17,12 +17,14 @@ static __always_inline void fault_note(struct file *file, struct inode *inode, _
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct event_fault *known;
 	struct event_fault fault = {
+		.task = (__u64)task,
 		.inode = (__u64)inode,
 		.file = (__u64)file,
 		.pos = page << 12,
-		.faults = faults_of((struct task_struct *)bpf_get_current_task()),
+		.faults = faults_of(task),
 	};
 
 	if (!filter_task(pid_tgid >> 32))

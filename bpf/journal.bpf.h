@@ -123,13 +123,14 @@ int journal_handle_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 
 	if (blocks <= 0)
 		return 0;
+	task = (struct task_struct *)bpf_get_current_task();
 	key.pid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	key.process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	known = bpf_map_lookup_elem(&journal_users, &key);
 	if (known) {
 		__sync_fetch_and_add(&known->blocks, (__u64)blocks);
 		return 0;
 	}
-	task = (struct task_struct *)bpf_get_current_task();
 	fresh.blocks = (__u64)blocks;
 	fresh.kernel = (BPF_CORE_READ(task, flags) & PF_KTHREAD) != 0;
 	bpf_probe_read_kernel_str(fresh.comm, sizeof(fresh.comm),

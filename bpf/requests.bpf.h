@@ -37,7 +37,10 @@ const volatile bool cfg_reuse_tells = true;
 static __always_inline void request_note_file(__u32 tid, struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
-	struct event_thread_file submitted = { .inode = (__u64)inode };
+	struct event_thread_file submitted = {
+		.task = bpf_get_current_task(),
+		.inode = (__u64)inode,
+	};
 	struct event_thread_file *known;
 
 	submitted.ino = BPF_CORE_READ(inode, i_ino);

@@ -64,6 +64,7 @@ static __always_inline int note_mapped_file(struct file *file)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct event_fault mapped = {
+		.task = (__u64)task,
 		.inode = (__u64)BPF_CORE_READ(file, f_inode),
 		.file = (__u64)file,
 		.pos = (__u64)-1,

@@ -214,7 +214,7 @@ static __always_inline void sleep_note_mapped_file(struct task_struct *task,
 	struct event_fault *fault = bpf_map_lookup_elem(&faults, &tid);
 	struct inode *inode;
 
-	if (!fault ||
+	if (!fault || fault->task != (__u64)task ||
 		fault->faults != (w->op == EVENT_OP_FAULT ? faults_of(task) : msync_stamp(task)))
 		return;
 	inode = (struct inode *)fault->inode;

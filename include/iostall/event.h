@@ -231,6 +231,7 @@ struct event_syscall {
  * the key is the thread id. Of the probes `fault` and `sync`.
  */
 struct event_fault {
+	__event_u64 task;  /* struct task_struct *: the id may be that of another thread by now */
 	__event_u64 inode; /* struct inode * */
 	__event_u64 file;  /* struct file *; 0: only the inode is known */
 	__event_u64 pos;
@@ -339,6 +340,7 @@ struct event_sleep_marks {
  * key. Probes of asynchronous paths write it, and `block` reads it in the same thread.
  */
 struct event_thread_file {
+	__event_u64 task;  /* struct task_struct *: the id may be that of another thread by now */
 	__event_u64 inode; /* struct inode *; another file by now if its number is not ino */
 	__event_u64 ino;
 };
@@ -405,16 +407,24 @@ struct event_block_device {
 struct event_block_thread_key {
 	__event_u32 dev;
 	__event_u32 tid;
-	__event_u64 owner; /* id of that control group; 0: it is the thread's own */
+	__event_u64 start_ns; /* as in struct event_block_who */
+	__event_u64 owner;    /* id of that control group; 0: it is the thread's own */
+};
+
+/* A thread. Another one may have its ids later, but not with the same starts. */
+struct event_block_who {
+	__event_u64 start_ns;	      /* CLOCK_BOOTTIME */
+	__event_u64 process_start_ns; /* the same, of the thread group's leader */
+	__event_u64 cgroup_id;
+	__event_u32 pid;
+	__event_u32 tid;
+	char comm[EVENT_COMM_SIZE];
+	char process_comm[EVENT_COMM_SIZE];
 };
 
 struct event_block_thread {
 	struct event_block_load load;
-	__event_u64 cgroup_id;
-	__event_u32 pid;
-	__event_u32 reserved;
-	char comm[EVENT_COMM_SIZE];
-	char process_comm[EVENT_COMM_SIZE];
+	struct event_block_who who;
 };
 
 /*
@@ -422,11 +432,7 @@ struct event_block_thread {
  * disk in the key is 0.
  */
 struct event_block_dirtier {
-	__event_u64 cgroup_id;
-	__event_u32 pid;
-	__event_u32 tid;
-	char comm[EVENT_COMM_SIZE];
-	char process_comm[EVENT_COMM_SIZE];
+	struct event_block_who who;
 	__event_u64 dirty_bytes; /* that became dirty, at least */
 	__event_u64 written_bytes;
 	__event_u32 is_shared; /* other threads have dirtied pages, too */
@@ -469,6 +475,7 @@ struct event_journal {
 struct event_journal_user_key {
 	__event_u32 dev;
 	__event_u32 pid;
+	__event_u64 process_start_ns; /* as in struct event_block_who */
 };
 
 /* What a process changed of the metadata. */
@@ -485,6 +492,7 @@ struct event_block_request {
 	__event_u64 start_ns;
 	__event_u64 issue_ns; /* 0: not issued to the device yet */
 	__event_u64 sector;
+	__event_u64 thread_start_ns;	  /* as in struct event_block_who */
 	struct event_block_file_key file; /* all zero: unknown */
 	__event_u32 bytes;
 	__event_u32 dev;
@@ -514,9 +522,9 @@ static_assert(sizeof(struct event_inflight) == 56, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
 static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire format");
 static_assert(sizeof(struct event_block_device) == 688, "wire format");
-static_assert(sizeof(struct event_block_thread) == 168, "wire format");
+static_assert(sizeof(struct event_block_thread) == 184, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
-static_assert(sizeof(struct event_block_request) == 64, "wire format");
+static_assert(sizeof(struct event_block_request) == 72, "wire format");
 static_assert(sizeof(struct event_journal) == 56, "wire format");
 static_assert(sizeof(struct event_journal_user) == 32, "wire format");
 

@@ -229,7 +229,8 @@ static bool describe_path(const struct event_block_file_key *key,
 static void describe_oldest(const struct block *block, const struct event_block_request *oldest,
 	uint64_t now_ns, struct record_device *d, struct probe_line_names *names)
 {
-	const struct event_block_thread_key key = { oldest->dev, oldest->tid, 0 };
+	const struct event_block_thread_key key = { oldest->dev, oldest->tid,
+		oldest->thread_start_ns, 0 };
 	struct event_block_thread thread;
 	struct event_block_file file;
 
@@ -238,8 +239,8 @@ static void describe_oldest(const struct block *block, const struct event_block_
 		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) ==
 			0) {
 		d->oldest.tid = (int32_t)oldest->tid;
-		d->oldest.pid = (int32_t)thread.pid;
-		text_copy(d->oldest.comm, sizeof(d->oldest.comm), thread.comm);
+		d->oldest.pid = (int32_t)thread.who.pid;
+		text_copy(d->oldest.comm, sizeof(d->oldest.comm), thread.who.comm);
 	}
 	if (oldest->has_file &&
 		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &oldest->file,
@@ -311,9 +312,11 @@ static struct block_item item_of_thread(const struct event_block_thread_key *key
 {
 	return (struct block_item){
 		.dev = key->dev,
-		.pid = thread->pid,
+		.pid = thread->who.pid,
 		.tid = key->tid,
-		.cgroup_id = thread->cgroup_id,
+		.start_ns = key->start_ns,
+		.process_start_ns = thread->who.process_start_ns,
+		.cgroup_id = thread->who.cgroup_id,
 		.is_owned = key->owner != 0,
 		.load = thread->load,
 	};
@@ -357,12 +360,12 @@ static size_t read_items(struct block *block, bool by_file)
 static void name_item(const struct block *block, enum record_by by, const struct block_item *item,
 	struct record_io_by *b)
 {
-	const struct event_block_thread_key key = { item->dev, item->tid, 0 };
+	const struct event_block_thread_key key = { item->dev, item->tid, item->start_ns, 0 };
 	struct event_block_thread thread;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) == 0)
 		text_copy(b->comm, sizeof(b->comm),
-			by == RECORD_BY_thread ? thread.comm : thread.process_comm);
+			by == RECORD_BY_thread ? thread.who.comm : thread.who.process_comm);
 }
 
 static void write_item(const struct block *block, enum record_by by, const struct block_item *item,
@@ -411,7 +414,7 @@ static void report_by(struct block *block, enum record_by by, const struct probe
 static void clear_map(const struct bpf_map *map)
 {
 	int fd = bpf_map__fd(map);
-	uint64_t key[2], next[2];
+	uint64_t key[3], next[3];
 	int r = bpf_map_get_next_key(fd, NULL, next);
 
 	/*

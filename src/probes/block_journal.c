@@ -26,7 +26,9 @@ static struct journal_part part_of(const struct block_journal_user *user,
 	for (size_t i = 0; i < count; i++) {
 		if (users[i].key.dev != user->key.dev || users[i].value.kernel ||
 			(by_name ? strcmp(users[i].value.comm, user->value.comm) != 0
-				 : users[i].key.pid != user->key.pid))
+				 : users[i].key.pid != user->key.pid ||
+						users[i].key.process_start_ns !=
+							user->key.process_start_ns))
 			continue;
 		part.blocks += users[i].value.blocks;
 		part.processes++;

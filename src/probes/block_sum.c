@@ -105,8 +105,12 @@ static int compare_process(const void *a, const void *b)
 
 	if (r == 0)
 		r = compare(x->pid, y->pid);
+	if (r == 0)
+		r = compare(x->process_start_ns, y->process_start_ns);
 	/* The first thread of the group names the process. */
-	return r ? r : compare(x->tid, y->tid);
+	if (r == 0)
+		r = compare(x->tid, y->tid);
+	return r ? r : compare(x->start_ns, y->start_ns);
 }
 
 static int compare_cgroup(const void *a, const void *b)
@@ -140,7 +144,9 @@ static bool is_same(enum record_by by, const struct block_item *a, const struct 
 		return false;
 	if (by == RECORD_BY_cgroup)
 		return a->cgroup_id == b->cgroup_id;
-	return a->pid == b->pid && (by == RECORD_BY_process || a->tid == b->tid);
+	if (a->pid != b->pid || a->process_start_ns != b->process_start_ns)
+		return false;
+	return by == RECORD_BY_process || (a->tid == b->tid && a->start_ns == b->start_ns);
 }
 
 static void add_load(struct event_block_load *sum, const struct event_block_load *load)

@@ -26,8 +26,11 @@ struct block_item {
 		struct {
 			uint32_t pid;
 			uint32_t tid;
-			bool is_owned;	    /* a kernel thread sent it for that control group */
+			/* As in struct event_block_who: ids are used again. */
+			uint64_t start_ns;
+			uint64_t process_start_ns;
 			uint64_t cgroup_id; /* 0: several, or not known */
+			bool is_owned;	    /* a kernel thread sent it for that control group */
 		};
 		struct {
 			struct event_block_file_key file;

@@ -143,6 +143,32 @@ static void test_processes(void **state)
 	assert_int_equal(items[2].load.device_ns, 30);
 }
 
+/* The id of a process that has ended is given to another one, that of a thread likewise. */
+static void test_ids_are_used_again(void **state)
+{
+	struct block_item items[3], copy[3];
+
+	(void)state;
+	items[0] = make_item(DEV_B, 10, 11, 1, 100);
+	items[1] = make_item(DEV_B, 10, 10, 1, 20);
+	items[2] = make_item(DEV_B, 10, 11, 1, 3);
+	items[0].process_start_ns = 1000;
+	items[1].process_start_ns = items[2].process_start_ns = 2000;
+	items[0].start_ns = 1000;
+	items[1].start_ns = 2000;
+	items[2].start_ns = 2500;
+	memcpy(copy, items, sizeof(items));
+	assert_int_equal(block_sum_items(RECORD_BY_process, copy, 3), 2);
+	assert_item(&copy[0], DEV_B, 10, 100, 1);
+	assert_int_equal(copy[0].start_ns, 1000);
+	assert_item(&copy[1], DEV_B, 10, 23, 2);
+	assert_int_equal(copy[1].start_ns, 2000);
+	items[0].process_start_ns = 2000;
+	memcpy(copy, items, sizeof(items));
+	assert_int_equal(block_sum_items(RECORD_BY_process, copy, 3), 1);
+	assert_int_equal(block_sum_items(RECORD_BY_thread, items, 3), 3);
+}
+
 static void test_cgroups(void **state)
 {
 	struct block_item items[6];
@@ -318,9 +344,9 @@ static void test_who_filled_a_journal(void **state)
 		.longest_data_pct = 95 };
 	static const struct probe_report report = { .now_ns = 9600, .attached_ns = 1000 };
 	struct block_journal_user users[] = {
-		{ { DEV_A, 7 }, { .blocks = 60, .comm = "dd" } },
-		{ { DEV_A, 8 }, { .blocks = 40, .comm = "rm" } },
-		{ { DEV_B, 9 }, { .blocks = 1000, .comm = "other" } },
+		{ { DEV_A, 7, 100 }, { .blocks = 60, .comm = "dd" } },
+		{ { DEV_A, 8, 100 }, { .blocks = 40, .comm = "rm" } },
+		{ { DEV_B, 9, 100 }, { .blocks = 1000, .comm = "other" } },
 	};
 	struct record_journal j = { 0 };
 
@@ -341,7 +367,7 @@ static void test_who_filled_a_journal(void **state)
 	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
 	assert_int_equal(j.pid, 0);
 	users[0].value = (struct event_journal_user){ .blocks = 45, .comm = "dd" };
-	users[2] = (struct block_journal_user){ { DEV_A, 9 }, { .blocks = 30 } };
+	users[2] = (struct block_journal_user){ { DEV_A, 9, 100 }, { .blocks = 30 } };
 	j = (struct record_journal){ 0 };
 	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
 	assert_int_equal(j.blocks, 115);
@@ -360,6 +386,12 @@ static void test_who_filled_a_journal(void **state)
 	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
 	assert_int_equal(j.processes, 1);
 	assert_int_equal(j.pid, 7);
+	/* One that has the id of one that has ended is another process. */
+	users[2] = (struct block_journal_user){ { DEV_A, 7, 200 }, { .blocks = 30, .comm = "cp" } };
+	j = (struct record_journal){ 0 };
+	block_journal_fill(DEV_A, &journal, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.blocks, 115);
+	assert_int_equal(j.pid, 0);
 }
 
 int main(void)
@@ -370,6 +402,7 @@ int main(void)
 		cmocka_unit_test(test_percentile_over_buckets),
 		cmocka_unit_test(test_device),
 		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_ids_are_used_again),
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_threads_are_ordered_only),
 		cmocka_unit_test(test_what_a_kernel_thread_sends_for_a_group),
