@@ -265,9 +265,10 @@ static __always_inline void request_note_file(struct request *rq, struct task_st
 	if (!inode)
 		return;
 	r->file.dev = r->dev;
-	r->file.fs_dev =
-		is_metadata ? BPF_CORE_READ(inode, i_rdev) : BPF_CORE_READ(inode, i_sb, s_dev);
-	r->file.inode = is_metadata ? 0 : BPF_CORE_READ(inode, i_ino);
+	if (is_metadata)
+		r->file.fs_dev = BPF_CORE_READ(inode, i_rdev);
+	else
+		file_identify(&r->file, inode);
 	r->has_file = file_note(&r->file, inode, slot);
 }
 
@@ -509,8 +510,7 @@ static __always_inline void file_add_before(struct request *rq, __u32 dev,
 		inode = inode_of_page(bio);
 	if (!inode || BPF_CORE_READ(inode, i_sb, s_magic) == BDEVFS_MAGIC)
 		return;
-	key.fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	key.inode = BPF_CORE_READ(inode, i_ino);
+	file_identify(&key, inode);
 	if (!file_note(&key, inode, SCRATCH_COMPLETE))
 		return;
 	file = bpf_map_lookup_elem(&files, &key);

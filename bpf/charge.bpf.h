@@ -42,6 +42,13 @@ struct {
 	__type(value, struct event_block_thread);
 } fresh_threads SEC(".maps");
 
+static __always_inline void file_identify(struct event_block_file_key *key, struct inode *inode)
+{
+	key->inode = (__u64)inode;
+	key->ino = BPF_CORE_READ(inode, i_ino);
+	key->fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
 /* `fresh` is room for the names. */
 static __always_inline void cgroup_note(struct kernfs_node *node, __u64 *ret_id,
 	struct event_block_cgroup *fresh)
@@ -76,10 +83,11 @@ static __always_inline void who_note(struct task_struct *task, __u64 pid_tgid,
  */
 static __always_inline struct event_block_dirtier *dirtier_of(const struct event_block_request *r)
 {
-	struct event_block_file_key key = { r->file.inode, r->file.fs_dev, 0 };
+	struct event_block_file_key key = r->file;
 
 	if (!r->is_inferred || !r->has_file || !key.inode || r->kind != EVENT_BLOCK_WRITE)
 		return NULL;
+	key.dev = 0;
 	return bpf_map_lookup_elem(&dirtiers, &key);
 }
 
@@ -191,8 +199,7 @@ static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgi
 	struct event_block_dirtier *known;
 	struct event_block_cgroup cgroup = {};
 
-	key.inode = BPF_CORE_READ(inode, i_ino);
-	key.fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
+	file_identify(&key, inode);
 	/* Written in place where it can be: an update of an LRU map takes a lock. */
 	known = bpf_map_lookup_elem(&dirtiers, &key);
 	if (known) {

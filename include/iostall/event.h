@@ -439,9 +439,14 @@ struct event_block_dirtier {
 	__event_u32 reserved;
 };
 
-/* Inode 0 stands for metadata of the file system on the block device fs_dev. */
+/*
+ * The address tells files apart that have one number, as in several subvolumes of btrfs. A file has
+ * another one when the kernel has dropped its inode and reads it again. Inode 0 stands for metadata
+ * of the file system on the block device fs_dev.
+ */
 struct event_block_file_key {
-	__event_u64 inode;
+	__event_u64 inode;  /* struct inode *: never for anything but to compare */
+	__event_u64 ino;    /* its number */
 	__event_u32 fs_dev; /* of the file system */
 	__event_u32 dev;    /* of the disk */
 };
@@ -524,7 +529,7 @@ static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire for
 static_assert(sizeof(struct event_block_device) == 688, "wire format");
 static_assert(sizeof(struct event_block_thread) == 184, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
-static_assert(sizeof(struct event_block_request) == 72, "wire format");
+static_assert(sizeof(struct event_block_request) == 80, "wire format");
 static_assert(sizeof(struct event_journal) == 56, "wire format");
 static_assert(sizeof(struct event_journal_user) == 32, "wire format");
 

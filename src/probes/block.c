@@ -331,6 +331,7 @@ static struct block_item item_of_file(const struct event_block_file_key *key,
 		.load = file->load,
 		.before = file->before,
 		.size = file->size,
+		.path_key = block_path_key(key, file),
 	};
 }
 

@@ -121,6 +121,35 @@ static int compare_cgroup(const void *a, const void *b)
 	return r ? r : compare(x->cgroup_id, y->cgroup_id);
 }
 
+static int compare_file(const void *a, const void *b)
+{
+	const struct block_item *x = a, *y = b;
+	int r = compare(x->dev, y->dev);
+
+	if (r == 0)
+		r = compare(x->file.fs_dev, y->file.fs_dev);
+	if (r == 0)
+		r = compare(x->file.ino, y->file.ino);
+	return r ? r : compare(x->path_key, y->path_key);
+}
+
+uint64_t block_path_key(const struct event_block_file_key *key, const struct event_block_file *file)
+{
+	uint32_t len =
+		file->path_len < EVENT_BLOCK_PATH_SIZE ? file->path_len : EVENT_BLOCK_PATH_SIZE;
+	uint64_t hash = 0xcbf29ce484222325;
+
+	/* A file system on a disk gives each number once, under whichever path. */
+	if (key->inode == 0 || key->fs_dev >> 20)
+		return 0;
+	if (len == 0 || !(file->flags & EVENT_PATH_COMPLETE))
+		return key->inode;
+	/* FNV-1a */
+	for (uint32_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)file->path[i]) * 0x100000001b3;
+	return hash;
+}
+
 static uint64_t busy_ns(const struct block_item *item)
 {
 	return block_load_busy_ns(&item->load) + item->before.busy_ns;
@@ -144,6 +173,8 @@ static bool is_same(enum record_by by, const struct block_item *a, const struct 
 		return false;
 	if (by == RECORD_BY_cgroup)
 		return a->cgroup_id == b->cgroup_id;
+	if (by == RECORD_BY_file)
+		return compare_file(a, b) == 0;
 	if (a->pid != b->pid || a->process_start_ns != b->process_start_ns)
 		return false;
 	return by == RECORD_BY_process || (a->tid == b->tid && a->start_ns == b->start_ns);
@@ -161,6 +192,27 @@ static void add_load(struct event_block_load *sum, const struct event_block_load
 	sum->uncertain_ns += load->uncertain_ns;
 }
 
+static void add_item(enum record_by by, struct block_item *sum, const struct block_item *item)
+{
+	add_load(&sum->load, &item->load);
+	if (by == RECORD_BY_file) {
+		sum->before.requests += item->before.requests;
+		sum->before.bytes += item->before.bytes;
+		sum->before.busy_ns += item->before.busy_ns;
+		if (item->size > sum->size)
+			sum->size = item->size;
+	} else if (sum->cgroup_id != item->cgroup_id) {
+		sum->cgroup_id = 0;
+	}
+}
+
+static int (*comparison_of(enum record_by by))(const void *, const void *)
+{
+	if (by == RECORD_BY_file)
+		return compare_file;
+	return by == RECORD_BY_cgroup ? compare_cgroup : compare_process;
+}
+
 /* Which thread of the control group it was for is not known, but which group is, most probably. */
 static void charge_to_owner(struct block_item *item)
 {
@@ -176,24 +228,17 @@ size_t block_sum_items(enum record_by by, struct block_item *items, size_t count
 
 	for (size_t i = 0; by == RECORD_BY_cgroup && i < count; i++)
 		charge_to_owner(&items[i]);
-	if (by != RECORD_BY_file) {
-		sort_in_place(items, count, sizeof(items[0]),
-			by == RECORD_BY_cgroup ? compare_cgroup : compare_process);
-		for (size_t i = 0; i < count; i++) {
-			struct block_item *last = left > 0 ? &items[left - 1] : NULL;
+	sort_in_place(items, count, sizeof(items[0]), comparison_of(by));
+	for (size_t i = 0; i < count; i++) {
+		struct block_item *last = left > 0 ? &items[left - 1] : NULL;
 
-			if (!last || !is_same(by, last, &items[i])) {
-				items[left++] = items[i];
-				continue;
-			}
-			add_load(&last->load, &items[i].load);
-			if (last->cgroup_id != items[i].cgroup_id)
-				last->cgroup_id = 0;
-		}
-		count = left;
+		if (last && is_same(by, last, &items[i]))
+			add_item(by, last, &items[i]);
+		else
+			items[left++] = items[i];
 	}
-	sort_in_place(items, count, sizeof(items[0]), compare_load);
-	return count;
+	sort_in_place(items, left, sizeof(items[0]), compare_load);
+	return left;
 }
 
 static double pct_of(uint64_t part, uint64_t all)
@@ -247,7 +292,7 @@ void block_fill_io_by(enum record_by by, const struct block_item *item,
 	if (by == RECORD_BY_file) {
 		b->fs_dev.major = item->file.fs_dev >> 20;
 		b->fs_dev.minor = item->file.fs_dev & 0xfffff;
-		b->inode = item->file.inode;
+		b->inode = item->file.ino;
 		b->file_bytes = item->size;
 		b->before_requests = item->before.requests;
 		b->before_bytes = item->before.bytes;

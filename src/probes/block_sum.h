@@ -35,6 +35,7 @@ struct block_item {
 		struct {
 			struct event_block_file_key file;
 			uint64_t size;
+			uint64_t path_key; /* block_path_key() */
 		};
 	};
 };
@@ -57,9 +58,16 @@ void block_fill_device(uint32_t dev, const struct event_block_device *device,
 	struct record_device *ret_device);
 
 /*
- * Sums up, in place, the items of the same process or cgroup on the same disk, and sorts by disk
- * and then by the time that the disk was busy with it, the most first. Returns how many items are
- * left.
+ * What tells files apart that have the same number on the same file system: the path that the
+ * kernel gave, if it is known well enough, and else the address.
+ */
+uint64_t block_path_key(const struct event_block_file_key *key,
+	const struct event_block_file *file);
+
+/*
+ * Sums up, in place, the items of the same process, cgroup or file on the same disk, and sorts by
+ * disk and then by the time that the disk was busy with it, the most first. Returns how many items
+ * are left.
  */
 size_t block_sum_items(enum record_by by, struct block_item *items, size_t count);
 

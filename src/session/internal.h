@@ -55,9 +55,8 @@ struct session_pids {
 struct session_lock {
 	enum record_kernel_lock kind;
 	uint32_t id;
-	int32_t pid;	       /* of the memory map */
-	struct record_dev dev; /* of the inode */
-	uint64_t inode;
+	int32_t pid;		      /* of the memory map */
+	struct verdict_file_id file;  /* of the inode */
 	char comm[RECORD_COMM_SIZE];  /* of the thread that waits longest */
 	char path[VERDICT_PATH_SIZE]; /* the end of a long one */
 	/* Of the last scan. */

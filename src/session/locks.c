@@ -66,12 +66,13 @@ static enum record_kernel_lock kind_of(const struct record_operation *op)
 static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock kind,
 	const struct record_operation *op)
 {
+	const struct verdict_file_id file = verdict_file_id_of(&op->dev, op->inode, op->path);
+
 	if (lock->kind != kind)
 		return false;
 	if (kind == RECORD_KERNEL_LOCK_memory_map)
 		return lock->pid == op->pid;
-	return lock->inode == op->inode && lock->dev.major == op->dev.major &&
-		lock->dev.minor == op->dev.minor;
+	return verdict_is_same_file(&lock->file, &file);
 }
 
 /* NULL: there is no room. */
@@ -89,8 +90,7 @@ static struct session_lock *find_lock(struct session_locks *locks, enum record_k
 	*lock = (struct session_lock){ .kind = kind, .id = locks->count, .pid = op->pid };
 	text_copy(lock->comm, sizeof(lock->comm), op->comm);
 	if (kind == RECORD_KERNEL_LOCK_inode) {
-		lock->dev = op->dev;
-		lock->inode = op->inode;
+		lock->file = verdict_file_id_of(&op->dev, op->inode, op->path);
 		verdict_set_path(lock->path, op->path);
 	}
 	return lock;
@@ -312,8 +312,8 @@ static void write_lock(struct session *s, struct session_lock *lock,
 	r->pid = lock->pid;
 	text_copy(r->comm, sizeof(r->comm), lock->comm);
 	text_copy(r->path, sizeof(r->path), lock->path);
-	r->dev = lock->dev;
-	r->inode = lock->inode;
+	r->dev = lock->file.dev;
+	r->inode = lock->file.inode;
 	r->waiters = lock->waiters;
 	r->longest_ns = clock_mono_ns() - lock->start_ns;
 	r->readers = answer->readers;

@@ -319,7 +319,7 @@ struct verdict_file_id verdict_file_id_of(const struct record_dev *dev, uint64_t
 {
 	return (struct verdict_file_id){ .dev = *dev,
 		.inode = inode,
-		.path_key = key_of_path(path) };
+		.path_key = *path ? key_of_path(path) : 0 };
 }
 
 bool verdict_is_same_file(const struct verdict_file_id *a, const struct verdict_file_id *b)
@@ -328,8 +328,12 @@ bool verdict_is_same_file(const struct verdict_file_id *a, const struct verdict_
 
 	if (is_known && (a->dev.major != b->dev.major || a->dev.minor != b->dev.minor))
 		return false;
-	if (is_known && a->inode && b->inode)
-		return a->inode == b->inode;
+	if (is_known && a->inode && b->inode) {
+		if (a->inode != b->inode)
+			return false;
+		if (a->dev.major || !a->path_key || !b->path_key)
+			return true;
+	}
 	return a->path_key == b->path_key;
 }
 

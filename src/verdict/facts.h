@@ -135,11 +135,15 @@ struct verdict_process {
 /* Whoever used a device most, and who came next. */
 #define VERDICT_PROCESSES_MAX 3
 
-/* Which file it is: by device and inode where both are known, else by its path. */
+/*
+ * Which file it is: by device and inode where both are known, else by its path. Numbers of inodes
+ * may be those of several subvolumes where the device is anonymous (major 0): there the path counts,
+ * too.
+ */
 struct verdict_file_id {
 	struct record_dev dev; /* of its file system; 0:0: not known */
 	uint64_t inode;	       /* 0: not known */
-	uint64_t path_key;
+	uint64_t path_key;     /* 0: not known */
 };
 
 /* What was written back to a file. */

@@ -224,6 +224,48 @@ static void test_what_a_kernel_thread_sends_for_a_group(void **state)
 	assert_int_equal(copy[1].load.inferred_ns, 10);
 }
 
+static struct block_item make_file(uint64_t address, uint32_t fs_dev, const char *path,
+	uint32_t flags, uint64_t bytes)
+{
+	struct event_block_file file = { .flags = flags, .path_len = (uint32_t)strlen(path) + 1 };
+	struct block_item item = make_item(DEV_B, 0, 0, 0, bytes);
+
+	text_copy(file.path, sizeof(file.path), path);
+	item.file = (struct event_block_file_key){ address, 257, fs_dev, DEV_B };
+	item.before = (struct event_block_work){ 1, 1, 1 };
+	item.size = 4096;
+	item.path_key = block_path_key(&item.file, &file);
+	return item;
+}
+
+/*
+ * The kernel may have dropped the inode of a file and read it again. Subvolumes of btrfs have one
+ * anonymous device and the same numbers.
+ */
+static void test_files_with_one_number(void **state)
+{
+	const uint32_t btrfs = 39;
+	struct block_item items[4];
+
+	(void)state;
+	items[0] = make_file(0xa000, btrfs, "a", EVENT_PATH_COMPLETE, 100);
+	items[1] = make_file(0xb000, btrfs, "b", EVENT_PATH_COMPLETE, 20);
+	items[2] = make_file(0xc000, btrfs, "a", EVENT_PATH_COMPLETE, 3);
+	assert_int_equal(block_sum_items(RECORD_BY_file, items, 3), 2);
+	assert_int_equal(block_load_bytes(&items[0].load), 103);
+	assert_int_equal(items[0].before.requests, 2);
+	assert_int_equal(items[0].size, 4096);
+	assert_int_equal(block_load_bytes(&items[1].load), 20);
+	/* The end of a path does not tell them apart. */
+	items[0] = make_file(0xa000, btrfs, "a", 0, 100);
+	items[1] = make_file(0xb000, btrfs, "a", 0, 20);
+	assert_int_equal(block_sum_items(RECORD_BY_file, items, 2), 2);
+	/* A disk has the number once, and the file may have been renamed. */
+	items[0] = make_file(0xa000, DEV_A, "a", EVENT_PATH_COMPLETE, 100);
+	items[1] = make_file(0xb000, DEV_A, "b", EVENT_PATH_COMPLETE, 20);
+	assert_int_equal(block_sum_items(RECORD_BY_file, items, 2), 1);
+}
+
 /* The device read so many bytes and was busy for as many nanoseconds. */
 static struct record_io_by fill(enum record_by by, const struct block_item *item,
 	uint64_t device_bytes)
@@ -242,7 +284,7 @@ static void test_lines(void **state)
 {
 	struct block_item item = make_item(DEV_B, 10, 11, 4711, 600),
 			  of_file = { .dev = DEV_B,
-				  .file = { 131, 8U << 20 | 17, DEV_B },
+				  .file = { 0xffff, 131, 8U << 20 | 17, DEV_B },
 				  .size = 4096 };
 	struct record_io_by r;
 
@@ -406,6 +448,7 @@ int main(void)
 		cmocka_unit_test(test_cgroups),
 		cmocka_unit_test(test_threads_are_ordered_only),
 		cmocka_unit_test(test_what_a_kernel_thread_sends_for_a_group),
+		cmocka_unit_test(test_files_with_one_number),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_the_order_is_that_of_device_time),
 		cmocka_unit_test(test_discards_and_flushes_are_work),

@@ -6,6 +6,7 @@
 #include "test_verdict_setup.h"
 
 #define LOG "/var/log/app.log"
+#define BTRFS 39
 
 struct write {
 	enum record_op op;
@@ -13,7 +14,7 @@ struct write {
 	int32_t pid, tid;
 	const char *comm;
 	enum record_cause waits_for;
-	uint32_t minor; /* of the file system's device */
+	uint32_t minor; /* of the file system's device; BTRFS: that is none of a disk */
 	uint64_t inode;
 };
 
@@ -23,23 +24,24 @@ static void writes(struct fixture *x, const struct write *w)
 		.probe = RECORD_PROBE_vfs,
 		.pid = w->pid,
 		.tid = w->tid,
-		.dev = { 8, w->minor ? w->minor : 16 },
+		.dev = { w->minor == BTRFS ? 0 : 8, w->minor ? w->minor : 16 },
 		.inode = w->inode,
 		.waits_for = w->waits_for,
 		.start_mono_ns = TRIGGER_NS,
 		.dur_ns = NSEC_PER_SEC };
 
-	text_copy(op.dev_name, sizeof(op.dev_name), w->minor ? "sdc" : "sdb");
+	text_copy(op.dev_name, sizeof(op.dev_name), w->minor && w->minor != BTRFS ? "sdc" : "sdb");
 	text_copy(op.path, sizeof(op.path), w->path);
 	text_copy(op.comm, sizeof(op.comm), w->comm);
 	verdict_note_operation(&x->f, &op, true);
 }
 
-static void write_back(struct fixture *x, const char *path, uint64_t inode, uint64_t busy_ns)
+static void write_back_to(struct fixture *x, struct record_dev fs_dev, const char *path,
+	uint64_t inode, uint64_t busy_ns)
 {
 	struct record_io_by by = { .by = RECORD_BY_file,
 		.dev = { 8, 16 },
-		.fs_dev = { 8, 16 },
+		.fs_dev = fs_dev,
 		.inode = inode,
 		.write_requests = 700,
 		.bytes = 600 * MIB,
@@ -48,6 +50,11 @@ static void write_back(struct fixture *x, const char *path, uint64_t inode, uint
 
 	text_copy(by.path, sizeof(by.path), path);
 	verdict_note_io_by(&x->f, &by);
+}
+
+static void write_back(struct fixture *x, const char *path, uint64_t inode, uint64_t busy_ns)
+{
+	write_back_to(x, (struct record_dev){ 8, 16 }, path, inode, busy_ns);
 }
 
 /* The disk was saturated for ten seconds, and a kernel thread had that much of it. */
@@ -187,6 +194,31 @@ static void test_another_file_of_that_name(void **state)
 		&(struct write){ RECORD_OP_write, LOG, 501, 501, "b", RECORD_CAUSE_dirty_throttling,
 			0, 12 });
 	assert_string_equal(culprit_of(x), "");
+}
+
+/* A file of another subvolume of btrfs has the same number. */
+static void test_another_subvolume(void **state)
+{
+	struct fixture *x = *state;
+
+	begin(x, 90);
+	write_back_to(x, (struct record_dev){ 0, BTRFS }, "/one/table", 257, 9 * NSEC_PER_SEC);
+	writes(x,
+		&(struct write){ RECORD_OP_write, "/two/table", 500, 500, "a",
+			RECORD_CAUSE_dirty_throttling, BTRFS, 257 });
+	assert_string_equal(culprit_of(x), "");
+}
+
+static void test_the_same_subvolume(void **state)
+{
+	struct fixture *x = *state;
+
+	begin(x, 90);
+	write_back_to(x, (struct record_dev){ 0, BTRFS }, "/one/table", 257, 9 * NSEC_PER_SEC);
+	writes(x,
+		&(struct write){ RECORD_OP_write, "/one/table", 500, 500, "a",
+			RECORD_CAUSE_dirty_throttling, BTRFS, 257 });
+	assert_string_equal(culprit_of(x), "a");
 }
 
 static void test_who_removes_a_file_need_not_have_written_it(void **state)
@@ -356,6 +388,8 @@ int main(void)
 		verdict_test(test_many_other_files),
 		verdict_test(test_kernel_workers_together),
 		verdict_test(test_another_file_of_that_name),
+		verdict_test(test_another_subvolume),
+		verdict_test(test_the_same_subvolume),
 		verdict_test(test_who_removes_a_file_need_not_have_written_it),
 		verdict_test(test_a_small_writer_is_not_the_largest),
 		verdict_test(test_nothing_is_counted_twice),
