@@ -512,8 +512,8 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	call_read(task, false, w);
 	proven = is_wanted_sleep(task, state, iowait, w);
 	/*
-	 * The stack of another thread cannot be taken here; user space reads it from /proc. A frozen
-	 * thread sleeps on its way out.
+	 * The stack of another thread cannot be taken here; user space reads it from /proc. A
+	 * frozen thread sleeps on its way out.
 	 */
 	if (!proven && (!may_sleep_for_server(state, w) || (w->nr >= 0 && w->call.is_done)))
 		return 0;

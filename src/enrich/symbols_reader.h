@@ -2,8 +2,9 @@
 /*
  * Reads the symbols of the kernel on a thread, at the start and whenever its modules have changed.
  * Used by enrich.c, while no incident is open.
- * Never waits, except at the start. The thread may hang: /proc/modules takes module_mutex. It is one
- * lock for all modules, so a thread that hangs is not replaced, and the symbols stay as they are.
+ * Never waits, except at the start. The thread may hang: /proc/modules takes module_mutex. It is
+ * one lock for all modules, so a thread that hangs is not replaced, and the symbols stay as they
+ * are.
  */
 #ifndef IOSTALL_ENRICH_SYMBOLS_READER_H
 #define IOSTALL_ENRICH_SYMBOLS_READER_H

@@ -9,9 +9,9 @@
  *	fusehang DIR READY RELEASE      mounts it on DIR, makes the file READY, and answers no flush
  *	                                until a file RELEASE exists; ends by a signal
  *	fusehang --plain DIR READY RELEASE
- *	                                the same, but it lets its requests be interrupted, as servers
- *	                                made with libfuse do, and has no asynchronous reads: whoever
- *	                                waits for it sleeps interruptibly, also in a page fault
+ *	                                the same, but it lets its requests be interrupted, as
+ *	                                libfuse does, and has no asynchronous reads: whoever waits
+ *	                                for it sleeps interruptibly, also in a page fault
  *	fusehang --exec FILE COMMAND... opens FILE with O_CLOEXEC and executes COMMAND
  *	fusehang --exec32 FILE PROGRAM  the same through the system call of 32-bit programs (x86)
  *	fusehang --pread32 FILE LENGTH OFFSET

@@ -657,6 +657,33 @@ static void test_modules_that_come_and_go(void **state)
 	assert_kernel_stack(f, second, "xfs_read+0x2");
 }
 
+/* A FUSE file system is mounted, so the function in which threads wait for it must be known. */
+static void test_where_threads_wait_for_servers(void **state)
+{
+	struct event_server_waits waits;
+	struct fixture *f = *state;
+
+	assert_false(enrich_find_server_waits(f->enrich, &waits));
+	assert_int_equal(waits.count, 0);
+	tree_put(f->t, "proc/kallsyms",
+		"ffffffff81000100 t request_wait_answer\nffffffff81000200 T vfs_read\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_true(enrich_find_server_waits(f->enrich, &waits));
+	assert_int_equal(waits.count, 1);
+	assert_int_equal(waits.ranges[0].size, 0x100);
+	/* Without one there is nothing to know; without any symbol nothing is known. */
+	tree_put(f->t, "proc/kallsyms", "ffffffff81000200 T vfs_read\n");
+	tree_put(f->t, "proc/self/mountinfo", "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_true(enrich_find_server_waits(f->enrich, &waits));
+	tree_put(f->t, "proc/kallsyms", "%s", "");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_false(enrich_find_server_waits(f->enrich, &waits));
+}
+
 /* Who changes modules holds their lock: nobody waits for that. */
 static void test_modules_that_cannot_be_read(void **state)
 {
@@ -829,6 +856,7 @@ int main(void)
 		enrich_test(test_refresh),
 		enrich_test(test_modules_that_come_and_go),
 		enrich_test(test_modules_that_cannot_be_read),
+		enrich_test(test_where_threads_wait_for_servers),
 		enrich_test(test_mounts_that_cannot_be_read),
 		enrich_test(test_many_mounts),
 		enrich_test(test_a_file_system_of_several_disks),

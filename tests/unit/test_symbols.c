@@ -108,7 +108,7 @@ static void test_code_that_is_of_no_function(void **state)
 	assert_name(s, 0xffffffff8100027f, "last_of_kernel+0x7f");
 	assert_name(s, 0xffffffff81000280, "0xffffffff81000280");
 	assert_name(s, 0xffffffff81000310, "0xffffffff81000310");
-	/* Nor does a module begin before its code, or go on into the next one's or a BPF program. */
+	/* Nor does a module begin before its code, or go on into the next one or a BPF program. */
 	assert_name(s, 0xffffffffc0000010, "0xffffffffc0000010");
 	assert_name(s, 0xffffffffc0000041, "xfs_read+0x1");
 	assert_name(s, 0xffffffffc00017ff, "xfs_last+0x16ff");
