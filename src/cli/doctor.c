@@ -42,7 +42,7 @@ static bool check_namespace(struct doctor *d)
 	if (r > 0)
 		doctor_report(d, "host", "pids", WORKS, "process ids are those of the host");
 	else if (r == 0)
-		doctor_report(d, "host", "pids", FAILS, PID_NAMESPACE_OWN);
+		doctor_report(d, "host", "pids", FAILS, "%s", pid_namespace_own);
 	else
 		doctor_report(d, "host", "pids", DEGRADED, "/proc/self/ns/pid: %s", strerror(-r));
 	return r != 0;

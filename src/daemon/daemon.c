@@ -431,7 +431,7 @@ static int check_namespace(void)
 	int r = pid_namespace_is_host();
 
 	if (r == 0)
-		log_error(PID_NAMESPACE_OWN);
+		log_error("%s", pid_namespace_own);
 	else if (r < 0)
 		log_warning(
 			"/proc/self/ns/pid: %s; it is not known whether process ids are those of "

@@ -34,7 +34,7 @@ struct daemon {
 	/* A session with more room could not be loaded: another one is tried later. */
 	uint64_t grow_after_ns;
 	uint64_t grow_pause_ns; /* since the last try; 0: it has not failed */
-	uint32_t generation; /* of the session */
+	uint32_t generation;	/* of the session */
 	struct loop *loop;
 	struct sinks *sinks;
 	struct watch *watch;

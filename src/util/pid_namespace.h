@@ -8,9 +8,7 @@
 #define IOSTALL_UTIL_PID_NAMESPACE_H
 
 /* What is wrong in a pid namespace of its own, and what to do. */
-#define PID_NAMESPACE_OWN                                                                           \
-	"this is a pid namespace of its own, so /proc does not have the processes that the kernel " \
-	"reports; run it in that of the host, in a container with --pid=host"
+extern const char pid_namespace_own[];
 
 /* 1; 0: it is in a namespace of its own; or a negative errno of reading the link. */
 int pid_namespace_is_host(void);

@@ -420,7 +420,7 @@ static int open_spool(const struct dirs *d)
 	return r;
 }
 
-/* Somebody may have made it first, as in /dev/shm, and would take away or forge what root writes. */
+/* Whoever made it first, as in /dev/shm, would take away or forge what root writes. */
 static void test_a_spool_of_somebody_else_is_refused(void **state)
 {
 	struct dirs *d = *state;
