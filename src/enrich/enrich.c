@@ -14,6 +14,7 @@
 
 #include "enrich/below.h"
 #include "enrich/file_server.h"
+#include "enrich/members.h"
 #include "enrich/mounts.h"
 #include "enrich/mounts_reader.h"
 #include "enrich/process.h"
@@ -54,6 +55,7 @@ struct enrich {
 	unsigned int disks_age; /* calls since the stack of disks was read */
 	bool disks_changed;
 	uint32_t disks_generation;
+	struct members members;
 	uint32_t stack_count;
 	struct record_stacked stack[RECORD_STACKED_MAX];
 };
@@ -253,6 +255,51 @@ static const char *disk_of_source(const struct enrich *e, const char *source)
 	return strncmp(source, "/dev/", strlen("/dev/")) == 0 ? source + strlen("/dev/") : NULL;
 }
 
+/* What the disk did in the last sample, or that of the partition; NULL: nothing that is known. */
+static const struct record_disk *find_view(const struct enrich *e, const char *name)
+{
+	uint32_t serial;
+
+	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
+		const struct record_disk *disk = watch_disk_in_slot(e->watch, slot, &serial);
+
+		if (disk && disk_name_is_on(name, disk->dev_name))
+			return disk;
+	}
+	return NULL;
+}
+
+static bool does_more(const struct record_disk *a, const struct record_disk *b)
+{
+	if (!a || !b)
+		return a && !b;
+	if (a->no_completion_ns != b->no_completion_ns)
+		return a->no_completion_ns > b->no_completion_ns;
+	if (a->util_pct < b->util_pct || a->util_pct > b->util_pct)
+		return a->util_pct > b->util_pct;
+	return a->inflight > b->inflight;
+}
+
+/*
+ * Whoever waits for a file system with several disks waits for any of them: most likely for one
+ * that completes nothing, or else is the busiest.
+ */
+static const char *choose_member(const struct enrich *e, const char *name)
+{
+	const struct members_set *set = name ? members_find(&e->members, name) : NULL;
+	const struct record_disk *best = set ? find_view(e, name) : NULL;
+
+	for (unsigned int i = 0; set && i < set->count; i++) {
+		const struct record_disk *disk = find_view(e, set->names[i]);
+
+		if (!does_more(disk, best))
+			continue;
+		best = disk;
+		name = set->names[i];
+	}
+	return name;
+}
+
 /* The disk of a file system whose number is not that of a disk. */
 static const char *find_disk_of_mount(const struct enrich *e, const struct mount *m)
 {
@@ -263,7 +310,7 @@ static const char *find_disk_of_mount(const struct enrich *e, const struct mount
 		name = watch_disk_name(e->watch, m->other_major, m->other_minor);
 		m = name ? NULL : mounts_find_device(&e->mounts, m->other_major, m->other_minor);
 	}
-	return m && m->source_is_disk ? disk_of_source(e, m->source) : name;
+	return m && m->source_is_disk ? choose_member(e, disk_of_source(e, m->source)) : name;
 }
 
 /* The disk with that number, or of the file system with it; NULL: it has none, or not known. */
@@ -297,6 +344,7 @@ void enrich_learn_disks(struct enrich *e, const char *sysfs, uint32_t generation
 	e->disks_changed = false;
 	e->disks_generation = generation;
 	e->stack_count = below_learn(&options, e->stack);
+	members_learn(&e->members, sysfs);
 }
 
 void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_name,
@@ -329,6 +377,20 @@ static const char *name_of(const struct enrich *e, const char *disk)
 	return name ? name : disk;
 }
 
+/* Whether that disk, or one that has the same file system, is the wanted one. */
+static bool has_member_on(const struct enrich *e, const char *name, const char *disk)
+{
+	const struct members_set *set = members_find(&e->members, name);
+
+	if (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk))
+		return true;
+	for (unsigned int i = 0; set && i < set->count; i++)
+		if (strcmp(set->names[i], disk) == 0 ||
+			disk_name_is_partition_of(set->names[i], disk))
+			return true;
+	return false;
+}
+
 uint32_t enrich_numbers_of_disk(const struct enrich *e, const char *disk,
 	struct record_dev *ret_numbers, uint32_t max)
 {
@@ -347,7 +409,7 @@ uint32_t enrich_numbers_of_disk(const struct enrich *e, const char *disk,
 		if (m->major != 0)
 			continue;
 		name = find_disk_of_mount(e, m);
-		if (name && (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk)))
+		if (name && has_member_on(e, name, disk))
 			ret_numbers[count++] = (struct record_dev){ m->major, m->minor };
 	}
 	return count;

@@ -564,6 +564,49 @@ static void test_a_file_system_of_several_disks(void **state)
 	assert_string_equal(on_device(f, 0, 30).dev_name, "vda1");
 }
 
+/* Of several disks the one that hangs, or is the busiest, is the one that is waited for. */
+static void test_the_disk_of_several_that_is_waited_for(void **state)
+{
+	struct fixture *f = *state;
+	struct record_dev numbers[4];
+
+	tree_put(f->t, "sys/fs/btrfs/features/acl", "%s", "");
+	tree_put(f->t, "sys/fs/btrfs/0d4b1d1b/devices/vda1", "%s", "");
+	tree_put(f->t, "sys/fs/btrfs/0d4b1d1b/devices/vdb", "%s", "");
+	tree_put(f->t, "sys/fs/btrfs/aaaaaaaa/devices/vdc", "%s", "");
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 0:30 / / rw - btrfs /dev/vda1 rw\n"
+		"23 1 0:31 / /c rw - btrfs /dev/vdc rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	tree_put(f->t, "proc/diskstats",
+		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
+		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
+	tree_sample(f->t, f->watch, 1000);
+	assert_string_equal(on_device(f, 0, 30).dev_name, "vda1");
+	tree_put(f->t, "proc/diskstats",
+		" 254 0 vda 9 0 8 1 1 0 8 1 0 101 2\n 254 16 vdb 9 0 8 1 1 0 8 1 0 501 2\n"
+		" 254 32 vdc 9 0 8 1 1 0 8 1 0 901 2\n");
+	tree_sample(f->t, f->watch, 1000);
+	assert_string_equal(on_device(f, 0, 30).dev_name, "vdb");
+	assert_string_equal(on_device(f, 0, 31).dev_name, "vdc");
+	/* vda hangs while vdb is busy. */
+	for (unsigned int i = 0; i < 2; i++) {
+		tree_put(f->t, "proc/diskstats",
+			" 254 0 vda 9 0 8 1 1 0 8 1 1 101 2\n"
+			" 254 16 vdb %u 0 8 1 1 0 8 1 0 %u 2\n 254 32 vdc 9 0 8 1 1 0 8 1 0 901 2\n",
+			20 + i, 1000 + 500 * i);
+		tree_sample(f->t, f->watch, 1000);
+	}
+	assert_string_equal(on_device(f, 0, 30).dev_name, "vda1");
+	/* trace.device may name any of them. */
+	assert_int_equal(enrich_numbers_of_disk(f->enrich, "vdb", numbers, 4), 1);
+	assert_int_equal(numbers[0].minor, 30);
+	assert_int_equal(enrich_numbers_of_disk(f->enrich, "vda", numbers, 4), 1);
+	assert_int_equal(enrich_numbers_of_disk(f->enrich, "vdd", numbers, 4), 0);
+}
+
 /* A thread reads the mounts. */
 static void refresh(struct fixture *f)
 {
@@ -860,6 +903,7 @@ int main(void)
 		enrich_test(test_mounts_that_cannot_be_read),
 		enrich_test(test_many_mounts),
 		enrich_test(test_a_file_system_of_several_disks),
+		enrich_test(test_the_disk_of_several_that_is_waited_for),
 		cmocka_unit_test(test_mounts_without_room),
 		enrich_test(test_refresh_without_change),
 		enrich_test(test_path_in_file_system),
