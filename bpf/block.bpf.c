@@ -16,6 +16,7 @@ enum scratch_slot {
 };
 
 #include "charge.bpf.h"
+#include "flushes.bpf.h"
 #include "journal.bpf.h"
 
 /* Values from include/uapi/linux/magic.h. */
@@ -272,22 +273,6 @@ static __always_inline void request_note_file(struct request *rq, struct task_st
 	r->has_file = file_note(&r->file, inode, slot);
 }
 
-/*
- * A page of a file has become dirty. Argument 1 is its mapping; the page itself is a folio in later
- * kernels ("writeback: use a folio for writeback tracepoint", 5.18), which is not looked at.
- */
-SEC("raw_tp/writeback_dirty_folio")
-int block_dirty_raw_tp(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct address_space *mapping = (struct address_space *)ctx->args[1];
-	__u64 id = bpf_get_current_pid_tgid();
-
-	if (mapping && !(BPF_CORE_READ(task, flags) & PF_KTHREAD) && filter_task(id >> 32))
-		dirtier_note(task, id, BPF_CORE_READ(mapping, host));
-	return 0;
-}
-
 /* What is swapped out belongs to the group whose memory it is, not to the one that takes it. */
 static __always_inline struct bio *bio_of_owner(struct request *rq)
 {
@@ -305,6 +290,8 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 key = (__u64)rq, now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
 	struct event_block_request r = {};
+	struct event_block_flusher *flusher;
+	bool is_shared;
 	__u32 kind, flags;
 
 	if (!request_describe(rq, &kind, &r.dev))
@@ -317,14 +304,16 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 	r.issue_ns = is_issued ? now : 0;
 	r.sector = BPF_CORE_READ(rq, __sector);
 	r.bytes = BPF_CORE_READ(rq, __data_len);
+	flusher = flusher_of(rq, kind, &is_shared);
 	if ((!cfg_common.filter_dev || bpf_map_lookup_elem(&filter_devs, &r.dev)) &&
-		filter_task(id >> 32)) {
+		(flusher || filter_task(id >> 32))) {
 		flags = BPF_CORE_READ(task, flags);
 		r.tid = (__u32)id;
 		r.thread_start_ns = BPF_CORE_READ(task, start_boottime);
-		r.is_inferred = !!(flags & PF_KTHREAD);
+		r.is_inferred = flusher ? flusher->is_kernel : !!(flags & PF_KTHREAD);
+		r.is_uncertain = flusher && is_shared;
 		request_note_file(rq, task, flags, &r, slot);
-		thread_note(task, id, bio_of_owner(rq), &r, slot);
+		thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r, slot);
 	}
 	if (bpf_map_update_elem(&block_requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);

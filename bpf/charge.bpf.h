@@ -137,9 +137,12 @@ static __always_inline void thread_rename(struct event_block_who *known, struct 
 		who_note(task, pid_tgid, known, cgroup);
 }
 
-/* Makes entries for the thread that the request is charged to, if it has none. */
-static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid, struct bio *bio,
-	struct event_block_request *r, __u32 slot)
+/*
+ * Makes entries for the thread that the request is charged to, if it has none. That is the current
+ * one, or `sender` unless that is NULL.
+ */
+static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid,
+	struct event_block_who *sender, struct bio *bio, struct event_block_request *r, __u32 slot)
 {
 	struct event_block_dirtier *dirtier = dirtier_of(r);
 	struct event_block_thread_key key = { .dev = r->dev }, own;
@@ -152,8 +155,7 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 		return;
 	cgroup = (struct event_block_cgroup *)e->cgroup_names;
 	if (dirtier) {
-		r->tid = dirtier->who.tid;
-		r->thread_start_ns = dirtier->who.start_ns;
+		sender = &dirtier->who;
 		r->is_inferred = false;
 		dirtier->written_bytes += r->bytes;
 		/* Some of it may have been dirtied before anybody looked. */
@@ -162,6 +164,10 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 	} else if (r->is_inferred) {
 		owner = owner_of(bio);
 	}
+	if (sender) {
+		r->tid = sender->tid;
+		r->thread_start_ns = sender->start_ns;
+	}
 	key.tid = r->tid;
 	key.start_ns = r->thread_start_ns;
 	own = key;
@@ -169,15 +175,15 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 		key.owner = BPF_CORE_READ(owner, id);
 	known = bpf_map_lookup_elem(&threads, &key);
 	if (known) {
-		if (!dirtier && !owner)
+		if (!sender && !owner)
 			thread_rename(&known->who, task, pid_tgid, cgroup);
 		return;
 	}
 	fresh = bpf_map_lookup_elem(&fresh_threads, &slot);
 	if (!fresh)
 		return;
-	if (dirtier)
-		fresh->who = dirtier->who;
+	if (sender)
+		fresh->who = *sender;
 	else
 		who_note(task, pid_tgid, &fresh->who, cgroup);
 	if (!thread_add(&own, fresh)) {
@@ -216,6 +222,22 @@ static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgi
 	who_note(task, pid_tgid, &fresh.who, &cgroup);
 	/* Without it the request is charged to the kernel thread that submits it. */
 	bpf_map_update_elem(&dirtiers, &key, &fresh, BPF_ANY);
+}
+
+/*
+ * A page of a file has become dirty. Argument 1 is its mapping; the page itself is a folio in later
+ * kernels ("writeback: use a folio for writeback tracepoint", 5.18), which is not looked at.
+ */
+SEC("raw_tp/writeback_dirty_folio")
+int block_dirty_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct address_space *mapping = (struct address_space *)ctx->args[1];
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (mapping && !(BPF_CORE_READ(task, flags) & PF_KTHREAD) && filter_task(id >> 32))
+		dirtier_note(task, id, BPF_CORE_READ(mapping, host));
+	return 0;
 }
 
 #endif

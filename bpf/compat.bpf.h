@@ -349,6 +349,24 @@ static __always_inline struct request *compat_block_request(struct bpf_raw_trace
 	return (struct request *)(has_one_argument ? ctx->args[0] : ctx->args[1]);
 }
 
+/* The bio of block_bio_queue, which is the last of one or two arguments, too. */
+static __always_inline struct bio *compat_queued_bio(struct bpf_raw_tracepoint_args *ctx)
+{
+	return (struct bio *)(bpf_core_type_exists(btf_trace_block_bio_queue___bio) ? ctx->args[0]
+										    : ctx->args[1]);
+}
+
+/*
+ * The request whose link in the list of those that wait for a flush this is. 81ada09cc25e
+ * ("blk-flush: reuse rq queuelist in flush state machine") took away the link of its own.
+ */
+static __always_inline struct request *compat_request_of_flush(struct list_head *link)
+{
+	if (bpf_core_field_exists(struct request___flush, flush.list))
+		return (void *)link - bpf_core_field_offset(struct request___flush, flush.list);
+	return (void *)link - bpf_core_field_offset(struct request, queuelist);
+}
+
 /*
  * f3fa33acca9f ("block: remove the ->rq_disk field in struct request", 5.17); the queue knows its
  * disk since d152c682f03c ("block: add an explicit ->disk backpointer to the request_queue", 5.15).

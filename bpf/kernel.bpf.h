@@ -300,6 +300,7 @@ struct bvec_iter {
 };
 
 struct bio {
+	unsigned int bi_opf;
 	struct bvec_iter bi_iter;
 	void *bi_end_io;
 	void *bi_private;
@@ -324,15 +325,36 @@ struct request_queue {
 
 /* Its numbers are the running kernel's. */
 enum req_flag_bits {
+	__REQ_FUA,
+	__REQ_PREFLUSH,
 	__REQ_SWAP,
+};
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct request;
+
+struct blk_flush_queue {
+	unsigned int flush_running_idx : 1;
+	struct list_head flush_queue[2];
+	struct request *flush_rq;
+};
+
+struct blk_mq_hw_ctx {
+	struct blk_flush_queue *fq;
 };
 
 struct request {
 	struct request_queue *q;
+	struct blk_mq_hw_ctx *mq_hctx;
 	unsigned int cmd_flags;
 	unsigned int __data_len;
 	__u64 __sector;
 	struct bio *bio;
+	struct bio *biotail;
+	struct list_head queuelist;
 	__u64 start_time_ns;
 	struct {
 		int counter;
@@ -342,6 +364,13 @@ struct request {
 /* request before 5.17, see compat_request_disk(). */
 struct request___disk {
 	struct gendisk *rq_disk;
+};
+
+/* request before 6.6, see compat_request_of_flush(). */
+struct request___flush {
+	struct {
+		struct list_head list;
+	} flush;
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -490,6 +519,8 @@ typedef void (*btf_trace_io_uring_complete___with_cqe)(void *data, struct io_rin
  */
 typedef void (*btf_trace_block_rq_insert___request)(void *, struct request *);
 typedef void (*btf_trace_block_rq_issue___request)(void *, struct request *);
+/* e8a676d61c07 ("block: simplify and extend the block_bio_merge tracepoint class", 5.11) */
+typedef void (*btf_trace_block_bio_queue___bio)(void *, struct bio *);
 
 /* User space's, include/uapi/linux/uio.h: a stable layout, so not relocated. */
 struct iovec {

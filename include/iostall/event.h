@@ -351,6 +351,7 @@ struct event_thread_file {
 #define EVENT_BLOCK_FILES_MAX 1536
 #define EVENT_BLOCK_CGROUPS_MAX 256
 #define EVENT_BLOCK_DIRTIERS_MAX 1024
+#define EVENT_BLOCK_FLUSHERS_MAX 1024
 #define EVENT_THREAD_FILES_MAX 4096
 #define EVENT_JOURNALS_MAX 32
 #define EVENT_JOURNAL_USERS_MAX 128
@@ -385,7 +386,7 @@ struct event_block_load {
 	struct event_block_work kinds[EVENT_BLOCK_KINDS];
 	__event_u64 device_ns;	 /* sum of the times from issue to completion */
 	__event_u64 inferred_ns; /* the part of busy_ns for another, unknown thread */
-	/* The part written back for a thread that perhaps had not dirtied it. */
+	/* The part for a thread that perhaps had not dirtied it, or not asked alone for a flush. */
 	__event_u64 uncertain_ns;
 };
 
@@ -436,6 +437,13 @@ struct event_block_dirtier {
 	__event_u64 dirty_bytes; /* that became dirty, at least */
 	__event_u64 written_bytes;
 	__event_u32 is_shared; /* other threads have dirtied pages, too */
+	__event_u32 reserved;
+};
+
+/* Who sent a bio that makes the device write its cache; the key is the bio's address. */
+struct event_block_flusher {
+	struct event_block_who who;
+	__event_u32 is_kernel;
 	__event_u32 reserved;
 };
 

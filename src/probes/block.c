@@ -440,6 +440,7 @@ static void block_reset(struct probe *probe)
 	clear_map(block->skeleton->maps.files);
 	clear_map(block->skeleton->maps.cgroups);
 	clear_map(block->skeleton->maps.dirtiers);
+	clear_map(block->skeleton->maps.flushers);
 	clear_map(block->skeleton->maps.journals);
 	clear_map(block->skeleton->maps.journal_users);
 	/* The map is shared, but no other probe reads it. */
@@ -480,6 +481,7 @@ static const struct probe_program programs[] = {
 	{ "block_rq_insert_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_insert" },
 	{ "block_dirty_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT,
 		"writeback_dirty_folio|writeback_dirty_page" },
+	{ "block_flush_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_bio_queue" },
 	{ "block_request_check", PROBE_ATTACH_NONE, NULL },
 	{ "journal_start_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_start_commit" },
 	{ "journal_stats_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_run_stats" },

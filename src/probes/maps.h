@@ -57,7 +57,9 @@ struct bpf_object;
 	MAP(SHARED, cgroups, HASH, sizeof(uint64_t), sizeof(struct event_block_cgroup),            \
 		EVENT_BLOCK_CGROUPS_MAX)                                                           \
 	MAP(SHARED, dirtiers, LRU_HASH, sizeof(struct event_block_file_key),                       \
-		sizeof(struct event_block_dirtier), EVENT_BLOCK_DIRTIERS_MAX)
+		sizeof(struct event_block_dirtier), EVENT_BLOCK_DIRTIERS_MAX)                      \
+	MAP(SHARED, flushers, LRU_HASH, sizeof(uint64_t), sizeof(struct event_block_flusher),      \
+		EVENT_BLOCK_FLUSHERS_MAX)
 
 /* Of a filter that is not set the map has one entry: the kernel makes none that is empty. */
 struct trace_maps_sizes {

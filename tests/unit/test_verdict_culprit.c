@@ -56,6 +56,31 @@ static void test_the_largest_does_not_lead_the_victims(void **state)
 	assert_int_equal(part(x, "victims")->longest_ns, 9 * NSEC_PER_SEC);
 }
 
+/* It calls fsync all the time: the device writes its cache, and nothing else. */
+static void test_a_program_that_only_flushes(void **state)
+{
+	struct record_io_by flushes = { .by = RECORD_BY_process,
+		.dev = { 8, 16 },
+		.pid = 4711,
+		.comm = "flusher",
+		.requests = 300,
+		.flush_requests = 300,
+		.busy_ns = 9 * NSEC_PER_SEC,
+		.flush_busy_ns = 9 * NSEC_PER_SEC,
+		.busy_share_pct = 93 };
+	struct fixture *x = *state;
+
+	samples(x, &loaded_sdb, 10);
+	totals(x, 2130, 204 * MIB, 400 * MS);
+	verdict_note_io_by(&x->f, &flushes);
+	operation(x, 2230, "page", 3 * NSEC_PER_SEC, true);
+	decide(x);
+	assert_verdict(x, "saturated", "measured",
+		"device sdb was saturated for 10.00 s (util 100 %, r_await 300 ms, queue depth "
+		"64): flusher pid 4711 used 90 % of the device time (300 flushes). 1 other thread "
+		"waited 3.00 s");
+}
+
 /* Nobody alone did it: each of those that did much is worth a look. */
 static void test_several_that_had_nearly_as_much(void **state)
 {
@@ -798,6 +823,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		verdict_test(test_a_unit_is_named_when_its_processes_have_half_together),
 		verdict_test(test_the_largest_does_not_lead_the_victims),
+		verdict_test(test_a_program_that_only_flushes),
 		verdict_test(test_several_that_had_nearly_as_much),
 		verdict_test(test_whose_file_it_is),
 		verdict_test(test_what_was_sent_before_tracing_is_a_share_of_its_own),
