@@ -412,39 +412,44 @@ static void report_by(struct block *block, enum record_by by, const struct probe
 	}
 }
 
-static void clear_map(const struct bpf_map *map)
+/*
+ * In batches, as inflight_clear() does: programs that are still attached may delete entries
+ * meanwhile, and the key that was got from one call may be gone at the next.
+ */
+static void clear_map(struct block *block, const struct bpf_map *map)
 {
-	int fd = bpf_map__fd(map);
-	uint64_t key[3], next[3];
-	int r = bpf_map_get_next_key(fd, NULL, next);
+	const size_t keys = sizeof(block->keys) / bpf_map__key_size(map),
+		     values = sizeof(block->values) / bpf_map__value_size(map);
+	uint32_t position, *in = NULL;
+	int r = 0;
 
-	/*
-	 * The next key is asked for before this one is deleted: after a key that does not exist the
-	 * kernel starts again at the first.
-	 */
 	while (r == 0) {
-		memcpy(key, next, sizeof(key));
-		r = bpf_map_get_next_key(fd, key, next);
-		if (bpf_map_delete_elem(fd, key) < 0)
-			return;
+		uint32_t count = (uint32_t)(keys < values ? keys : values);
+
+		r = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), in, &position, &block->keys,
+			&block->values, &count, NULL);
+		in = &position;
 	}
+	if (r != -ENOENT)
+		log_warning("the table %s cannot be cleared: %s", bpf_map__name(map), strerror(-r));
 }
 
 static void block_reset(struct probe *probe)
 {
 	struct block *block = probe->skeleton;
 
-	clear_map(block->skeleton->maps.block_requests);
-	clear_map(block->skeleton->maps.devices);
-	clear_map(block->skeleton->maps.threads);
-	clear_map(block->skeleton->maps.files);
-	clear_map(block->skeleton->maps.cgroups);
-	clear_map(block->skeleton->maps.dirtiers);
-	clear_map(block->skeleton->maps.flushers);
-	clear_map(block->skeleton->maps.journals);
-	clear_map(block->skeleton->maps.journal_users);
+	clear_map(block, block->skeleton->maps.devices);
+	clear_map(block, block->skeleton->maps.threads);
+	clear_map(block, block->skeleton->maps.files);
+	clear_map(block, block->skeleton->maps.cgroups);
+	clear_map(block, block->skeleton->maps.dirtiers);
+	clear_map(block, block->skeleton->maps.flushers);
+	clear_map(block, block->skeleton->maps.journals);
+	clear_map(block, block->skeleton->maps.journal_users);
 	/* The map is shared, but no other probe reads it. */
-	clear_map(block->skeleton->maps.thread_files);
+	clear_map(block, block->skeleton->maps.thread_files);
+	/* The last, so that whatever is noted here has its entries in the other tables. */
+	clear_map(block, block->skeleton->maps.block_requests);
 	block->stalled_count = 0;
 }
 
