@@ -527,7 +527,10 @@ static __always_inline void complete_unknown(struct request *rq, struct completi
 	device = device_get(dev, now);
 	c->busy_ns = device_busy_ns(device, stamp, now);
 	device_add(device, c, now);
-	/* A later one found the map of requests full, which is counted as a loss. */
+	/*
+	 * A later one found the map of requests full, or block_request_check() deleted its entry.
+	 * Both have been counted as a loss.
+	 */
 	if (!device || stamp > device->seen_ns)
 		return;
 	work_add(&device->before, c);
@@ -575,16 +578,25 @@ int block_request_check(struct bpf_raw_tracepoint_args *ctx)
 	struct request *rq = (struct request *)ctx->args[0];
 	__u64 key = (__u64)rq;
 	struct event_block_request *known = bpf_map_lookup_elem(&block_requests, &key);
+	__u64 stamp = BPF_CORE_READ(rq, start_time_ns), noted = ctx->args[1];
 	int references = 0;
 
-	if (!known || known->stamp != ctx->args[1])
+	if (!known || known->stamp != noted)
 		return 0;
 	/* An atomic_t, or a refcount_t that holds one (up to 6.0). */
 	bpf_probe_read_kernel(&references, sizeof(references),
 		(void *)rq + bpf_core_field_offset(struct request, ref));
 	if (request_is(rq, known) && references && (!known->bytes || BPF_CORE_READ(rq, bio)))
 		return 1;
+	/* It may have completed meanwhile, and the entry be that of the next request here. */
+	known = bpf_map_lookup_elem(&block_requests, &key);
+	if (!known || known->stamp != noted)
+		return 0;
 	bpf_map_delete_elem(&block_requests, &key);
+	/* The next one may have begun between these two calls. */
+	if (BPF_CORE_READ(rq, start_time_ns) != stamp && BPF_CORE_READ(rq, bio) &&
+		!bpf_map_lookup_elem(&block_requests, &key))
+		loss_count(EVENT_LOSS_MAP_FULL);
 	return 0;
 }
 
