@@ -107,8 +107,8 @@ void cgroup_stats_end(struct cgroup_stats *s);
 const struct cgroup_stats_reading *cgroup_stats_take(struct cgroup_stats *s,
 	enum cgroup_stats_kind kind, unsigned int slot);
 /*
- * Has a slot read when the sample ends; the caller says in the reading which devices it wants. NULL:
- * it is not read, because the last reading has not ended or a thread hangs in this file.
+ * Has a slot read when the sample ends; the caller says in the reading which devices it wants.
+ * NULL: it is not read, because the last reading has not ended or a thread hangs in this file.
  */
 struct cgroup_stats_reading *cgroup_stats_ask(struct cgroup_stats *s, enum cgroup_stats_kind kind,
 	unsigned int slot);

@@ -104,8 +104,9 @@ void cgroups_update(struct cgroups *c, const struct disks *disks, const struct w
 	bool armed, char *buf, size_t size);
 
 /*
- * Of those whose counters are known: those that read most again because they were at their limits, and then the ones nearest to their
- * limits; the I/O limits that most was used of, and the CPU limits that held most back.
+ * Of those whose counters are known: those that read most again because they were at their limits,
+ * and then the ones nearest to their limits; the I/O limits that most was used of, and the CPU
+ * limits that held most back.
  */
 void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
 	struct record_limits *limits);

@@ -40,7 +40,7 @@ struct cpu_limits_group {
 	int fds[CPU_LIMITS_FILES];
 	uint64_t before_ns; /* 0: there is no reading to compare with */
 	struct cpu_limits_counts before;
-	/* held_back_pct is NAN where no new counters are known; then no other number of it counts. */
+	/* held_back_pct is NAN where no new counters are known; then only the limit counts. */
 	struct record_cpu_limited view;
 };
 
