@@ -442,12 +442,10 @@ static int check_namespace(void)
 
 static int start(struct daemon *d)
 {
-	int code, r;
+	int code = EXIT_CODE_OK;
+	int r;
 
 	d->started_ns = clock_mono_ns();
-	code = check_namespace();
-	if (code != EXIT_CODE_OK)
-		return code;
 	r = loop_new(&d->loop);
 	if (r < 0) {
 		log_error("the event loop cannot be set up: %s", strerror(-r));
@@ -574,6 +572,11 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	struct daemon d = { .o = options, .config = config, .capture_fd = -1 };
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 
+	/* Starting again would change nothing about that. */
+	if (check_namespace() != EXIT_CODE_OK) {
+		free(config);
+		return EXIT_CODE_ARM;
+	}
 	if (geteuid() != 0)
 		log_warning(
 			"not running as root: the kernel will refuse most of what iostall needs");
