@@ -67,7 +67,48 @@ static const int denied_calls[] = {
 	SYS_link,
 	SYS_symlink,
 	SYS_mknod,
+	SYS_creat,
+	SYS_mkdir,
+	SYS_rmdir,
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+	SYS_utime,
+	SYS_utimes,
+	SYS_futimesat,
 #endif
+#ifdef SYS_process_mrelease
+	SYS_process_mrelease,
+#endif
+#ifdef SYS_fchmodat2
+	SYS_fchmodat2,
+#endif
+#ifdef SYS_setxattrat
+	SYS_setxattrat,
+	SYS_removexattrat,
+#endif
+	SYS_truncate,
+	SYS_ftruncate,
+	SYS_fallocate,
+	SYS_mkdirat,
+	SYS_fchmod,
+	SYS_fchmodat,
+	SYS_fchown,
+	SYS_fchownat,
+	SYS_utimensat,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_fsetxattr,
+	SYS_removexattr,
+	SYS_lremovexattr,
+	SYS_fremovexattr,
+	SYS_setpriority,
+	SYS_ioprio_set,
+	SYS_sched_setaffinity,
+	SYS_sched_setattr,
+	SYS_sched_setparam,
+	SYS_sched_setscheduler,
+	SYS_kcmp,
 	SYS_kill,
 	SYS_tkill,
 	SYS_tgkill,
@@ -112,15 +153,30 @@ static const int denied_calls[] = {
 	SYS_symlinkat,
 };
 
-/* Calls that are denied with this second argument: they let the kernel signal another process. */
+/* To open a file for more than reading. A limit of its size stops write() only. */
+#define WRITE_FLAGS (O_ACCMODE | O_CREAT | O_TRUNC)
+
+enum argument_test { IS, IS_NOT, HAS_ANY_OF };
+
+/*
+ * Calls that are denied where this argument, an int of the kernel, has such a value. Those of fcntl
+ * and ioctl let the kernel signal another process, and so does a limit of its CPU time.
+ */
 static const struct denied_argument {
 	int call;
+	unsigned int argument;
+	enum argument_test test;
 	unsigned int value;
 } denied_arguments[] = {
-	{ SYS_fcntl, F_SETOWN },
-	{ SYS_fcntl, F_SETOWN_EX },
-	{ SYS_ioctl, FIOSETOWN },
-	{ SYS_ioctl, SIOCSPGRP },
+	{ SYS_fcntl, 1, IS, F_SETOWN },
+	{ SYS_fcntl, 1, IS, F_SETOWN_EX },
+	{ SYS_ioctl, 1, IS, FIOSETOWN },
+	{ SYS_ioctl, 1, IS, SIOCSPGRP },
+	{ SYS_prlimit64, 0, IS_NOT, 0 },
+#ifdef SYS_open
+	{ SYS_open, 1, HAS_ANY_OF, WRITE_FLAGS },
+#endif
+	{ SYS_openat, 2, HAS_ANY_OF, WRITE_FLAGS },
 };
 
 static int fail(int r, struct text *error, const char *what)
@@ -231,21 +287,24 @@ static void drop_bounds(void)
 
 static unsigned short add_denied_arguments(struct sock_filter *code)
 {
-	/* The low half of the second argument; both kinds of machine have it first. */
-	const struct sock_filter load_call = BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-					 offsetof(struct seccomp_data, nr)),
-				 load_argument = BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-					 offsetof(struct seccomp_data, args[1]));
+	const struct sock_filter load_call =
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	unsigned short n = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(denied_arguments); i++) {
 		const struct denied_argument *a = &denied_arguments[i];
+		const unsigned short test = a->test == HAS_ANY_OF ? BPF_JSET : BPF_JEQ;
+		const bool inverted = a->test == IS_NOT;
 
 		code[n++] = load_call;
 		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
 			(unsigned int)a->call, 0, ARGUMENT_CODE - 2);
-		code[n++] = load_argument;
-		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, a->value, 0, 1);
+		/* The low half, which both kinds of machine have first. */
+		code[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			(unsigned int)(offsetof(struct seccomp_data, args) +
+				a->argument * sizeof(uint64_t)));
+		code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, a->value, inverted,
+			!inverted);
 		code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
 			SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA));
 	}
@@ -253,11 +312,14 @@ static unsigned short add_denied_arguments(struct sock_filter *code)
 }
 #endif
 
-/* Listed calls fail with EPERM, and so do all calls of another architecture or ABI. */
+/*
+ * Listed calls fail with EPERM, and so do all calls of another architecture or ABI. openat2() does
+ * not seem to exist: its flags are in memory, where a filter cannot see them.
+ */
 static int filter_calls(void)
 {
 #ifdef SECCOMP_ARCH
-	struct sock_filter code[7 + 2 * ARRAY_SIZE(denied_calls) +
+	struct sock_filter code[9 + 2 * ARRAY_SIZE(denied_calls) +
 		ARGUMENT_CODE * ARRAY_SIZE(denied_arguments)];
 	struct sock_fprog program = { .filter = code };
 	const struct sock_filter deny =
@@ -275,6 +337,9 @@ static int filter_calls(void)
 			(unsigned int)denied_calls[i], 0, 1);
 		code[n++] = deny;
 	}
+	code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1);
+	code[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
+		SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA));
 	/* x32 has the same calls with numbers from this one on. */
 	code[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1);
 	code[n++] = deny;
