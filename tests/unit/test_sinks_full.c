@@ -97,7 +97,7 @@ static void test_with_a_full_disk_records_stay_in_the_spool(void **state)
 	char path[2 * PATH_MAX];
 	struct sinks *sinks;
 
-	if (!mount_tmpfs(d->config.record.dir, "size=1m")) {
+	if (!mount_tmpfs(d->config.record.dir, "size=1m,mode=750")) {
 		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
 		skip();
 	}
@@ -152,7 +152,7 @@ struct saving {
 static void save_first_line(const struct dirs *d, struct saving *s)
 {
 	assert_non_null(s);
-	if (!mount_tmpfs(d->config.record.dir, "size=1m")) {
+	if (!mount_tmpfs(d->config.record.dir, "size=1m,mode=750")) {
 		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
 		skip();
 	}
@@ -254,7 +254,7 @@ static void test_a_full_spool_is_noticed_at_start(void **state)
 	struct sinks *sinks;
 
 	assert_int_equal(mkdir(d->config.record.spool_dir, 0700), 0);
-	if (!mount_tmpfs(d->config.record.spool_dir, "size=1m")) {
+	if (!mount_tmpfs(d->config.record.spool_dir, "size=1m,mode=750")) {
 		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
 		skip();
 	}
