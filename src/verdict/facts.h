@@ -137,8 +137,8 @@ struct verdict_process {
 
 /*
  * Which file it is: by device and inode where both are known, else by its path. Numbers of inodes
- * may be those of several subvolumes where the device is anonymous (major 0): there the path counts,
- * too.
+ * may be those of several subvolumes where the device is anonymous (major 0): there the path
+ * counts, too.
  */
 struct verdict_file_id {
 	struct record_dev dev; /* of its file system; 0:0: not known */
