@@ -147,7 +147,7 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 	struct event_block_dirtier *dirtier = dirtier_of(r);
 	struct event_block_thread_key key = { .dev = r->dev }, own;
 	struct event_block_thread *fresh, *known;
-	struct event_operation *e = bpf_map_lookup_elem(&scratch, &slot);
+	struct event_operation *e = scratch_get(slot);
 	struct event_block_cgroup *cgroup;
 	struct kernfs_node *owner = NULL;
 
