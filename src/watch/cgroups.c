@@ -375,10 +375,10 @@ static int slot_update(struct cgroups *c, unsigned int i, char *buf, size_t size
 	read_events(slot, buf, size, &events);
 	view->limit_bytes = limit;
 	view->used_pct = view->growth_pct_per_min = NAN;
-	if (!slot->has_kills)
-		slot->before.oom_kills = events.oom_kills;
+	view->oom_kills =
+		slot->has_kills ? counted_since(events.oom_kills, slot->before.oom_kills) : 0;
 	slot->has_kills = true;
-	view->oom_kills = counted_since(events.oom_kills, slot->before.oom_kills);
+	slot->before.oom_kills = events.oom_kills;
 	answer = cgroup_stats_take(&c->stats, CGROUP_STATS_MEMORY, i);
 	if (answer)
 		take_answer_of(slot, answer, &events);
@@ -400,7 +400,6 @@ void cgroups_update(struct cgroups *c, const struct disks *disks, const struct w
 	io_limits_update(&c->io, &c->stats, disks, now_ns, buf, size);
 	cpu_limits_update(&c->cpu, &c->stats, now_ns, buf, size);
 	cgroup_stats_end(&c->stats);
-	freezers_update(&c->freezers, now_ns, buf, size);
 }
 
 /* What a group reads again while it is not at its limit is due to one above it, or to the host. */

@@ -168,6 +168,7 @@ static void test_frozen_threads_are_not_blocked(void **state)
 	struct watch *w;
 
 	tree_list_add(&t->process, "mariadbd");
+	t->step_ns = NSEC_PER_USEC;
 	for (int pid = 10; pid <= 20; pid += 10) {
 		char name[32];
 
