@@ -5,10 +5,12 @@
 #include "util/text.h"
 
 #define WAIT_MAX_NS (3600 * NSEC_PER_SEC)
+/* As many as the rule blocked_many takes for a freeze by themselves. */
+#define FREEZE_THREADS 4
 
 bool recorded_has(const struct recorded *r, double threads, int32_t pid)
 {
-	if (!*r->first || (threads > 0 && threads >= 2 * r->threads))
+	if (!*r->first || (threads >= FREEZE_THREADS && threads >= 2 * r->threads))
 		return false;
 	return !pid || !r->pid || pid == r->pid;
 }
@@ -29,6 +31,12 @@ void recorded_note(struct recorded *r, const char *incident, uint64_t number, do
 		r->threads = threads;
 	if (pid)
 		r->pid = pid;
+}
+
+void recorded_follow(struct recorded *r, double threads)
+{
+	if (threads > 0 && threads < r->threads)
+		r->threads = threads;
 }
 
 uint64_t recorded_wait_ns(uint32_t incidents, uint64_t cooldown_ns)

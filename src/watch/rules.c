@@ -469,6 +469,7 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		value = state->reported;
 	state->reported = 0;
 	state->value = value;
+	recorded_follow(&state->recorded, threads_of(rule, state));
 	if (may_fire && value > config->set)
 		state->over_samples++;
 	else

@@ -552,7 +552,24 @@ static void test_more_threads_are_not_recorded(void **state)
 	assert_int_equal(r.incidents, 1);
 	recorded_note(&r, "fourth", 4, 1, 11);
 	assert_string_equal(r.first, "fourth");
-	assert_false(recorded_has(&r, 2, 11));
+	assert_true(recorded_has(&r, 3, 11));
+	assert_false(recorded_has(&r, 4, 11));
+}
+
+/* Of 200 threads one remains for long, and 150 others freeze. */
+static void test_what_has_passed_hides_no_other_freeze(void **state)
+{
+	struct recorded r = { 0 };
+
+	(void)state;
+	recorded_note(&r, "first", 1, 200, 10);
+	recorded_follow(&r, 200);
+	assert_true(recorded_has(&r, 151, 10));
+	recorded_follow(&r, 1);
+	assert_true(recorded_has(&r, 1, 10));
+	/* A value that is not known or of another kind. */
+	recorded_follow(&r, 0);
+	assert_false(recorded_has(&r, 151, 10));
 }
 
 int main(void)
@@ -579,6 +596,7 @@ int main(void)
 		tree_test(test_recorded_trouble_waits_longer),
 		tree_test(test_another_disk_is_due_at_once),
 		cmocka_unit_test(test_more_threads_are_not_recorded),
+		cmocka_unit_test(test_what_has_passed_hides_no_other_freeze),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
