@@ -201,11 +201,9 @@ void cgroup_stats_begin(struct cgroup_stats *s, const struct watch_clock *clock,
 	}
 	s->taken = done;
 	s->is_asking = !is_busy;
-	if (renewable_worker_is_late(&s->worker, clock_mono_ns())) {
-		s->late++;
-		if (!armed)
-			replace_hung(s);
-	}
+	s->lacks = renewable_worker_is_late(&s->worker, clock_mono_ns());
+	if (s->lacks && !armed)
+		replace_hung(s);
 	if (s->is_asking) {
 		state = s->worker.state;
 		state->clock = *clock;
@@ -228,8 +226,12 @@ struct cgroup_stats_reading *cgroup_stats_ask(struct cgroup_stats *s, enum cgrou
 	unsigned int i = index_of(kind, slot);
 	struct file *f = &state->files[i];
 
-	if (!s->is_asking || hangs(s, i))
+	if (!s->is_asking)
 		return NULL;
+	if (hangs(s, i)) {
+		s->lacks = true;
+		return NULL;
+	}
 	if (f->generation != s->files[i].generation) {
 		f->generation = s->files[i].generation;
 		text_copy(f->path, sizeof(f->path), s->files[i].path);
@@ -243,6 +245,7 @@ void cgroup_stats_end(struct cgroup_stats *s)
 	struct state *state = s->worker.state;
 	bool any = false;
 
+	s->late += s->lacks;
 	for (unsigned int i = 0; s->is_asking && i < CGROUP_STATS_FILES_MAX; i++)
 		any = any || state->files[i].asked;
 	s->is_asking = false;

@@ -76,7 +76,8 @@ struct cgroup_stats {
 	struct renewable_worker worker;
 	bool is_asking;	    /* the thread has nothing to do, so this sample may ask */
 	unsigned int taken; /* files of the present reading whose answers samples have had */
-	uint64_t late;	    /* samples that were taken while a thread hung */
+	bool lacks;	    /* this sample lacks what a thread hangs in */
+	uint64_t late;	    /* samples that did */
 	struct cgroup_stats_file files[CGROUP_STATS_FILES_MAX];
 	struct cgroup_stats_hung hung[RENEWABLE_WORKER_HUNG_MAX];
 };

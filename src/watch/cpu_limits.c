@@ -16,6 +16,9 @@ _Static_assert(CPU_LIMITS_GROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one 
 
 enum { QUOTA, STAT, PERIOD, USAGE };
 
+/* An answer comes with the next sample, unless its reader is kept waiting. */
+#define LATE_NS (10 * NSEC_PER_SEC)
+
 double cpu_limits_parse_max(struct cursor text)
 {
 	uint64_t quota_us, period_us;
@@ -204,6 +207,15 @@ static void update_counts(struct cpu_limits_group *group, const struct cpu_limit
 	group->before_ns = now_ns;
 }
 
+/* What nobody can read any more must not keep an incident open. */
+static void forget_when_late(struct cpu_limits_group *group, uint64_t now_ns)
+{
+	if (!group->before_ns || now_ns < group->before_ns + LATE_NS)
+		return;
+	group->before_ns = 0;
+	group->view.held_back_pct = 0;
+}
+
 /* False: the group has been removed. */
 static bool group_update(struct cpu_limits *l, unsigned int slot, struct cgroup_stats *stats,
 	uint64_t now_ns, char *buf, size_t size)
@@ -227,6 +239,8 @@ static bool group_update(struct cpu_limits *l, unsigned int slot, struct cgroup_
 		answer = cgroup_stats_take(stats, CGROUP_STATS_CPU, slot);
 		if (answer)
 			update_counts(group, &answer->cpu, answer->ns);
+		else
+			forget_when_late(group, now_ns);
 		cgroup_stats_ask(stats, CGROUP_STATS_CPU, slot);
 	} else if (read_counts(group, buf, size, &counts)) {
 		update_counts(group, &counts, now_ns);
