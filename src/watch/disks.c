@@ -48,8 +48,9 @@ static bool row_is_judged(const struct disks *d, const struct disk_row *row)
 }
 
 /*
- * Opened when the disk appears, since a look-up in sysfs takes locks that others may hold while
- * they wait for memory. To read it the kernel takes none but a spin lock of the device mapper.
+ * Opened when the disk appears, or while the host is well, since a look-up in sysfs takes locks
+ * that others may hold while they wait for memory. To read it the kernel takes none but a spin lock
+ * of the device mapper.
  */
 static int open_suspended(const struct disks *d, const struct record_disk *view)
 {
@@ -83,7 +84,7 @@ static struct disks_disk *find_idle(struct disks *d)
 	for (uint32_t i = 0; i < WATCH_DISKS_MAX; i++) {
 		struct disks_disk *disk = &d->disks[i];
 
-		if (disk->view.inflight > 0 || disk->worked_ns == d->now_ns)
+		if (disk->view.inflight > 0 || disk->view.suspended || disk->worked_ns == d->now_ns)
 			continue;
 		if (!best || disk->worked_ns < best->worked_ns ||
 			(disk->worked_ns == best->worked_ns &&
@@ -115,7 +116,7 @@ static void disk_add(struct disks *d, struct disk_row *row, struct disks_disk *d
 	disk->view.dev.major = row->major;
 	disk->view.dev.minor = row->minor;
 	text_copy(disk->view.dev_name, sizeof(disk->view.dev_name), row->name);
-	disk->suspended_fd = open_suspended(d, &disk->view);
+	disk->suspended_fd = -1;
 	row->disk = (int16_t)(disk - d->disks);
 	d->disks_used++;
 }
@@ -124,8 +125,10 @@ static void disk_add_to_free(struct disks *d, struct disk_row *row)
 {
 	struct disks_disk *disk = row->disk < 0 ? find_free(d) : NULL;
 
-	if (disk)
-		disk_add(d, row, disk);
+	if (!disk)
+		return;
+	disk_add(d, row, disk);
+	disk->suspended_fd = open_suspended(d, &disk->view);
 }
 
 static void row_judge(struct disks *d, struct disk_row *row)
@@ -312,7 +315,7 @@ static void note_newcomer(struct disks *d, const struct disk_row *row,
 	d->newcomers[i].stats = *stats;
 }
 
-static void place_newcomers(struct disks *d, bool in_flight)
+static void place_newcomers(struct disks *d, bool in_flight, bool armed)
 {
 	for (uint32_t i = 0; i < d->newcomers_count; i++) {
 		const struct disks_newcomer *newcomer = &d->newcomers[i];
@@ -328,6 +331,8 @@ static void place_newcomers(struct disks *d, bool in_flight)
 		if (disk->used)
 			disk_forget(d, &d->rows.rows[disk->row]);
 		disk_add(d, &d->rows.rows[newcomer->row], disk);
+		if (!armed)
+			disk->suspended_fd = open_suspended(d, &disk->view);
 		disk_take_stats(d, disk, &newcomer->stats);
 		disk->worked_ns = d->now_ns;
 		d->left_out--;
@@ -426,8 +431,8 @@ void disks_end_reading(struct disks *d, bool armed)
 	for (uint32_t i = 0; d->seen < d->rows.count && i < d->rows.top; i++)
 		if (d->rows.rows[i].used && d->rows.rows[i].reading != d->reading)
 			row_forget(d, &d->rows.rows[i]);
-	place_newcomers(d, true);
-	place_newcomers(d, false);
+	place_newcomers(d, true, armed);
+	place_newcomers(d, false, armed);
 	if (!armed)
 		keep_suspended_open(d);
 	for (uint32_t i = 0; i < d->disks_count; i++)
