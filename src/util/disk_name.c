@@ -54,6 +54,8 @@ bool disk_name_is_on(const char *name, const char *disk)
 {
 	char of_path[64];
 
+	if (strcmp(name, disk) == 0)
+		return true;
 	if (disk_name_of_path(disk, of_path, sizeof(of_path)))
 		disk = of_path;
 	return strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk);

@@ -64,6 +64,11 @@ static void test_the_same_disk(void **state)
 	cooldown_note_disk(&cooldown, "sdc");
 	cooldown_begin(&cooldown, END_NS, COOLDOWN_NS, true);
 	assert_true(holds_disk("loop0"));
+	/* Requests are on a path of an NVMe disk, and so are the rules about it. */
+	assert_false(holds_disk("nvme0c1n1"));
+	cooldown_note_disk(&cooldown, "nvme0c1n1");
+	cooldown_begin(&cooldown, END_NS, COOLDOWN_NS, true);
+	assert_true(holds_disk("nvme0c1n1"));
 }
 
 static void test_each_cause_has_its_own_end(void **state)

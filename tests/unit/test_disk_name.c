@@ -54,6 +54,7 @@ static void test_what_is_on_a_disk(void **state)
 	assert_true(disk_name_is_on("sdb", "sdb"));
 	assert_true(disk_name_is_on("sdb1", "sdb"));
 	assert_true(disk_name_is_on("nvme0n1", "nvme0c1n1"));
+	assert_true(disk_name_is_on("nvme0c1n1", "nvme0c1n1"));
 	assert_true(disk_name_is_on("nvme0n1p2", "nvme0c1n1"));
 	assert_false(disk_name_is_on("nvme0c1n1", "nvme0n1"));
 	assert_false(disk_name_is_on("nvme0n2", "nvme0c1n1"));
