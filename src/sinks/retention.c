@@ -231,6 +231,9 @@ int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limi
 		return r;
 	if (list.count == 0)
 		return 0;
+	qsort(list.files, list.count, sizeof(*list.files), compare_ages);
+	/* The last of a hang has its end, or is what it has come to. */
+	list.files[list.count - 1].continues = false;
 	qsort(list.files, list.count, sizeof(*list.files), compare_worth);
 	left = list.count;
 	for (size_t i = 0; i < list.count; i++) {

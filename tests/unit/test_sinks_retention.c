@@ -306,6 +306,29 @@ static void test_continuations_go_first(void **state)
 	assert_true(is_there(d, "-0008.jsonl"));
 }
 
+/* Else nothing would be left of what a hang has come to where beginnings fill the directory. */
+static void test_the_last_continuation_stays(void **state)
+{
+	const struct retention_limits limits = { .max_count = 3 };
+	const struct retention_clock clock = { .boot_id = "now",
+		.mono_ns = 90 * NSEC_PER_SEC,
+		.real_ns = NOW_NS + DAY_NS,
+		.synchronised = true };
+	const struct dirs *d = *state;
+	_cleanup_close_ int fd = open(d->config.record.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	make_opened(d, 1, "now", 60 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	make_opened(d, 2, "now", 61 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	make_opened(d, 3, "now", 62 * NSEC_PER_SEC, NOW_NS, NOW_NS);
+	make_continued(d, 4, "now", 63 * NSEC_PER_SEC, NOW_NS, NOW_NS, DATA_ID);
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 1);
+	assert_false(is_there(d, "-0001.jsonl"));
+	make_continued(d, 5, "now", 64 * NSEC_PER_SEC, NOW_NS, NOW_NS, DATA_ID);
+	assert_int_equal(retention_apply(fd, -1, &limits, &clock), 1);
+	assert_false(is_there(d, "-0004.jsonl"));
+	assert_true(is_there(d, "-0005.jsonl"));
+}
+
 static void test_the_clock_of_this_host(void **state)
 {
 	struct retention_clock clock;
@@ -326,6 +349,7 @@ int main(void)
 		WITH_DIRS(test_retention_runs_after_each_record),
 		WITH_DIRS(test_the_newest_is_kept_when_the_clock_is_behind),
 		WITH_DIRS(test_continuations_go_first),
+		WITH_DIRS(test_the_last_continuation_stays),
 		WITH_DIRS(test_retention_by_age_without_incidents),
 		WITH_DIRS(test_age_in_this_boot_is_told_by_the_monotonic_clock),
 		WITH_DIRS(test_a_clock_that_is_ahead_removes_nothing),
