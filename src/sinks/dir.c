@@ -24,20 +24,25 @@ int dir_check(int fd, enum dir_use use)
 	if (fstat(fd, &dir) < 0 || fstatat(fd, "..", &parent, 0) < 0)
 		return -errno;
 	if (dir.st_mode & S_IWOTH)
-		return -EPERM;
+		return -DIR_EUNSAFE;
 	if ((parent.st_mode & S_IWOTH) && !(parent.st_mode & S_ISVTX))
-		return -EPERM;
+		return -DIR_EUNSAFE;
 	if (use == DIR_SPOOL)
-		return is_ours(&dir) && is_ours(&parent) ? 0 : -EPERM;
-	return is_ours(&dir) || !(parent.st_mode & S_IWOTH) ? 0 : -EPERM;
+		return is_ours(&dir) && is_ours(&parent) ? 0 : -DIR_EUNSAFE;
+	return is_ours(&dir) || !(parent.st_mode & S_IWOTH) ? 0 : -DIR_EUNSAFE;
 }
 
 const char *dir_strerror(int error)
 {
-	return error == -EPERM
-		? "others could change the records in it; expected a directory of root that only root "
-		  "can write, in another such directory"
-		: strerror(-error);
+	switch (-error) {
+	case DIR_EUNSAFE:
+		return "others could change the records in it; expected a directory of root that only root "
+		       "can write, in another such directory";
+	case ENOTDIR:
+		return "it is a file or a symbolic link; expected the directory itself";
+	default:
+		return strerror(-error);
+	}
 }
 
 int dir_open_or_make(const char *path, enum dir_use use, gid_t group)
