@@ -276,8 +276,8 @@ const struct config_setting config_settings[] = {
 	{ "incident", "cooldown", CONFIG_TYPE_DURATION, FIELD(incident.cooldown_ns),
 	  .min = 0, .max = HOUR(24), .standard = "60s", .example = "60s",
 	  .help = "After an incident, rules open no new one about the same disk, database or other subject, "
-		  "or about the host as a whole, for this long. What lasts ever since opens the next ones after "
-		  "twice as long each time, up to an hour." },
+		  "or about the host as a whole, for this long. Trouble that goes on opens further incidents; the "
+		  "pause before each is twice as long as the one before, up to an hour." },
 
 	{ "record", "spool_dir", CONFIG_TYPE_PATH, TEXT_FIELD(record.spool_dir),
 	  .standard = "/run/iostall",

@@ -124,7 +124,7 @@ static void refuse_next(struct daemon *d, int error)
 	d->grow_after_ns = clock_mono_ns() + d->grow_pause_ns;
 	log_warning(
 		"there is no room for all threads of this host, and no more can be made now (%s); "
-		"what is lost will be counted, and it is tried again in %.0f minutes",
+		"what is lost will be counted, and it is tried again in %.0f min",
 		strerror(-error), (double)d->grow_pause_ns / (60 * NSEC_PER_SEC));
 }
 

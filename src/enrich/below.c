@@ -92,8 +92,8 @@ static bool describe(const struct below_options *o, const char *disk, struct rec
 }
 
 /*
- * Where there is no room for all, loop devices of packages are left out. The first of these are not
- * asked, of which there may be thousands.
+ * Where there is no room for all, loop devices of packages are left out. Disks that stand on nothing
+ * are not asked at all, since there may be thousands.
  */
 enum rank { RANK_BOTTOM = -1, RANK_VOLUME, RANK_OTHER, RANK_LOOP, RANK_COUNT };
 

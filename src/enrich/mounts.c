@@ -216,11 +216,13 @@ bool mounts_add_point(const struct mounts *mounts, uint32_t major, uint32_t mino
 
 	for (unsigned int i = 0; i < mounts->count; i++) {
 		const struct mount *m = &mounts->list[i];
-		int len = match_root(m->root, path);
+		int len;
 
+		if (m->major != major || m->minor != minor || !*m->point)
+			continue;
 		/* Prefer the mount that shows most of the file system, and the first of several. */
-		if (m->major != major || m->minor != minor || !*m->point || len < 0 ||
-			(best && len >= best_len))
+		len = match_root(m->root, path);
+		if (len < 0 || (best && len >= best_len))
 			continue;
 		best = m;
 		best_len = len;
