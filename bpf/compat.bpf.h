@@ -342,18 +342,31 @@ static __always_inline bool compat_syscall_is_submit(long nr)
 #endif
 }
 
+/*
+ * The second argument of a raw tracepoint. A compiler merges it in C with the first one into one
+ * load through a computed address, which 5.10 refuses.
+ */
+static __always_inline __u64 compat_second_arg(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 value;
+
+	asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(value) : "r"(ctx));
+	return value;
+}
+
 /* The request of block_rq_insert or block_rq_issue, which is the last of one or two arguments. */
 static __always_inline struct request *compat_block_request(struct bpf_raw_tracepoint_args *ctx,
 	bool has_one_argument)
 {
-	return (struct request *)(has_one_argument ? ctx->args[0] : ctx->args[1]);
+	return (struct request *)(has_one_argument ? ctx->args[0] : compat_second_arg(ctx));
 }
 
 /* The bio of block_bio_queue, which is the last of one or two arguments, too. */
 static __always_inline struct bio *compat_queued_bio(struct bpf_raw_tracepoint_args *ctx)
 {
-	return (struct bio *)(bpf_core_type_exists(btf_trace_block_bio_queue___bio) ? ctx->args[0]
-										    : ctx->args[1]);
+	return (struct bio *)(bpf_core_type_exists(btf_trace_block_bio_queue___bio)
+			? ctx->args[0]
+			: compat_second_arg(ctx));
 }
 
 /*
