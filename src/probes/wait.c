@@ -57,16 +57,16 @@ static void mark_reported(struct wait_bpf *skeleton, const int *numbers)
  * These wait for devices, sockets and pipes more often than for files: looking at the stack each
  * time would cost too much.
  */
-static bool waits_for_anything(int nr)
+static bool waits_for_anything(int nr, const struct event_syscall *is)
 {
-	return nr == SYS_ioctl || nr == SYS_sendfile || nr == SYS_splice;
+	return nr == SYS_ioctl || (is->op == EVENT_OP_COPY && nr != SYS_copy_file_range);
 }
 
 static bool sleeps_on_file(int nr, const struct event_syscall *is)
 {
-	/* An msync() has neither descriptor nor path. */
-	return !waits_for_anything(nr) &&
-		(is->fd >= 0 || is->path >= 0 || is->op == EVENT_OP_FSYNC);
+	/* An msync() has neither descriptor nor path, and a close() has none any more. */
+	return !waits_for_anything(nr, is) &&
+		(is->fd >= 0 || is->path >= 0 || is->op == EVENT_OP_FSYNC || nr == SYS_close);
 }
 
 static void fill_sleeps_on_file(struct wait_bpf *skeleton)
