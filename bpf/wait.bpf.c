@@ -29,7 +29,7 @@ const volatile bool cfg_switch_tells_state = false;
 /*
  * Stacks for each CPU and second, since unwinding costs some microseconds. Sleeps that come faster
  * than this are short ones and no stalls. When a disk freezes and many threads fall asleep at once,
- * the first 1000 of them have a stack.
+ * the first 1000 of them have a stack; a wait for a file server takes two.
  */
 #define STACKS_PER_WINDOW 1000
 #define STACKS_WINDOW_NS 1000000000ull
@@ -140,7 +140,7 @@ static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned i
 	/*
 	 * FUSE and some network file systems sleep interruptibly. So does a copy that waits for its
 	 * other side, a socket or a pipe, which is why copies are left out. An ioctl may wait for
-	 * anything. Of these and of calls with a path, see may_sleep_for_server().
+	 * anything. Of calls with a path, see may_sleep_for_server().
 	 */
 	return (state & TASK_INTERRUPTIBLE) && w->fd >= 0 && w->op != EVENT_OP_COPY &&
 		w->op != EVENT_OP_OTHER && file_is_storage(file_of_fd(task, (__u32)w->fd));
@@ -172,8 +172,9 @@ static __always_inline bool stack_is_affordable(__u64 now)
 }
 
 /*
- * Whether the current thread sleeps in one of the functions of `server_waits`. Without branches: on
- * 5.10 the verifier goes through all the ways that those would make.
+ * Whether the current thread sleeps in one of the functions of `server_waits`; -1: the stack cannot
+ * be taken now. Without branches: on 5.10 the verifier goes through all the ways that those would
+ * make.
  */
 static __noinline int stack_is_for_server(void *ctx, __u64 now)
 {
@@ -182,8 +183,10 @@ static __noinline int stack_is_for_server(void *ctx, __u64 now)
 	struct full_stack *stack = bpf_map_lookup_elem(&stacks, &zero);
 	__u64 found = 0;
 
-	if (!waits || !stack || !waits->count || !stack_is_affordable(now))
+	if (!waits || !stack || !waits->count)
 		return 0;
+	if (!stack_is_affordable(now))
+		return -1;
 	__builtin_memset(stack->frames, 0, SERVER_WAIT_FRAMES * sizeof(stack->frames[0]));
 	bpf_get_stack(ctx, stack->frames, SERVER_WAIT_FRAMES * sizeof(stack->frames[0]), 0);
 	for (unsigned int i = 0; i < SERVER_WAIT_FRAMES; i++) {
@@ -352,8 +355,6 @@ static __always_inline void sleep_again(void *ctx, struct task_struct *task,
 	const struct wait_call *w, struct event_sleep *sleep, __u64 now)
 {
 	sleep->sleeps++;
-	/* This sleep has shown what the task scan could not know. */
-	sleep->flags &= (__u16)~EVENT_UNPROVEN;
 	/* Keep the stack of the sleep in which the operation became a stall. */
 	if (sleep->slept_ns < cfg_common.min_stall_ns)
 		sleep_take_stack(ctx, sleep, now);
@@ -373,6 +374,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	__u32 slot = CALL_SWITCH;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &slot);
 	bool iowait, wanted, pending;
+	__u32 pid = (__u32)(bpf_get_current_pid_tgid() >> 32);
+	int server = 0;
 
 	if (!w)
 		return;
@@ -399,16 +402,22 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	call_read(task, true, w);
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	wanted = state && !requests_are_reported(w) && is_wanted_sleep(task, state, iowait, w);
-	if (!wanted && may_sleep_for_server(state, w))
-		wanted = stack_is_for_server(ctx, now);
+	if (!wanted && may_sleep_for_server(state, w) && filter_task(pid)) {
+		server = stack_is_for_server(ctx, now);
+		wanted = server != 0;
+	}
 	if (pending && is_same_call(sleep, w, !state)) {
-		if (wanted && !sleep->asleep_ns)
-			sleep_again(ctx, task, w, sleep, now);
+		if (!wanted || sleep->asleep_ns)
+			return;
+		/* This sleep has shown what the task scan could not know. */
+		if (server >= 0)
+			sleep->flags &= (__u16)~EVENT_UNPROVEN;
+		sleep_again(ctx, task, w, sleep, now);
 		return;
 	}
 	if (pending)
 		sleep_finish(task, sleep, now, SCRATCH_SWITCH);
-	if (!wanted || !filter_task(bpf_get_current_pid_tgid() >> 32)) {
+	if (!wanted || !filter_task(pid)) {
 		if (sleep)
 			sleep_remove(sleep, tid);
 		return;
@@ -418,6 +427,9 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	if (!sleep)
 		return;
 	sleep_describe(task, w, true, iowait, sleep);
+	/* User space reads its stack from /proc, as that of one that was asleep before. */
+	if (server < 0)
+		sleep->flags |= EVENT_UNPROVEN;
 	sleep->asleep_ns = now;
 	sleep_take_stack(ctx, sleep, now);
 	*(volatile __u64 *)&sleep->op.start_ns = now;
@@ -564,7 +576,7 @@ int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid = (__u32)ctx->args[0], slot = SCRATCH_RESOLVE;
 	__u64 start_ns = ctx->args[1], asleep_ns, now, dur_ns;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	struct event_operation *e = scratch_get(slot);
+	struct event_operation *e = scratch_get_of_user(slot);
 	__u32 call_slot = CALL_RESOLVE;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	struct task_struct *task;
