@@ -104,6 +104,17 @@ static __always_inline struct event_operation *scratch_get(__u32 slot)
 	return NULL;
 }
 
+/*
+ * That of a program which only user space runs, one at a time: it has memory on each CPU, also on
+ * one that came on-line later.
+ */
+static __always_inline struct event_operation *scratch_get_of_user(__u32 slot)
+{
+	__u32 index = slot * cfg_common.cpus;
+
+	return bpf_map_lookup_elem(&scratch, &index);
+}
+
 /* Whether the settings trace.process and trace.cgroup want the current thread. */
 static __always_inline bool filter_task(__u32 pid)
 {

@@ -245,7 +245,7 @@ static __always_inline int request_resolve(__u64 key, const struct event_request
 	struct file *file)
 {
 	__u32 slot = SCRATCH_RESOLVE;
-	struct event_operation *e = scratch_get(slot);
+	struct event_operation *e = scratch_get_of_user(slot);
 	struct event_request *known;
 	__u64 now = bpf_ktime_get_ns();
 
