@@ -69,16 +69,23 @@ static int add_device(const struct trace_maps *maps, const char *sysfs, const ch
 	return 0;
 }
 
-/* Its paths, and the file systems on it that have a number of their own. */
-static void add_what_belongs(const struct trace_maps *maps, const struct enrich *enrich,
+/*
+ * Its paths, and the file systems on it that have a number of their own. Returns for how many there
+ * was no room.
+ */
+static uint32_t add_what_belongs(const struct trace_maps *maps, const struct enrich *enrich,
 	const char *name)
 {
-	struct record_dev numbers[EVENT_FILTER_DEVS_MAX];
+	/* One more than there is room for. */
+	struct record_dev numbers[EVENT_FILTER_DEVS_MAX + 1];
 	uint32_t count =
 		enrich ? enrich_numbers_of_disk(enrich, name, numbers, ARRAY_SIZE(numbers)) : 0;
 
+	uint32_t left_out = 0;
+
 	for (uint32_t i = 0; i < count; i++)
-		trace_maps_add_dev(maps, numbers[i].major, numbers[i].minor);
+		left_out += trace_maps_add_dev(maps, numbers[i].major, numbers[i].minor) < 0;
+	return left_out;
 }
 
 static int open_cgroup(const char *sysfs, const char *name)
@@ -122,13 +129,13 @@ static bool note_state(uint32_t *missing, unsigned int item, bool is_missing)
 static void fill_devices(struct trace_maps *maps, const struct config_list *names,
 	const char *sysfs, const struct enrich *enrich)
 {
+	uint32_t left_out = 0;
+
 	static_assert(CONFIG_LIST_MAX <= 32, "a bit for each item");
 	for (unsigned int i = 0; i < names->count; i++) {
 		const char *name = names->items[i];
 		int r = add_device(maps, sysfs, name);
 
-		if (r == 0)
-			add_what_belongs(maps, enrich, name);
 		if (!note_state(&maps->filter.missing_devices, i, r < 0))
 			continue;
 		if (r == 0)
@@ -139,6 +146,16 @@ static void fill_devices(struct trace_maps *maps, const struct config_list *name
 				"expected a name in %s/class/block or major:minor",
 				name, strerror(-r), sysfs);
 	}
+	/* When all disks have their place. */
+	for (unsigned int i = 0; i < names->count; i++)
+		if (!(maps->filter.missing_devices & 1U << i))
+			left_out += add_what_belongs(maps, enrich, names->items[i]);
+	if (left_out > 0 && !maps->filter.devices_left_out)
+		log_warning(
+			"trace.device: there is no room for all file systems on these disks, so what is done on %u or "
+			"more of them is not traced; without trace.device it is",
+			left_out);
+	maps->filter.devices_left_out = left_out > 0;
 }
 
 static void fill_cgroups(struct trace_maps *maps, const struct config_list *names,

@@ -75,6 +75,7 @@ struct trace_filter_state {
 	/* The items that it did not find, a bit for each. */
 	uint32_t missing_devices;
 	uint32_t missing_cgroups;
+	bool devices_left_out; /* there was no room for all that stands on the disks */
 };
 
 struct trace_maps {
