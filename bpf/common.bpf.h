@@ -74,8 +74,8 @@ struct {
  * can be preempted, another program may run on the same CPU at the same time, so each program of a
  * backend has its own slot; the kernel never nests a program in itself. Each object names its slots
  * in `enum scratch_slot` before it includes this header. User space makes room for each slot on
- * each CPU that is on-line: a map for each possible CPU has 128 and more of them on hypervisors that
- * let CPUs be added, whatever the host has.
+ * each CPU that is on-line: a map for each possible CPU has 128 and more of them where a hypervisor
+ * lets CPUs be added, whatever the host has.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

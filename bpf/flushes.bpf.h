@@ -27,7 +27,7 @@ static __always_inline bool bio_is_flush(struct bio *bio)
 		1;
 }
 
-/* Not inlined: most bios flush nothing, and what is zeroed here costs more than the look at them. */
+/* Not inlined: most bios flush nothing, and what is zeroed here costs more than a look at them. */
 static __noinline void flusher_note(struct bio *bio)
 {
 	struct event_block_flusher fresh = {}, *known;

@@ -92,7 +92,7 @@ static bool describe(const struct below_options *o, const char *disk, struct rec
 }
 
 /*
- * Where there is no room for all, loop devices of packages are left out. Disks that stand on nothing
+ * Where there is no room for all, loop devices of packages are left out. Disks that stand on none
  * are not asked at all, since there may be thousands.
  */
 enum rank { RANK_BOTTOM = -1, RANK_VOLUME, RANK_OTHER, RANK_LOOP, RANK_COUNT };

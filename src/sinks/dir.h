@@ -22,9 +22,9 @@ enum dir_use { DIR_SPOOL, DIR_DURABLE };
 #define DIR_EUNSAFE ENOTUNIQ
 
 /*
- * Returns a descriptor or a negative errno; -DIR_EUNSAFE: see dir_check(). systemd makes the directories
- * for the service; `watch` on a host without the service makes them here, with mode 0750 and that
- * group (FILE_NO_GROUP: leave it). A spool directory is no symbolic link.
+ * Returns a descriptor or a negative errno; -DIR_EUNSAFE: see dir_check(). systemd makes the
+ * directories for the service; `watch` on a host without the service makes them here, with mode
+ * 0750 and that group (FILE_NO_GROUP: leave it). A spool directory is no symbolic link.
  */
 int dir_open_or_make(const char *path, enum dir_use use, gid_t group);
 

@@ -77,8 +77,8 @@ unsigned int sinks_used(const struct config *config, bool foreground);
 /*
  * Returns a negative errno when the spool cannot be used (its directory cannot be made or written,
  * or its tmpfs is full; -EMEDIUMTYPE: it is not on tmpfs; -DIR_EUNSAFE: others could change the
- * records in it, see dir_check()). Nothing else fails: when other directories and sockets do not respond,
- * an incident is worth recording.
+ * records in it, see dir_check()). Nothing else fails: when other directories and sockets do not
+ * respond, an incident is worth recording.
  */
 int sinks_new(const struct sinks_options *options, struct sinks **ret_sinks);
 /*
