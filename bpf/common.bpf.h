@@ -93,26 +93,22 @@ static __always_inline void loss_count(__u32 loss)
 		__sync_fetch_and_add(count, 1);
 }
 
+/*
+ * Added to the slot of a program that only user space runs, one at a time: it has the place of one
+ * CPU, so that it runs also on one that came on-line later.
+ */
+#define SCRATCH_OF_USER 0x100
+
 /* NULL, counted: this CPU came on-line after the object was loaded. */
 static __always_inline struct event_operation *scratch_get(__u32 slot)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), index = slot * cfg_common.cpus + cpu;
+	__u32 cpu = slot & SCRATCH_OF_USER ? 0 : bpf_get_smp_processor_id();
+	__u32 index = (slot & ~SCRATCH_OF_USER) * cfg_common.cpus + cpu;
 
 	if (cpu < cfg_common.cpus)
 		return bpf_map_lookup_elem(&scratch, &index);
 	loss_count(EVENT_LOSS_MAP_FULL);
 	return NULL;
-}
-
-/*
- * That of a program which only user space runs, one at a time: it has memory on each CPU, also on
- * one that came on-line later.
- */
-static __always_inline struct event_operation *scratch_get_of_user(__u32 slot)
-{
-	__u32 index = slot * cfg_common.cpus;
-
-	return bpf_map_lookup_elem(&scratch, &index);
 }
 
 /* Whether the settings trace.process and trace.cgroup want the current thread. */

@@ -244,8 +244,8 @@ static __always_inline bool request_find_asked(struct bpf_raw_tracepoint_args *c
 static __always_inline int request_resolve(__u64 key, const struct event_request *r,
 	struct file *file)
 {
-	__u32 slot = SCRATCH_RESOLVE;
-	struct event_operation *e = scratch_get_of_user(slot);
+	__u32 slot = SCRATCH_OF_USER + SCRATCH_RESOLVE;
+	struct event_operation *e = scratch_get(slot);
 	struct event_request *known;
 	__u64 now = bpf_ktime_get_ns();
 

@@ -573,10 +573,10 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp")
 int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 tid = (__u32)ctx->args[0], slot = SCRATCH_RESOLVE;
+	__u32 tid = (__u32)ctx->args[0], slot = SCRATCH_OF_USER + SCRATCH_RESOLVE;
 	__u64 start_ns = ctx->args[1], asleep_ns, now, dur_ns;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	struct event_operation *e = scratch_get_of_user(slot);
+	struct event_operation *e = scratch_get(slot);
 	__u32 call_slot = CALL_RESOLVE;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
 	struct task_struct *task;
