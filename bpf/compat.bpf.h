@@ -81,6 +81,20 @@ static __always_inline long compat_syscall_number(struct task_struct *task)
 	return nr;
 }
 
+/* Only the first argument, which of reads and writes is the descriptor. */
+static __always_inline __u64 compat_syscall_first_arg(struct task_struct *task)
+{
+	struct pt_regs *regs = compat_user_registers(task);
+
+#if defined(__TARGET_ARCH_x86)
+	if (compat_syscall_is_32bit(task, regs))
+		return BPF_CORE_READ(regs, bx);
+	return BPF_CORE_READ(regs, di);
+#elif defined(__TARGET_ARCH_arm64)
+	return BPF_CORE_READ(regs, orig_x0);
+#endif
+}
+
 static __always_inline void compat_syscall_read_from(struct pt_regs *regs, struct task_struct *task,
 	struct compat_syscall *call)
 {

@@ -9,6 +9,27 @@
 
 #include "sleeps.bpf.h"
 
+/* Where the kernel writes a stack, which is kept in half the space. */
+struct full_stack {
+	__u64 frames[EVENT_STACK_DEPTH];
+};
+
+/*
+ * Takes the stack of the current thread, without its first frame, which is the program that asks.
+ * False: there is none.
+ */
+static __always_inline bool sleep_read_stack(void *ctx, struct event_sleep *sleep,
+	struct full_stack *stack)
+{
+	long n = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), 1);
+
+	if (n <= 0)
+		return false;
+	sleep->stack_len = (__u16)((__u32)n / sizeof(stack->frames[0]));
+	event_stack_pack(stack->frames, sleep->stack_len, &sleep->stack_base, sleep->stack);
+	return true;
+}
+
 /*
  * Copies the stack. While the operation is in flight, only that of the present sleep says where the
  * thread waits.
@@ -60,14 +81,11 @@ static __always_inline bool sleep_describe_file(const struct event_sleep *sleep,
 }
 
 /*
- * Emits the operation; the caller has set the time, the duration, the result and its own flags in
- * `e`. The entry of another thread than the current one may change while it is read, and is not
- * emitted then. Not inlined, so that the code is in the object once. Returns whether the operation
- * was emitted. One that has ended is then out of the entry, which must not be written any more:
- * where the kernel preempts, the thread may have been switched out meanwhile, and the entry be
- * another thread's.
+ * Fills the event, in which the caller has set the time, the duration, the result and its own
+ * flags. False when it is not to be emitted. The entry of another thread than the current one may
+ * change while it is read, and is not emitted then.
  */
-static __noinline int sleep_emit(struct task_struct *task, struct event_sleep *sleep,
+static __always_inline bool sleep_fill(struct task_struct *task, struct event_sleep *sleep,
 	struct event_operation *e, __u32 slot)
 {
 	__u64 start_ns = sleep_start(sleep);
@@ -86,8 +104,20 @@ static __noinline int sleep_emit(struct task_struct *task, struct event_sleep *s
 	e->path_len = 0;
 	sleep_copy_stack(sleep, e);
 	task_describe(task, e);
-	if (!sleep_describe_file(sleep, e, slot) || sleep_start(sleep) != start_ns ||
-		e->tid != sleep->op.tid)
+	return sleep_describe_file(sleep, e, slot) && sleep_start(sleep) == start_ns &&
+		e->tid == sleep->op.tid;
+}
+
+/*
+ * Fills and emits the event. Not inlined, so that the code is in the object once. Returns whether
+ * the operation was emitted. One that has ended is then out of the entry, which must not be written
+ * any more: where the kernel preempts, the thread may have been switched out meanwhile, and the
+ * entry be another thread's.
+ */
+static __noinline int sleep_emit(struct task_struct *task, struct event_sleep *sleep,
+	struct event_operation *e, __u32 slot)
+{
+	if (!sleep_fill(task, sleep, e, slot))
 		return 0;
 	/* Before the event is there, so that nobody reports the operation again after its end. */
 	if (e->flags & EVENT_FINISHED)

@@ -46,36 +46,43 @@ static __always_inline void return_complete(struct event_sleep *sleep, const str
 }
 
 /* Ends the operation that the current thread has slept in. Returns whether it was reported. */
-static __noinline int return_report(struct task_struct *task, const struct sleep_return *r)
+static __noinline int return_finish(struct task_struct *task, struct event_sleep *sleep,
+	const struct sleep_return *r)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = r->slot;
-	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	struct event_operation *e = scratch_get(slot);
-	struct compat_syscall call;
-	__u64 start_ns, now;
+	struct event_operation *e = scratch_get(r->slot);
+	__u64 start_ns = sleep_start(sleep), now = bpf_ktime_get_ns();
 	int reported = 0;
 
-	if (!sleep || !e)
-		return 0;
-	start_ns = sleep_start(sleep);
-	/* The read of a directory, a nested call, the sleep of an earlier call. */
-	if (!start_ns || sleep->op.op != r->op || (r->syscall >= 0 && sleep->syscall != r->syscall))
-		return 0;
-	compat_syscall_read(task, &call);
-	if (!sleep_is_of(sleep, task, &call, compat_counts_io_calls() ? r->counted : 0))
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (now - start_ns >= cfg_common.min_stall_ns) {
+	if (e && now - start_ns >= cfg_common.min_stall_ns) {
 		return_complete(sleep, r);
 		e->header.ts_ns = now;
 		e->dur_ns = now - start_ns;
 		e->ret = r->ret;
 		e->flags = EVENT_FINISHED;
-		reported = sleep_emit(task, sleep, e, slot);
+		reported = sleep_emit(task, sleep, e, r->slot);
 	}
 	if (!reported)
 		sleep_end(sleep);
 	return reported;
+}
+
+/* The same where the sleep that is noted may be of another operation. */
+static __always_inline int return_report(struct task_struct *task, const struct sleep_return *r)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
+	struct compat_syscall call;
+
+	if (!sleep)
+		return 0;
+	/* The read of a directory, a nested call, the sleep of an earlier call. */
+	if (!sleep_start(sleep) || sleep->op.op != r->op ||
+		(r->syscall >= 0 && sleep->syscall != r->syscall))
+		return 0;
+	compat_syscall_read(task, &call);
+	if (!sleep_is_of(sleep, task, &call, compat_counts_io_calls() ? r->counted : 0))
+		return 0;
+	return return_finish(task, sleep, r);
 }
 
 #define FAILURES_MAX 256

@@ -18,12 +18,15 @@ enum scratch_slot {
 };
 
 #include "calls.bpf.h"
+#include "pairs.bpf.h"
 #include "report.bpf.h"
 #include "locks.bpf.h"
 #include "tasks.bpf.h"
 
 /* Whether sched_switch passes the state, which kernel_types_count_args() of user space tells. */
 const volatile bool cfg_switch_tells_state = false;
+/* Whether probe `vfs` notes reads and writes as they begin. */
+const volatile bool cfg_paired = false;
 #define TASK_DEAD 0x80
 
 /*
@@ -45,11 +48,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stack_budget);
 } stack_budgets SEC(".maps");
-
-/* Where the kernel writes a stack, which is kept in half the space. */
-struct full_stack {
-	__u64 frames[EVENT_STACK_DEPTH];
-};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -323,18 +321,44 @@ static __always_inline void sleep_take_stack(void *ctx, struct event_sleep *slee
 {
 	__u32 zero = 0;
 	struct full_stack *stack = bpf_map_lookup_elem(&stacks, &zero);
-	long n;
 
 	if (!stack || !stack_is_affordable(now))
 		return;
-	/* Without the first frame, which is this program. */
-	n = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), 1);
-	if (n > 0) {
-		sleep->stack_len = (__u16)((__u32)n / sizeof(stack->frames[0]));
-		event_stack_pack(stack->frames, sleep->stack_len, &sleep->stack_base, sleep->stack);
+	if (sleep_read_stack(ctx, sleep, stack)) {
 		sleep->stack_sleep = (__u16)sleep->sleeps;
 		sleep->flags |= EVENT_STACK_ASLEEP;
 	}
+}
+
+/* When the operation began in which the current thread falls asleep. */
+static __noinline __u64 paired_start(struct task_struct *task, __u64 now)
+{
+	struct event_call *call = call_find(task, (__u32)bpf_get_current_pid_tgid());
+
+	/* A file system may sleep before it reads, and a thread after its read has been counted. */
+	if (!call || compat_task_io_calls(task) != call->counter)
+		return now;
+	return call_start(call);
+}
+
+/*
+ * Ends an operation whose return nobody has seen. The return need not come any more: what is said
+ * here is not to be said a second time.
+ */
+static __noinline void finish_unseen(struct task_struct *task, struct event_sleep *sleep, __u64 now,
+	__u32 slot)
+{
+	__u64 start_ns = sleep_start(sleep), key = call_key(sleep->op.tid, sleep->args[0]);
+	struct event_call *call;
+
+	if (cfg_paired) {
+		call = bpf_map_lookup_elem(&vfs_calls, &key);
+		if (call && call->op.task == (__u64)task && call_start(call) == start_ns) {
+			call_remove(call, key);
+			loss_count(EVENT_LOSS_RETURN_MISSED);
+		}
+	}
+	sleep_finish(task, sleep, now, slot);
 }
 
 static __always_inline void switch_in(struct task_struct *task)
@@ -389,7 +413,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	/* The thread's last switch. It may have slept in closing its files on the way out. */
 	if (state & TASK_DEAD) {
 		if (pending)
-			sleep_finish(task, sleep, now, SCRATCH_SWITCH);
+			finish_unseen(task, sleep, now, SCRATCH_SWITCH);
 		if (sleep)
 			sleep_remove(sleep, tid);
 		return;
@@ -416,7 +440,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 		return;
 	}
 	if (pending)
-		sleep_finish(task, sleep, now, SCRATCH_SWITCH);
+		finish_unseen(task, sleep, now, SCRATCH_SWITCH);
 	if (!wanted || !filter_task(pid)) {
 		if (sleep)
 			sleep_remove(sleep, tid);
@@ -432,7 +456,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 		sleep->flags |= EVENT_UNPROVEN;
 	sleep->asleep_ns = now;
 	sleep_take_stack(ctx, sleep, now);
-	*(volatile __u64 *)&sleep->op.start_ns = now;
+	*(volatile __u64 *)&sleep->op.start_ns = cfg_paired ? paired_start(task, now) : now;
 }
 
 SEC("raw_tp/sched_switch")

@@ -339,10 +339,12 @@ void doctor_report_probe(struct doctor *d, const struct probe *probe, bool enabl
 				probe->reasons[i], probe->hints[i]);
 		else
 			doctor_report(d, "probe", name, probe->partial[i][0] ? DEGRADED : WORKS,
-				"can be loaded and attached%s%s%s",
+				"can be loaded and attached%s%s%s%s%s",
 				!enabled	 ? "; disabled"
 					: chosen ? "; in use"
 						 : "",
+				probe->ops->pairing ? "; pairing " : "",
+				record_pairing_text(probe->ops->pairing),
 				probe->partial[i][0] ? "; partly: " : "", probe->partial[i]);
 	}
 }

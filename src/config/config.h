@@ -57,6 +57,12 @@ enum config_backend {
 	CONFIG_BACKEND_TRACEPOINT,
 };
 
+/* How a probe comes to know when an operation began. */
+enum config_pairing {
+	CONFIG_PAIRING_SLEEP, /* `wait` notes when the thread first falls asleep in it */
+	CONFIG_PAIRING_ENTRY, /* a program at its entry */
+};
+
 enum config_sql_type {
 #define DATABASE(NAME, name, ...) CONFIG_SQL_##NAME,
 #include "sql/databases.def"
@@ -135,6 +141,7 @@ struct config {
 	} trace;
 	struct {
 		bool enabled;
+		enum config_pairing pairing; /* only of vfs */
 	} probes[CONFIG_PROBE_COUNT];
 	struct {
 		uint64_t max_time_ns; /* 60s */

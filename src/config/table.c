@@ -39,6 +39,12 @@ static const char *const backends[] = {
 	NULL,
 };
 
+static const char *const pairings[] = {
+	[CONFIG_PAIRING_SLEEP] = "sleep",
+	[CONFIG_PAIRING_ENTRY] = "entry",
+	NULL,
+};
+
 static const char *const sql_types[] = {
 #define DATABASE(NAME, name, ...) [CONFIG_SQL_##NAME] = #name,
 #include "sql/databases.def"
@@ -264,6 +270,12 @@ const struct config_setting config_settings[] = {
 	  .standard = "yes", .help = "Whether the probe is armed." },
 #include "probes/probes.def"
 #undef PROBE
+	{ "probe.vfs", "pairing", CONFIG_TYPE_CHOICE, FIELD(probes[CONFIG_PROBE_vfs].pairing),
+	  .choices = pairings, .standard = "sleep",
+	  .help = "Only of vfs: when a read or write begins. sleep: when its thread first falls asleep in it, which "
+		  "costs nothing until then; one in which it only computes, polls or waits for a CPU is not seen. "
+		  "entry: when it is called. Each is then noted in a map and taken out by its return, which costs each "
+		  "read and write of the host about as much as the read of a cached byte." },
 
 	{ "incident", "max_time", CONFIG_TYPE_DURATION, FIELD(incident.max_time_ns),
 	  .min = SEC(1), .max = HOUR(1), .standard = "60s",

@@ -121,6 +121,7 @@ int event_decode(const void *data, size_t size, struct decoded_operation *ret_de
 {
 	const struct event_operation *e = data;
 	struct record_operation *op = ret_operation;
+	bool is_awake;
 	int r = check_event(data, size);
 
 	if (r < 0)
@@ -156,8 +157,10 @@ int event_decode(const void *data, size_t size, struct decoded_operation *ret_de
 	op->iowait = e->flags & EVENT_IOWAIT;
 	op->syscall = e->syscall;
 	op->state = (char)e->state;
-	op->sleeps = e->flags & EVENT_FAILED ? 0 : e->sleeps;
-	op->slept_ns = e->slept_ns;
+	is_awake = e->flags & EVENT_AWAKE;
+	op->sleeps =
+		is_awake || (e->sleeps && !(e->flags & EVENT_FAILED)) ? (int32_t)e->sleeps : -1;
+	op->slept_ns = is_awake || e->slept_ns ? (int64_t)e->slept_ns : -1;
 	op->path_given = e->flags & EVENT_PATH_GIVEN;
 	op->start_mono_ns = e->start_ns;
 	op->dur_ns = e->dur_ns;

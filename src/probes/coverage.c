@@ -73,6 +73,7 @@ static void describe_path(const struct probe_set *set, bool attaching, struct re
 		if (!reason[0]) {
 			c->probe = probe_in_record(i);
 			c->backend = probe->backend->name;
+			c->pairing = probe->ops->pairing;
 			describe_reasons(probe, reason, sizeof(reason));
 			describe_limit(probe, &out);
 			if (i == CONFIG_PROBE_wait && set->server_waits_unknown)

@@ -12,6 +12,14 @@ const struct probe_ops *probe_ops_get(enum config_probe_name name)
 	return table[name];
 }
 
+const struct probe_ops *probe_ops_choose(enum config_probe_name name,
+	const struct probe_settings *settings)
+{
+	const struct probe_ops *ops = probe_ops_get(name);
+
+	return ops->at_entry && settings->pairing == CONFIG_PAIRING_ENTRY ? ops->at_entry : ops;
+}
+
 /* Both enums have the lines of probes.def in their order; the one of records begins with NONE. */
 enum record_probe probe_in_record(enum config_probe_name name)
 {

@@ -35,6 +35,9 @@ struct bpf_object;
 	MAP(SHARED, sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep),                    \
 		sizes->inflight_max)                                                               \
 	MAP(SHARED, sleep_marks, ARRAY, sizeof(uint32_t), sizeof(struct event_sleep_marks), 1)     \
+	/* By thread and descriptor, with probe.vfs.pairing = entry: `vfs` writes it. */           \
+	MAP(SHARED, vfs_calls, HASH, sizeof(uint64_t), sizeof(struct event_call),                  \
+		sizes->vfs_calls)                                                                  \
 	/* By thread id: `fault` and `sync` write it, `wait` reads it soon after. */               \
 	MAP(SHARED, faults, LRU_HASH, sizeof(uint32_t), sizeof(struct event_fault),                \
 		sizes->inflight_max / 2)                                                           \
@@ -67,6 +70,7 @@ struct trace_maps_sizes {
 	uint64_t inflight_max;
 	uint32_t filter_pids;
 	uint32_t filter_devs;
+	uint64_t vfs_calls; /* 1: they are not noted */
 };
 
 /* What filter_fill() knows of the last time. */

@@ -62,6 +62,7 @@ struct probe_backend {
 /* What cannot change after an object has been loaded. */
 struct probe_settings {
 	struct event_settings common; /* probe_open.h adds `probe` */
+	enum config_pairing pairing;  /* of vfs */
 	/* NULL: the kernel's types cannot be read, and libbpf will say why. */
 	const struct kernel_types *types;
 	uint64_t ring_bytes;
@@ -98,7 +99,10 @@ struct probe_report {
 /* The descriptor of a probe: one for each line of probes.def. */
 struct probe_ops {
 	const char *name;
-	const enum record_io_path *paths;     /* those it sees, for `coverage`; ends with NONE */
+	/* How it comes to know when an operation began; NONE: it has no choice. */
+	enum record_pairing pairing;
+	const struct probe_ops *at_entry; /* it, with a program at the entry; NULL: it has none */
+	const enum record_io_path *paths; /* those it sees, for `coverage`; ends with NONE */
 	const struct probe_backend *backends; /* cheapest first */
 	unsigned int backends_count;
 	/*
@@ -166,6 +170,9 @@ struct probe {
 };
 
 const struct probe_ops *probe_ops_get(enum config_probe_name name);
+/* The same as the settings want it. */
+const struct probe_ops *probe_ops_choose(enum config_probe_name name,
+	const struct probe_settings *settings);
 /* Its name in a record, which is of the same list. */
 enum record_probe probe_in_record(enum config_probe_name name);
 

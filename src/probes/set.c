@@ -164,8 +164,9 @@ static bool is_alike(const struct probe_set *set, const struct probe_set *like)
 			return false;
 		any |= probe->backend != NULL;
 	}
-	return any && set->backend == like->backend && set->ring_bytes == like->ring_bytes &&
-		set->inflight_max == like->inflight_max &&
+	return any && set->backend == like->backend &&
+		set->settings.pairing == like->settings.pairing &&
+		set->ring_bytes == like->ring_bytes && set->inflight_max == like->inflight_max &&
 		set->settings.common.cpus == like->settings.common.cpus &&
 		set->settings.ring_bytes <= like->settings.ring_bytes &&
 		set->settings.inflight_max <= like->settings.inflight_max;
@@ -179,6 +180,7 @@ static int make_maps(struct probe_set *set, const struct trace_maps *shared)
 		.inflight_max = settings->inflight_max,
 		.filter_pids = settings->common.filter_pid ? EVENT_FILTER_PIDS_MAX : 1,
 		.filter_devs = settings->common.filter_dev ? EVENT_FILTER_DEVS_MAX : 1,
+		.vfs_calls = settings->pairing == CONFIG_PAIRING_ENTRY ? settings->inflight_max : 1,
 	};
 
 	return trace_maps_new(&sizes, shared, &set->maps);
@@ -204,6 +206,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		.common.min_stall_ns = config->trace.min_stall_ns,
 		.common.self_pid = (uint32_t)getpid(),
 		.common.cpus = count_cpus(),
+		.pairing = config->probes[CONFIG_PROBE_vfs].pairing,
 		.ring_bytes = ring_bytes(config, threads),
 		.inflight_max = inflight_max(config, threads),
 		.generation = generation,
@@ -296,8 +299,8 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 
 		if (!set->enabled[i])
 			continue;
-		r = probe_load(probe, probe_ops_get(i), config->trace.backend, &set->settings,
-			&set->maps);
+		r = probe_load(probe, probe_ops_choose(i, &set->settings), config->trace.backend,
+			&set->settings, &set->maps);
 		for (unsigned int b = 0; b < probe->ops->backends_count; b++)
 			if (probe->reasons[b][0])
 				log_info("probe %s: no %s backend: %s; %s", probe->ops->name,
@@ -308,8 +311,9 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 			error = error_is_transient(error) ? error : r;
 			continue;
 		}
-		log_info("probe %s: %s backend", probe->ops->name,
-			record_backend_text(probe->backend->name));
+		log_info("probe %s: %s backend%s", probe->ops->name,
+			record_backend_text(probe->backend->name),
+			probe->ops->pairing == RECORD_PAIRING_entry ? ", pairing entry" : "");
 		set->settings.loaded[i] = probe->backend;
 		any = true;
 	}
@@ -368,7 +372,8 @@ void probe_set_forget(struct probe_set *copy)
 
 static void try_in_child(struct probe_set *set, enum config_probe_name i, struct probe *ret_found)
 {
-	probe_try_all(&set->probes[i], probe_ops_get(i), &set->settings, &set->maps);
+	probe_try_all(&set->probes[i], probe_ops_choose(i, &set->settings), &set->settings,
+		&set->maps);
 	*ret_found = set->probes[i];
 	/* What stands in the buffers of stdio is the parent's to write. */
 	_exit(0);
@@ -426,7 +431,7 @@ int probe_set_try_all(struct probe_set *set, const struct config *config, const 
 	struct probe *found;
 
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)
-		set->probes[i].ops = probe_ops_get(i);
+		set->probes[i].ops = probe_ops_choose(i, &set->settings);
 	found = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (r == 0 && found == MAP_FAILED)
 		r = -errno;

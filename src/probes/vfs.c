@@ -10,37 +10,39 @@
 /* After iostall/event.h, whose types it uses. */
 #include "vfs.skel.h"
 
-static const struct probe_program fentry_programs[] = {
-	{ "vfs_read_fexit", PROBE_ATTACH_BTF, "vfs_read" },
-	{ "vfs_write_fexit", PROBE_ATTACH_BTF, "vfs_write" },
-	{ "vfs_readv_fexit", PROBE_ATTACH_BTF, "vfs_readv" },
-	{ "vfs_writev_fexit", PROBE_ATTACH_BTF, "vfs_writev" },
-};
+/* clang-format off */
+#define PROGRAM(attach, function, end) { #function "_" #end, PROBE_ATTACH_##attach, #function },
+#define FUNCTIONS(attach, end)                                                                     \
+	PROGRAM(attach, vfs_read, end)                                                             \
+	PROGRAM(attach, vfs_write, end)                                                            \
+	PROGRAM(attach, vfs_readv, end)                                                            \
+	PROGRAM(attach, vfs_writev, end)
 
-static const struct probe_program kprobe_programs[] = {
-	{ "vfs_read_kretprobe", PROBE_ATTACH_KRETPROBE, "vfs_read" },
-	{ "vfs_write_kretprobe", PROBE_ATTACH_KRETPROBE, "vfs_write" },
-	{ "vfs_readv_kretprobe", PROBE_ATTACH_KRETPROBE, "vfs_readv" },
-	{ "vfs_writev_kretprobe", PROBE_ATTACH_KRETPROBE, "vfs_writev" },
-};
+#define CALL(side, call)                                                                           \
+	{ "sys_" #side "_" #call "_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_" #side "_" #call },
+#define CALLS(side)                                                                                \
+	CALL(side, read)                                                                           \
+	CALL(side, write)                                                                          \
+	CALL(side, pread64)                                                                        \
+	CALL(side, pwrite64)                                                                       \
+	CALL(side, readv)                                                                          \
+	CALL(side, writev)                                                                         \
+	CALL(side, preadv)                                                                         \
+	CALL(side, pwritev)                                                                        \
+	CALL(side, preadv2)                                                                        \
+	CALL(side, pwritev2)
 
-#define SYSCALL_PROGRAM(call)                                                                      \
-	{                                                                                          \
-		"sys_exit_" #call "_tp", PROBE_ATTACH_TRACEPOINT, "syscalls/sys_exit_" #call       \
-	}
+static const struct probe_program fentry_programs[] = { FUNCTIONS(BTF, fexit) };
+static const struct probe_program kprobe_programs[] = { FUNCTIONS(KRETPROBE, kretprobe) };
+static const struct probe_program tracepoint_programs[] = { CALLS(exit) };
 
-static const struct probe_program tracepoint_programs[] = {
-	SYSCALL_PROGRAM(read),
-	SYSCALL_PROGRAM(write),
-	SYSCALL_PROGRAM(pread64),
-	SYSCALL_PROGRAM(pwrite64),
-	SYSCALL_PROGRAM(readv),
-	SYSCALL_PROGRAM(writev),
-	SYSCALL_PROGRAM(preadv),
-	SYSCALL_PROGRAM(pwritev),
-	SYSCALL_PROGRAM(preadv2),
-	SYSCALL_PROGRAM(pwritev2),
-};
+/* The returns are attached first, so that nothing is noted whose return is missed. */
+#define RESOLVE { "vfs_resolve", PROBE_ATTACH_NONE, NULL },
+static const struct probe_program fentry_pairs[] = { FUNCTIONS(BTF, fexit) FUNCTIONS(BTF, fentry) RESOLVE };
+static const struct probe_program kprobe_pairs[] = {
+	FUNCTIONS(KRETPROBE, kretprobe) FUNCTIONS(KPROBE, kprobe) RESOLVE };
+static const struct probe_program tracepoint_pairs[] = { CALLS(exit) CALLS(enter) RESOLVE };
+/* clang-format on */
 
 /* A run that the kernel skips costs only the result: `wait` reports the operation then. */
 static const struct probe_backend backends[] = {
@@ -52,7 +54,25 @@ static const struct probe_backend backends[] = {
 		ARRAY_SIZE(tracepoint_programs), false, NULL },
 };
 
-PROBE_OPEN(vfs, NULL)
+/* Here a skipped run at the entry costs what does not sleep, and one at the return leaves an entry. */
+static const struct probe_backend backends_at_entry[] = {
+	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_pairs, ARRAY_SIZE(fentry_pairs),
+		true, NULL },
+	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_pairs, ARRAY_SIZE(kprobe_pairs),
+		false, NULL },
+	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, tracepoint_pairs,
+		ARRAY_SIZE(tracepoint_pairs), true, NULL },
+};
+
+static int vfs_configure(struct vfs_bpf *skeleton, const struct probe_settings *settings,
+	const struct probe_backend *backend)
+{
+	skeleton->rodata->cfg_paired = settings->pairing == CONFIG_PAIRING_ENTRY;
+	skeleton->rodata->cfg_by_syscalls = backend->id == CONFIG_BACKEND_TRACEPOINT;
+	return 0;
+}
+
+PROBE_OPEN(vfs, vfs_configure)
 
 /* vfs_readv() and vfs_writev() are static, so a compiler may have inlined them. */
 static enum record_io_path vfs_optional_path(const char *program)
@@ -65,14 +85,23 @@ static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH
 	RECORD_IO_PATH_pread64, RECORD_IO_PATH_pwrite64, RECORD_IO_PATH_vectored,
 	RECORD_IO_PATH_NONE };
 
+#define OPS                                                                                        \
+	.name = "vfs", .paths = paths, .needs_wait = true, .optional_path = vfs_optional_path,     \
+	.elf = vfs_elf, .open = vfs_open, .destroy = vfs_destroy
+
+static const struct probe_ops vfs_ops_at_entry = {
+	OPS,
+	.pairing = RECORD_PAIRING_entry,
+	.backends = backends_at_entry,
+	.backends_count = ARRAY_SIZE(backends_at_entry),
+	.inflight_map = "vfs_calls",
+	.resolve_program = "vfs_resolve",
+};
+
 const struct probe_ops probe_vfs_ops = {
-	.name = "vfs",
-	.paths = paths,
+	OPS,
+	.pairing = RECORD_PAIRING_sleep,
+	.at_entry = &vfs_ops_at_entry,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.needs_wait = true,
-	.optional_path = vfs_optional_path,
-	.elf = vfs_elf,
-	.open = vfs_open,
-	.destroy = vfs_destroy,
 };

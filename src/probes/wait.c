@@ -90,6 +90,8 @@ static int wait_configure(struct wait_bpf *skeleton, const struct probe_settings
 	if (args < 0)
 		return args;
 	skeleton->rodata->cfg_switch_tells_state = args > 3;
+	skeleton->rodata->cfg_paired =
+		settings->pairing == CONFIG_PAIRING_ENTRY && settings->loaded[CONFIG_PROBE_vfs];
 	skeleton->rodata->cfg_nr_io_submit = SYS_io_submit;
 	for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
 		skeleton->rodata->cfg_syscalls[i] = skeleton->rodata->cfg_syscalls_32[i] =

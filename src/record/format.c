@@ -31,7 +31,7 @@ void record_add_trigger(struct text *t, const struct record_trigger *trigger)
 
 static bool coverage_is_same(const struct record_coverage *a, const struct record_coverage *b)
 {
-	return a->probe == b->probe && a->backend == b->backend &&
+	return a->probe == b->probe && a->backend == b->backend && a->pairing == b->pairing &&
 		strcmp(a->reason, b->reason) == 0;
 }
 
@@ -53,6 +53,7 @@ static void format_coverage(const struct record_open *open, uint32_t first, stru
 	if (c->probe) {
 		format_add_known(t, ": ", record_probe_text(c->probe));
 		format_add_known(t, " by ", record_backend_text(c->backend));
+		format_add_known(t, ", pairing ", record_pairing_text(c->pairing));
 	} else {
 		text_add(t, ": not seen");
 	}

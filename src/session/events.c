@@ -46,7 +46,8 @@ static void describe_wait(struct session *s, const struct decoded_operation *dec
 {
 	if (op->state == '\0')
 		op->state = '?';
-	if (op->kstack[0] == '\0') {
+	/* That of a thread which runs cannot be read. */
+	if (op->kstack[0] == '\0' && op->state != 'R') {
 		/* It may be another one by now, but thousands are not read again. */
 		if (!stuck->stack_asked || s->incident.stuck_count <= STACKS_READ_AGAIN_MAX)
 			session_ask_stack(s, decoded->probe, (uint32_t)op->tid, op->start_mono_ns);

@@ -45,6 +45,6 @@ void session_add_sleeps(const struct session *s, struct record_operation *op)
 		bpf_map_lookup_elem(map.fd, &tid, &sleep) < 0 ||
 		!sleeps_add_up(&sleep, op->start_mono_ns, now_ns, &slept_ns))
 		return;
-	op->slept_ns = slept_ns;
-	op->sleeps = sleep.sleeps;
+	op->slept_ns = (int64_t)slept_ns;
+	op->sleeps = (int32_t)sleep.sleeps;
 }

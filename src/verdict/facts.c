@@ -492,6 +492,9 @@ void verdict_note_operation(struct verdict_facts *f, const struct record_operati
 	if (finished)
 		verdict_note_error(f, op);
 	note_map_holder(f, op);
+	/* It computed or waited for a CPU, and not for a disk, a lock or a server. */
+	if (op->probe == RECORD_PROBE_vfs && op->sleeps == 0)
+		return;
 	if (verdict_is_earlier(f, op->start_mono_ns)) {
 		note_earlier(f, op, finished);
 		if ((finished || f->closing) && is_of_pile_up(f, op))

@@ -2,6 +2,7 @@
 #
 # Checks what every complete record must have. The output is as in stalls.jq.
 #   $record  lines of the record        $backend  the requested backend, or "auto"
+#   $pairing  the requested pairing of vfs
 #
 # A kernel with lazy preemption skips runs of BPF programs, which may lose returns. On a busy host names may not be read
 # in time. Nothing else may be lost.
@@ -28,6 +29,8 @@ $record[0] as $open | $record[-1] as $close
   must("the backend is not the one asked for";
 	$backend == "auto" or ($open.coverage | map(select(.probe == "vfs")) | map(.backend)
 		| unique - [null] == [$backend])),
+  must("the pairing is not the one asked for";
+	$open.coverage | map(select(.probe == "vfs") | .pairing) | unique - [$pairing] == []),
   must("close counts other lines than there are";
 	$close.stalls == ($record | map(select(.type == "stall") | 1 + (.alike.count // 0)) | add // 0) and
 	$close.stuck_lines == ($record | map(select(.type == "stuck")) | length) and

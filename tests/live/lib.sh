@@ -5,7 +5,7 @@
 # Sourced by the scripts of this directory, as root, on the host and in virtual machines alike.
 # Never touches a directory, socket or process of an iostall that it did not start.
 #
-# IOSTALL and STALLIO name the programs, BACKEND the backend (auto), LIVE_KEEP a directory that gets a copy of each
+# IOSTALL and STALLIO name the programs, BACKEND the backend (auto), PAIRING that of vfs (sleep), LIVE_KEEP a directory that gets a copy of each
 # record. LIVE_IN_VM is set in a virtual machine: its one CPU computes slowly, and its clock counts instructions.
 
 LIVE_HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -16,6 +16,7 @@ LIVE_HERE=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 
 IOSTALL=${IOSTALL:-$LIVE_HERE/../../build/iostall}
 BACKEND=${BACKEND:-auto}
+PAIRING=${PAIRING:-sleep}
 # What a test waits for takes far less; who waits longer has found a bug.
 LIVE_WAIT_S=40
 # iostall gets as much of the CPUs as iostalld.service gives it.
@@ -42,6 +43,7 @@ live_init()
 	# No configuration of the host: what is set here is all there is.
 	: >"$STALL_DIR/iostall.conf"
 	LIVE_SET=(--config "$STALL_DIR/iostall.conf" --set "trace.backend=$BACKEND"
+		--set "probe.vfs.pairing=$PAIRING"
 		--set "record.spool_dir=$LIVE_SPOOL" --set "record.dir=$LIVE_RECORDS"
 		--set "control.socket=$LIVE_SOCKET" --set journal.enabled=no
 		--set incident.max_time=10m)
@@ -353,7 +355,7 @@ live_check_end()
 	assert_eq "$LIVE_STATUS ${RECORD%/*}" "0 $LIVE_RECORDS" \
 		"iostall ends with 0 and has moved the record"
 	live_compare "the record is whole and nothing is lost" end.jq \
-		--arg backend "$BACKEND"
+		--arg backend "$BACKEND" --arg pairing "$PAIRING"
 	live_check_schema
 }
 

@@ -313,6 +313,19 @@ static void worker_prepare(struct worker *w)
 		prepare_cache(w);
 }
 
+/* More bytes than there is memory for. */
+static ssize_t do_repeated(struct worker *w, uint64_t offset_bytes)
+{
+	const struct options *opt = &w->run->opt;
+	struct iovec segments[STALLIO_SEGMENTS_MAX];
+	int count = (int)opt->segments;
+
+	for (int i = 0; i < count; i++)
+		segments[i] = (struct iovec){ w->buffer, (size_t)opt->length_bytes };
+	return opt->op->writes ? pwritev(w->fd, segments, count, (off_t)offset_bytes)
+			       : preadv(w->fd, segments, count, (off_t)offset_bytes);
+}
+
 /* Three segments of different lengths, each of whole sectors where O_DIRECT asks for that. */
 static ssize_t do_vectored(struct worker *w, uint64_t offset_bytes)
 {
@@ -334,6 +347,8 @@ static ssize_t do_operation(struct worker *w, uint64_t offset_bytes)
 	const struct operation *op = w->run->opt.op;
 	size_t length = (size_t)w->run->opt.length_bytes;
 
+	if (op->vectored && w->run->opt.segments)
+		return do_repeated(w, offset_bytes);
 	if (op->vectored)
 		return do_vectored(w, offset_bytes);
 	if (op->positional)
@@ -347,7 +362,7 @@ static struct timing time_operation(struct worker *w, uint64_t offset_bytes)
 	const struct options *opt = &w->run->opt;
 	struct timing t = { .op = opt->op->name,
 		.offset_bytes = offset_bytes,
-		.bytes = opt->length_bytes };
+		.bytes = opt->length_bytes * (opt->segments ? opt->segments : 1) };
 
 	t.start_ns = now_ns();
 	t.ret = do_operation(w, offset_bytes);

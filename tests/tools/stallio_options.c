@@ -43,6 +43,7 @@ static const char usage_text[] =
 	"  --length N     bytes per operation (4096); each operation has pages of its own\n"
 	"  --threads N    threads (1)\n"
 	"  --count N      operations per thread (1)\n"
+	"  --segments N   a vectored operation has N segments, each the same buffer of --length bytes\n"
 	"  --fsync        fsync after each write, with a line of its own\n"
 	"  --again        do what comes last, fsync or operation, once more, the same call\n"
 	"                 and without leaving the CPU between them\n"
@@ -67,6 +68,7 @@ enum option_id {
 	OPT_LENGTH,
 	OPT_THREADS,
 	OPT_COUNT,
+	OPT_SEGMENTS,
 	OPT_FSYNC,
 	OPT_AGAIN,
 	OPT_HOLD_FD,
@@ -89,6 +91,7 @@ static const struct option long_options[] = {
 	{ "length", required_argument, NULL, OPT_LENGTH },
 	{ "threads", required_argument, NULL, OPT_THREADS },
 	{ "count", required_argument, NULL, OPT_COUNT },
+	{ "segments", required_argument, NULL, OPT_SEGMENTS },
 	{ "fsync", no_argument, NULL, OPT_FSYNC },
 	{ "again", no_argument, NULL, OPT_AGAIN },
 	{ "hold-fd", required_argument, NULL, OPT_HOLD_FD },
@@ -167,6 +170,8 @@ static int parse_option(int id, const char *arg, struct options *ret_opt)
 		return parse_number("--threads", arg, 1, 4096, &ret_opt->threads);
 	case OPT_COUNT:
 		return parse_number("--count", arg, 1, 1000000, &ret_opt->count);
+	case OPT_SEGMENTS:
+		return parse_number("--segments", arg, 1, STALLIO_SEGMENTS_MAX, &ret_opt->segments);
 	case OPT_FSYNC:
 		ret_opt->fsync = true;
 		return 0;
@@ -225,6 +230,8 @@ static int check_options(struct options *opt)
 		return usage_error("--fsync", "needs an operation that writes");
 	if (opt->again && (timed || !opt->op->positional))
 		return usage_error("--again", "needs an operation with an offset of its own");
+	if (opt->segments && !opt->op->vectored)
+		return usage_error("--segments", "belongs to the vectored operations");
 	if (opt->direct && (opt->offset_bytes % 512 || opt->length_bytes % 512))
 		return usage_error("--direct", "offset and length must be multiples of 512");
 	if (opt->done_path && !opt->stay_path)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define STALLIO_PAGE_BYTES 4096u
+#define STALLIO_SEGMENTS_MAX 1024u /* UIO_MAXIOV of the kernel */
 
 enum source { SOURCE_FILE, SOURCE_PIPE, SOURCE_SOCKET, SOURCE_TTY };
 
@@ -35,6 +36,7 @@ struct options {
 	uint64_t length_bytes;
 	uint64_t threads;
 	uint64_t count;
+	uint64_t segments; /* 0: three of different lengths */
 	uint64_t hold_fd;
 	uint64_t seconds;
 	bool direct;

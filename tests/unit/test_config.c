@@ -71,6 +71,7 @@ static void test_long_names(void **state)
 	struct config c;
 
 	(void)state;
+	config_set_defaults(&c);
 	memset(name, '\033', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	snprintf(text, sizeof(text), "[watch]\n%s = %s\n", name, name);

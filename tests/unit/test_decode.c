@@ -217,7 +217,7 @@ static void test_failures(void **state)
 	d = decode(&e);
 	assert_int_equal(d.result, 0);
 	assert_int_equal(d.decoded.failures, 4);
-	assert_int_equal(d.op.sleeps, 0);
+	assert_int_equal(d.op.sleeps, -1);
 	/* One that is in flight has not failed, and none is none. */
 	e.flags = EVENT_PATH_COMPLETE | EVENT_FAILED;
 	assert_int_equal(decode(&e).result, -EINVAL);

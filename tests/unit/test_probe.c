@@ -51,12 +51,30 @@ static void test_cpus_that_are_on_line(void **state)
 	assert_int_equal(probe_set_parse_cpus("0-4294967295"), 0);
 }
 
+/* The descriptors of all probes, and those of probes that have programs at entries by choice. */
+static unsigned int list_descriptors(const struct probe_ops *ret_list[2 * CONFIG_PROBE_COUNT])
+{
+	unsigned int count = 0;
+
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		const struct probe_ops *ops = probe_ops_get(i);
+
+		ret_list[count++] = ops;
+		if (ops->at_entry)
+			ret_list[count++] = ops->at_entry;
+	}
+	return count;
+}
+
 /* What is described by a program has the program in each backend. */
 static void test_descriptors_agree(void **state)
 {
+	const struct probe_ops *list[2 * CONFIG_PROBE_COUNT];
+	unsigned int count = list_descriptors(list);
+
 	(void)state;
-	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		const struct probe_ops *ops = probe_ops_get(i);
+	for (unsigned int i = 0; i < count; i++) {
+		const struct probe_ops *ops = list[i];
 
 		assert_true(ops->backends_count > 0 && ops->backends_count <= PROBE_BACKENDS_MAX);
 		for (unsigned int b = 0; ops->resolve_program && b < ops->backends_count; b++) {
@@ -76,11 +94,48 @@ static void test_descriptors_agree(void **state)
 /* A program can only describe what a map has, and nothing else uses the map. */
 static void test_what_is_in_flight_can_be_described(void **state)
 {
+	const struct probe_ops *list[2 * CONFIG_PROBE_COUNT];
+	unsigned int count = list_descriptors(list);
+
+	(void)state;
+	for (unsigned int i = 0; i < count; i++)
+		assert_int_equal(list[i]->resolve_program != NULL, list[i]->inflight_map != NULL);
+}
+
+/* Each return has its entry, and is attached before it. */
+static void test_pairs_are_complete(void **state)
+{
+	const struct probe_ops *ops = probe_ops_get(CONFIG_PROBE_vfs);
+	const struct probe_ops *pairs = ops->at_entry;
+
+	(void)state;
+	assert_int_equal(ops->pairing, RECORD_PAIRING_sleep);
+	assert_int_equal(pairs->pairing, RECORD_PAIRING_entry);
+	assert_int_equal(pairs->backends_count, ops->backends_count);
+	for (unsigned int b = 0; b < ops->backends_count; b++) {
+		const struct probe_backend *returns = &ops->backends[b];
+		const struct probe_backend *both = &pairs->backends[b];
+		unsigned int count = returns->programs_count;
+
+		assert_int_equal(both->id, returns->id);
+		assert_int_equal(both->programs_count, 2 * count + 1);
+		for (unsigned int p = 0; p < count; p++)
+			assert_string_equal(both->programs[p].name, returns->programs[p].name);
+		/* Without its return an entry stays: where runs are skipped another backend is better. */
+		assert_int_equal(both->loses_when_preempted, both->id != CONFIG_BACKEND_KPROBE);
+	}
+}
+
+static void test_pairing_is_chosen(void **state)
+{
+	const struct probe_settings sleep = { .pairing = CONFIG_PAIRING_SLEEP };
+	const struct probe_settings entry = { .pairing = CONFIG_PAIRING_ENTRY };
+
 	(void)state;
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		const struct probe_ops *ops = probe_ops_get(i);
-
-		assert_int_equal(ops->resolve_program != NULL, ops->inflight_map != NULL);
+		assert_ptr_equal(probe_ops_choose(i, &sleep), probe_ops_get(i));
+		assert_ptr_equal(probe_ops_choose(i, &entry),
+			i == CONFIG_PROBE_vfs ? probe_ops_get(i)->at_entry : probe_ops_get(i));
 	}
 }
 
@@ -125,7 +180,7 @@ static bool has_returns(const struct probe_ops *ops)
 	bool found;
 
 	assert_non_null(object);
-	found = btf__find_by_name_kind(bpf_object__btf(object), "return_report", BTF_KIND_FUNC) > 0;
+	found = btf__find_by_name_kind(bpf_object__btf(object), "return_finish", BTF_KIND_FUNC) > 0;
 	bpf_object__close(object);
 	return found;
 }
@@ -391,6 +446,8 @@ int main(void)
 		cmocka_unit_test(test_descriptors_agree),
 		cmocka_unit_test(test_what_is_in_flight_can_be_described),
 		cmocka_unit_test(test_completions_are_attached_first),
+		cmocka_unit_test(test_pairs_are_complete),
+		cmocka_unit_test(test_pairing_is_chosen),
 		cmocka_unit_test(test_who_needs_wait_is_marked),
 		cmocka_unit_test(test_replaced_objects_are_forgotten),
 		cmocka_unit_test(test_preempting_kernels),

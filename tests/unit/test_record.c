@@ -210,6 +210,7 @@ static void test_what_is_not_known_is_null(void **state)
 		"\"offset\":null,\"bytes\":null,\"syscall\":null,\"path_given\":false,",
 		"\"start_mono_ns\":null,",
 		"\"age_ns\":0,\"state\":null,",
+		"\"sleeps\":null,\"slept_ns\":null,",
 		"\"kstack\":[]",
 		NULL,
 	};
@@ -221,6 +222,8 @@ static void test_what_is_not_known_is_null(void **state)
 	b->first.operation.fd = -1;
 	b->first.operation.offset = -1;
 	b->first.operation.syscall = -1;
+	b->first.operation.sleeps = -1;
+	b->first.operation.slept_ns = -1;
 	encode(&b->first, b->line_buf, &line);
 	assert_members(line.buf, members);
 	assert_round_trip(b);

@@ -42,7 +42,8 @@ static inline void data_open(struct record *r)
 		.min_stall_ns = 100 * NSEC_PER_MSEC,
 		.armed_ns = 3412000,
 		.coverage_count = 2,
-		.coverage = { { RECORD_IO_PATH_read, RECORD_PROBE_vfs, RECORD_BACKEND_fentry, "" },
+		.coverage = { { RECORD_IO_PATH_read, RECORD_PROBE_vfs, RECORD_BACKEND_fentry,
+				      RECORD_PAIRING_entry, "" },
 			{ .path = RECORD_IO_PATH_fsync, .reason = "no probe for it is enabled" } },
 	};
 }

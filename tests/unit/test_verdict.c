@@ -307,6 +307,7 @@ static void test_errors_are_told_even_where_nobody_waits(void **state)
 {
 	struct record_operation op = { .op = RECORD_OP_write,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = 2300,
 		.tid = 2300,
 		.comm = "sort",
@@ -328,6 +329,26 @@ static void test_errors_are_told_even_where_nobody_waits(void **state)
 	assert_string_equal(x->v.sentence,
 		"operations failed: 1 with EIO, that of sort pid 2300 on /srv/sort.1; 2 operations "
 		"failed with ENOSPC, the first of sort pid 2300 on /srv/sort.1");
+}
+
+/* A read that computed, or waited for a CPU. */
+static void test_who_has_not_slept_waited_for_nothing(void **state)
+{
+	struct record_operation op = { .op = RECORD_OP_read,
+		.probe = RECORD_PROBE_vfs,
+		.pid = 2300,
+		.tid = 2300,
+		.comm = "sort",
+		.path = "/srv/sort.1",
+		.start_mono_ns = TRIGGER_NS,
+		.dur_ns = 1500 * MS };
+	struct fixture *x = *state;
+
+	verdict_note_operation(&x->f, &op, true);
+	assert_int_equal(x->f.operations, 0);
+	op.sleeps = 1;
+	verdict_note_operation(&x->f, &op, true);
+	assert_int_equal(x->f.operations, 1);
 }
 
 /* The facts */
@@ -407,6 +428,7 @@ int main(void)
 		verdict_test(test_kernel_lines_and_memory_pressure_go_with_any_verdict),
 		verdict_test(test_a_recovery_is_no_problem),
 		verdict_test(test_errors_are_told_even_where_nobody_waits),
+		verdict_test(test_who_has_not_slept_waited_for_nothing),
 		cmocka_unit_test(test_each_cause_has_a_kind),
 		verdict_test(test_more_threads_and_devices_than_are_kept),
 		verdict_test(test_waits_on_a_partition_count_for_its_disk),

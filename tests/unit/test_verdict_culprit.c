@@ -15,6 +15,7 @@ static void test_a_unit_is_named_when_its_processes_have_half_together(void **st
 		.busy_share_pct = 93 };
 	struct record_operation own = { .op = RECORD_OP_read,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = 4712,
 		.tid = 4712,
 		.cgroup = 77,
@@ -288,6 +289,7 @@ static void test_a_trim_moves_no_bytes(void **state)
 
 static const struct record_operation copy_write = { .op = RECORD_OP_write,
 	.probe = RECORD_PROBE_vfs,
+	.sleeps = 1,
 	.pid = 2300,
 	.tid = 2300,
 	.comm = "cp",

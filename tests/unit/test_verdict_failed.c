@@ -9,6 +9,7 @@ static void note_error(struct fixture *x, int64_t number, unsigned int minor)
 {
 	struct record_operation op = { .op = RECORD_OP_write,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = 7,
 		.tid = 7,
 		.comm = "mysqld",

@@ -8,6 +8,7 @@ static void wait_of(struct fixture *x, int32_t pid, int32_t tid, const char *com
 {
 	struct record_operation op = { .op = RECORD_OP_read,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = pid,
 		.tid = tid,
 		.dev = { 8, 16 },

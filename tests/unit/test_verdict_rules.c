@@ -136,6 +136,7 @@ static void test_a_thread_blocked_long_before(void **state)
 	for (int32_t tid = 2230; tid < 2233; tid++) {
 		struct record_operation op = { .op = RECORD_OP_read,
 			.probe = RECORD_PROBE_vfs,
+			.sleeps = 1,
 			.pid = 2211,
 			.tid = tid,
 			.comm = "mariadbd",

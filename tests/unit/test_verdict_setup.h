@@ -97,6 +97,7 @@ static inline void operation(struct fixture *x, int32_t tid, const char *waits_f
 {
 	struct record_operation op = { .op = RECORD_OP_read,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = 2211,
 		.tid = tid,
 		.comm = "mariadbd",

@@ -192,6 +192,7 @@ static void backend_waits(struct fixture *x, int32_t pid)
 {
 	struct record_operation op = { .op = RECORD_OP_read,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = pid,
 		.tid = pid,
 		.comm = "postgres",

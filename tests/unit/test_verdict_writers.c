@@ -22,6 +22,7 @@ static void writes(struct fixture *x, const struct write *w)
 {
 	struct record_operation op = { .op = w->op,
 		.probe = RECORD_PROBE_vfs,
+		.sleeps = 1,
 		.pid = w->pid,
 		.tid = w->tid,
 		.dev = { w->minor == BTRFS ? 0 : 8, w->minor ? w->minor : 16 },
