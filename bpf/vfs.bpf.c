@@ -391,10 +391,11 @@ SEC("raw_tp")
 int vfs_resolve(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 key = ctx->args[0], start_ns = ctx->args[1];
-	__u32 tid = (__u32)(key >> 32), slot = SCRATCH_RESOLVE;
+	__u32 tid = (__u32)(key >> 32), awake_slot = SCRATCH_RESOLVE;
+	__u32 slot = SCRATCH_OF_USER + SCRATCH_RESOLVE;
 	struct event_call *call = bpf_map_lookup_elem(&vfs_calls, &key);
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
-	struct event_sleep *awake = bpf_map_lookup_elem(&awakes, &slot);
+	struct event_sleep *awake = bpf_map_lookup_elem(&awakes, &awake_slot);
 	struct event_operation *e = scratch_get(slot);
 	struct task_struct *task;
 	__u64 now = bpf_ktime_get_ns();
