@@ -404,8 +404,14 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	if (!w)
 		return;
 
-	/* That of a thread which had this id before this one took it over in an exec. */
 	if (sleep && sleep->op.task != (__u64)task) {
+		/*
+		 * A thread that ends gives its id back before its last switch. By now the next one
+		 * that has it sleeps, and ends its operation itself.
+		 */
+		if (!BPF_CORE_READ(task, thread_pid))
+			return;
+		/* That of a thread which had this id before this one took it over in an exec. */
 		sleep_remove(sleep, tid);
 		sleep = NULL;
 	}
