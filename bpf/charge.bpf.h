@@ -10,9 +10,6 @@
 
 #include "common.bpf.h"
 
-/* A page. A larger folio becomes dirty at once, so this is a lower bound. */
-#define DIRTY_BYTES 4096
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, EVENT_BLOCK_THREADS_MAX);
@@ -158,7 +155,7 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 		sender = &dirtier->who;
 		r->is_inferred = false;
 		dirtier->written_bytes += r->bytes;
-		/* Some of it may have been dirtied before anybody looked. */
+		/* Some of it was dirtied before anybody looked. */
 		r->is_uncertain =
 			dirtier->is_shared || dirtier->written_bytes > dirtier->dirty_bytes;
 	} else if (r->is_inferred) {
@@ -196,9 +193,9 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 	thread_add(&key, fresh);
 }
 
-/* The current thread has made a page dirty. */
+/* The current thread has made so many bytes dirty. */
 static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgid,
-	struct inode *inode)
+	struct inode *inode, __u64 bytes)
 {
 	struct event_block_file_key key = {};
 	struct event_block_dirtier fresh = {};
@@ -209,7 +206,7 @@ static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgi
 	/* Written in place where it can be: an update of an LRU map takes a lock. */
 	known = bpf_map_lookup_elem(&dirtiers, &key);
 	if (known) {
-		known->dirty_bytes += DIRTY_BYTES;
+		known->dirty_bytes += bytes;
 		if (known->who.tid == (__u32)pid_tgid &&
 			known->who.start_ns == BPF_CORE_READ(task, start_boottime))
 			return;
@@ -218,25 +215,29 @@ static __always_inline void dirtier_note(struct task_struct *task, __u64 pid_tgi
 		who_note(task, pid_tgid, &known->who, &cgroup);
 		return;
 	}
-	fresh.dirty_bytes = DIRTY_BYTES;
+	fresh.dirty_bytes = bytes;
 	who_note(task, pid_tgid, &fresh.who, &cgroup);
 	/* Without it the request is charged to the kernel thread that submits it. */
 	bpf_map_update_elem(&dirtiers, &key, &fresh, BPF_ANY);
 }
 
 /*
- * A page of a file has become dirty. Argument 1 is its mapping; the page itself is a folio in later
- * kernels ("writeback: use a folio for writeback tracepoint", 5.18), which is not looked at.
+ * A folio of a file has become dirty; before "writeback: use a folio for writeback tracepoint"
+ * (5.18) it is called a page. Argument 1 is its mapping. It becomes dirty as a whole, with the
+ * first byte that is written there, and whatever others write there until it is clean again is not
+ * seen. The file system may write back only those of its blocks that have changed.
  */
 SEC("raw_tp/writeback_dirty_folio")
 int block_dirty_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct folio *folio = (struct folio *)ctx->args[0];
 	struct address_space *mapping = (struct address_space *)ctx->args[1];
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id = bpf_get_current_pid_tgid(), page = 1ull << cfg_common.page_shift;
 
 	if (mapping && !(BPF_CORE_READ(task, flags) & PF_KTHREAD) && filter_task(id >> 32))
-		dirtier_note(task, id, BPF_CORE_READ(mapping, host));
+		dirtier_note(task, id, BPF_CORE_READ(mapping, host),
+			page << (compat_folio_order(folio) & 31));
 	return 0;
 }
 

@@ -408,23 +408,49 @@ static __always_inline struct gendisk *compat_request_disk(struct request *rq)
 }
 
 /*
- * The mapping of the folio that a page belongs to. A tail page has bit 0 set in this word. The
+ * Where the head of a page is: a tail page has bit 0 set in this word, and no other page has. The
  * other bits are the address of the head page or, in compound_info since 7.1, a mask that turns the
  * tail's address into the head's. A mask is at least minus 1 GiB, where no page structure lies.
  */
-static __always_inline struct address_space *compat_page_mapping(struct page *page)
+static __always_inline unsigned long compat_page_head(struct page *page)
 {
 	struct page___info *info = (void *)page;
-	unsigned long head;
 
 	if (bpf_core_field_exists(info->compound_info))
-		head = BPF_CORE_READ(info, compound_info);
-	else
-		head = BPF_CORE_READ(page, compound_head);
+		return BPF_CORE_READ(info, compound_info);
+	return BPF_CORE_READ(page, compound_head);
+}
+
+/* The mapping of the folio that a page belongs to. */
+static __always_inline struct address_space *compat_page_mapping(struct page *page)
+{
+	unsigned long head = compat_page_head(page);
+
 	if (head & 1)
 		page = (struct page *)(head >= -(1UL << 30) ? (unsigned long)page & head
 							    : head - 1);
 	return BPF_CORE_READ(page, mapping);
+}
+
+/*
+ * A folio has 1 << order pages. Its address is that of its first page; so is that of a page before
+ * 5.16, which has no such type. The order is in the second page, if there is one. "mm: add the
+ * first tail page to struct folio" (6.1) made that a part of the type, and ebc1baf5c9b4 ("mm: free
+ * up a word in the first tail page", 6.6) moved the order into its flags.
+ */
+static __always_inline unsigned int compat_folio_order(struct folio *folio)
+{
+	struct page *second = (void *)folio + bpf_core_type_size(struct page);
+	struct folio___order *old = (void *)folio;
+	struct page___order *oldest = (void *)second;
+
+	if (!(compat_page_head(second) & 1))
+		return 0;
+	if (bpf_core_field_exists(oldest->compound_order))
+		return BPF_CORE_READ(oldest, compound_order);
+	if (bpf_core_field_exists(old->_folio_order))
+		return BPF_CORE_READ(old, _folio_order);
+	return BPF_CORE_READ(folio, _flags_1) & 0xff;
 }
 
 /* The union that holds the link of an inode's names lost its name, d_u, between 6.18 and 7.2. */

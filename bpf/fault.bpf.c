@@ -23,7 +23,7 @@ static __always_inline void fault_note(struct file *file, struct inode *inode, _
 		.task = (__u64)task,
 		.inode = (__u64)inode,
 		.file = (__u64)file,
-		.pos = page << 12,
+		.pos = page << cfg_common.page_shift,
 		.faults = faults_of(task),
 	};
 

@@ -291,6 +291,19 @@ struct page___info {
 	unsigned long compound_info;
 };
 
+/* page up to 6.2, folio from 6.1 to 6.5 and folio from then on, see compat_folio_order(). */
+struct page___order {
+	unsigned char compound_order;
+};
+
+struct folio___order {
+	unsigned char _folio_order;
+};
+
+struct folio {
+	unsigned long _flags_1;
+};
+
 struct bio_vec {
 	struct page *bv_page;
 };

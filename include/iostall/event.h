@@ -115,7 +115,8 @@ struct event_settings {
 	__event_u32 registers_offset;
 	__event_u8 filter_pid;
 	__event_u8 filter_dev;
-	__event_u8 reserved[6];
+	__event_u8 page_shift; /* a page has 1 << page_shift bytes */
+	__event_u8 reserved[5];
 };
 
 /*
@@ -448,7 +449,7 @@ struct event_block_thread {
  */
 struct event_block_dirtier {
 	struct event_block_who who;
-	__event_u64 dirty_bytes; /* that became dirty, at least */
+	__event_u64 dirty_bytes; /* of the folios that became dirty */
 	__event_u64 written_bytes;
 	__event_u32 is_shared; /* other threads have dirtied pages, too */
 	__event_u32 reserved;

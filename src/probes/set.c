@@ -206,6 +206,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		.common.min_stall_ns = config->trace.min_stall_ns,
 		.common.self_pid = (uint32_t)getpid(),
 		.common.cpus = count_cpus(),
+		.common.page_shift = (uint8_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
 		.pairing = config->probes[CONFIG_PROBE_vfs].pairing,
 		.ring_bytes = ring_bytes(config, threads),
 		.inflight_max = inflight_max(config, threads),
