@@ -86,15 +86,16 @@ replay-golden: packages
 	@tests/replay/run --golden
 
 # In another order each time.
-$(UNIT_TESTS): TEST_LDLIBS = -lcmocka -Wl,--wrap=_cmocka_run_group_tests $(CLOCK_WRAPPED:%=-Wl,--wrap=%)
+$(UNIT_TESTS): TEST_LDLIBS = -lcmocka -Wl,--wrap=_cmocka_run_group_tests $(WRAPPED:%=-Wl,--wrap=%)
 $(UNIT_TESTS): TEST_OBJECTS = $(B)/tests/unit/shuffle.o $(CLOCK_OBJECT)
 $(UNIT_TESTS): $(B)/tests/unit/shuffle.o
 # Those that judge timers and waits of the program have a clock of their own. Without it are those that only wait until
 # other processes have done something, and those with "time: bounds".
 ON_VIRTUAL_CLOCK := $(filter $(addprefix $(B)/tests/unit/test_,session% process),$(UNIT_TESTS))
-$(ON_VIRTUAL_CLOCK): CLOCK_WRAPPED := clock_mono_ns timerfd_settime epoll_wait nanosleep usleep
+$(ON_VIRTUAL_CLOCK): WRAPPED := clock_mono_ns timerfd_settime epoll_wait nanosleep usleep
 $(ON_VIRTUAL_CLOCK): CLOCK_OBJECT := $(B)/tests/unit/virtual_clock.o
 $(ON_VIRTUAL_CLOCK): $(B)/tests/unit/virtual_clock.o
+$(B)/tests/unit/test_attach: WRAPPED := probe_set_attach_scanned probe_set_detach_scanned
 $(B)/tests/replay/replay: TEST_LDLIBS := -Wl,--wrap=clock_mono_ns
 $(FUZZERS): TEST_LDLIBS := $(if $(FUZZ),-fsanitize=fuzzer)
 ifndef FUZZ

@@ -48,10 +48,18 @@ static void describe_absence(const struct probe_set *set, bool attaching, unsign
 		describe_reasons(probe, reason, size);
 	else if (!set->attached[index] && !attaching)
 		text_copy(reason, size, "it could not be attached");
-	else if (probe_ops_get(index)->needs_wait && !set->attached[CONFIG_PROBE_wait])
+	else if (probe_ops_get(index)->needs_wait && !set->attached[CONFIG_PROBE_wait] &&
+		!attaching)
 		text_copy(reason, size, "it needs the probe wait");
 	else if (probe->ops && probe_misses_path(probe, path))
 		text_copy(reason, size, probe_misses_path(probe, path));
+}
+
+/* Whether the probe is attached, with that which it needs. */
+static bool is_attached(const struct probe_set *set, unsigned int i)
+{
+	return set->attached[i] &&
+		(!probe_ops_get(i)->needs_wait || set->attached[CONFIG_PROBE_wait]);
 }
 
 /*
@@ -81,7 +89,7 @@ static void describe_path(const struct probe_set *set, bool attaching, struct re
 					"%snot of all threads that wait for a file server, because its "
 					"kernel functions are not known",
 					out.len ? "; " : "");
-			if (!set->attached[i])
+			if (!is_attached(set, i))
 				text_addf(&out,
 					"%sit was still being attached when the record began",
 					out.len ? "; " : "");

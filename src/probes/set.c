@@ -240,8 +240,8 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 }
 
 /*
- * Removes what the probe has noted, since no program is left to see its end. For `wait`, which the
- * session has cleared in parts when its incident was closed, this is only done while loading.
+ * Removes what the probe has noted, since no program is left to see its end. Of `wait` the session
+ * has done so in parts when its incident was closed, so there is hardly anything left.
  */
 static void clear_inflight_of(const struct probe *probe)
 {
@@ -489,11 +489,11 @@ static void attach_where(struct probe_set *set, bool scanned)
 
 		if (!set->enabled[i] || !probe->backend || is_scanned(i) != scanned)
 			continue;
+		/* A program that still ran when its link went has noted what it saw. */
+		if (probe->links_count == 0)
+			clear_inflight_of(probe);
 		if (probe->ops->reset && probe->object)
 			probe->ops->reset(probe);
-		/* A program that still ran when its link went has noted what it saw. */
-		if (!scanned && probe->links_count == 0)
-			clear_inflight_of(probe);
 		r = probe_attach(probe);
 		if (r < 0)
 			log_warning("probe %s: cannot attach: %s", probe->ops->name, strerror(-r));
@@ -512,9 +512,13 @@ void probe_set_tell_server_waits(struct probe_set *set, const struct event_serve
 		!known || (map && bpf_map_update_elem(bpf_map__fd(map), &zero, waits, BPF_ANY) < 0);
 }
 
-void probe_set_attach_scanned(struct probe_set *set)
+void probe_set_begin_attaching(struct probe_set *set)
 {
 	memset(set->attached, 0, sizeof(set->attached));
+}
+
+void probe_set_attach_scanned(struct probe_set *set)
+{
 	attach_where(set, true);
 }
 
@@ -549,12 +553,22 @@ bool probe_set_detach_next(struct probe_set *set)
 	return false;
 }
 
-bool probe_set_is_attached(const struct probe_set *set)
+static bool is_attached_where(const struct probe_set *set, bool scanned)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		if (set->probes[i].links_count > 0)
+		if (is_scanned(i) == scanned && set->probes[i].links_count > 0)
 			return true;
 	return false;
+}
+
+bool probe_set_scanned_is_attached(const struct probe_set *set)
+{
+	return is_attached_where(set, true);
+}
+
+bool probe_set_rest_is_attached(const struct probe_set *set)
+{
+	return is_attached_where(set, false);
 }
 
 void probe_set_forget_scanned(struct probe_set *set)
@@ -576,15 +590,26 @@ void probe_set_forget_replaced(struct probe_set *set)
 	}
 }
 
-void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached)
+static void copy_where(struct probe_set *set, const struct probe_set *from, bool scanned,
+	bool attached)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		if (is_scanned(i))
+		if (is_scanned(i) != scanned)
 			continue;
 		set->probes[i] = from->probes[i];
 		if (attached)
 			set->attached[i] = from->attached[i];
 	}
+}
+
+void probe_set_copy_scanned(struct probe_set *set, const struct probe_set *from, bool attached)
+{
+	copy_where(set, from, true, attached);
+}
+
+void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached)
+{
+	copy_where(set, from, false, attached);
 }
 
 void probe_set_summarize(struct probe_set *set, const struct probe_report *report)

@@ -86,26 +86,29 @@ void probe_set_prepare(struct probe_set *set);
 bool probe_set_needs_prepare(const struct probe_set *set);
 
 /*
- * Attaching takes two steps, with the initial task scan between them: first the probes that note
- * who falls asleep, then the rest, of which some may still be attached. The first step waits for
- * nothing. The rest may wait for whoever else attaches or detaches something, and on 5.10 loads
- * fentry programs again. Failures are logged.
+ * Attaching has two parts, each in a copy of the set on a thread of its own: the probes that note
+ * who falls asleep, whose links are all gone, and the rest, of which some may still be attached.
+ * Both may wait for whoever else attaches or detaches something, and the second loads fentry
+ * programs again on 5.10. Failures are logged.
  */
 void probe_set_attach_scanned(struct probe_set *set);
+void probe_set_attach_rest(struct probe_set *set);
+/* Before both, in the set itself: nothing of it has been attached in this incident. */
+void probe_set_begin_attaching(struct probe_set *set);
 /*
- * Before the first step: in which functions threads wait for file servers. `known`: these are all
- * that there are; else the coverage says so.
+ * Before both: in which functions threads wait for file servers. `known`: these are all that there
+ * are; else the coverage says so.
  */
 void probe_set_tell_server_waits(struct probe_set *set, const struct event_server_waits *waits,
 	bool known);
-void probe_set_attach_rest(struct probe_set *set);
 /*
- * Detaching takes the same two steps. The second function detaches one program of the rest, which
+ * Detaching has the same two parts. The second function detaches one program of the rest, which
  * may wait for RCU, and returns false when there is none left.
  */
 void probe_set_detach_scanned(struct probe_set *set);
 bool probe_set_detach_next(struct probe_set *set);
-bool probe_set_is_attached(const struct probe_set *set);
+bool probe_set_scanned_is_attached(const struct probe_set *set);
+bool probe_set_rest_is_attached(const struct probe_set *set);
 /* A copy of the set in which only the rest can be attached, detached and unloaded. */
 void probe_set_forget_scanned(struct probe_set *set);
 /*
@@ -113,7 +116,8 @@ void probe_set_forget_scanned(struct probe_set *set);
  * programs that have to be loaded anew, so nothing here refers to them any more.
  */
 void probe_set_forget_replaced(struct probe_set *set);
-/* Takes over the rest from such a copy; `attached`: also which of them have been attached. */
+/* Takes over a part from a copy; `attached`: also which of its probes have been attached. */
+void probe_set_copy_scanned(struct probe_set *set, const struct probe_set *from, bool attached);
 void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached);
 
 /* Has the probes that are or were attached in this incident write their own lines. */

@@ -13,9 +13,9 @@
 #include "watch/watch.h"
 
 /*
- * Attaching takes 1 to 30 ms. It waits longer only for another tracer that detaches something, or
- * when programs are being detached or loaded; then the record begins without the probes that it
- * waits for.
+ * Attaching takes 1 to 30 ms. It waits longer only for another tracer that attaches or detaches
+ * something, for a CPU that goes off-line, or when programs are being detached or loaded; then the
+ * record begins without the probes that it waits for.
  */
 #define ARM_WAIT_NS (200 * NSEC_PER_MSEC)
 
@@ -72,11 +72,8 @@ static void attach(struct session *s)
 	stack_reader_reset(s->stacks);
 	s->attached_ns = clock_mono_ns();
 	probe_set_tell_server_waits(&s->probes, &waits, known);
-	probe_set_attach_scanned(&s->probes);
-	if (!session_begin_task_scan(s))
-		loop_set_timer(s->scan_timer, SESSION_TASK_SCAN_PAUSE_NS, 0);
-	s->incident.attach_ns = clock_mono_ns() - s->attached_ns;
-	s->attach_wanted = true;
+	probe_set_begin_attaching(&s->probes);
+	s->attach_wanted = s->switches_wanted = true;
 	loop_set_timer(s->max_timer, ARM_WAIT_NS, 0);
 	session_start_next_task(s);
 }
@@ -147,7 +144,8 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	s->stuck_now = 0;
 	s->pass = (struct session_scan_pass){ 0 };
 	task_scan_reset(&s->tasks);
-	s->tasks.complete = s->o.without_probes;
+	/* Until there is a program that notes who falls asleep. */
+	s->tasks.complete = true;
 	alike_begin(&s->alike);
 	s->locks.count = 0;
 	s->mutexes_look_ns = 0;

@@ -15,7 +15,10 @@
  * GIVE_UP_NS takes a part and 4 ms for each 10,000 entries of the map.
  */
 #define SCAN_UNTIL_NS (120 * NSEC_PER_MSEC)
-/* The last answers of databases and the count of missed hits are waited for this long. */
+/*
+ * The last answers of databases, the count of missed hits and the detach at the context switch are
+ * waited for this long.
+ */
 #define WAIT_UNTIL_NS (200 * NSEC_PER_MSEC)
 #define GIVE_UP_NS (250 * NSEC_PER_MSEC)
 
@@ -28,14 +31,13 @@ static uint64_t report_hung(struct session *s)
 {
 	if (!session_continue_last_scan(s, is_past(s, SCAN_UNTIL_NS)))
 		return NEXT_TURN_NS;
-	probe_set_detach_scanned(&s->probes);
 	s->misses_known = !probe_set_uses_kprobes(&s->probes);
 	return 0;
 }
 
 static bool has_answers(const struct session *s)
 {
-	return s->misses_known && sql_is_answered(s->o.sql);
+	return s->misses_known && sql_is_answered(s->o.sql) && session_is_detached(s);
 }
 
 static uint64_t wait_for_answers(struct session *s)
@@ -46,9 +48,12 @@ static uint64_t wait_for_answers(struct session *s)
 	return has_answers(s) || waited_ns >= WAIT_UNTIL_NS ? 0 : WAIT_UNTIL_NS - waited_ns;
 }
 
+/* While their program is still attached, operations end there, and not here as well. */
 static uint64_t report_ended(struct session *s)
 {
-	return session_drain_inflight(s, is_past(s, GIVE_UP_NS)) ? 0 : NEXT_TURN_NS;
+	bool give_up = is_past(s, GIVE_UP_NS) || !session_is_detached(s);
+
+	return session_drain_inflight(s, give_up) ? 0 : NEXT_TURN_NS;
 }
 
 static uint64_t read_events(struct session *s)

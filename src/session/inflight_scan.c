@@ -176,8 +176,12 @@ uint64_t session_scan_inflight(struct session *s)
 
 void session_begin_last_scan(struct session *s)
 {
+	const struct task_scan_options all = { .procfs_fd = s->procfs_fd };
+
 	/* Who has not been visited by now is counted as that. */
 	task_scan_reset(&s->tasks);
+	if (s->switches_wanted)
+		s->incident.not_visited = task_scan_count_left(&s->tasks, &all);
 	s->tasks.complete = true;
 	/* The scan that is under way would count the same operations. */
 	session_write_alike(s);
@@ -255,7 +259,7 @@ static void on_task_found(void *userdata, int32_t tid)
 
 	/* Those that find no room are asked for when their line is written. */
 	if (stack_reader_has_room(scan->s->stacks) &&
-		inflight_find(&scan->map, (uint32_t)tid, &op) && op.start_ns < scan->s->attached_ns)
+		inflight_find(&scan->map, (uint32_t)tid, &op) && op.start_ns < scan->s->switches_ns)
 		session_ask_stack(scan->s, scan->probe, (uint32_t)tid, op.start_ns);
 }
 

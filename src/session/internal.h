@@ -12,6 +12,7 @@
 #include "session/cooldown.h"
 #include "session/incident.h"
 #include "session/session.h"
+#include "session/switches.h"
 #include "session/tracer.h"
 #include "snapshot/inflight.h"
 #include "snapshot/mutexes.h"
@@ -85,6 +86,7 @@ struct session {
 	enum session_state state; /* never SESSION_COOLDOWN, which is SESSION_IDLE for a time */
 	struct probe_set probes;
 	struct tracer *tracer; /* NULL: without probes */
+	struct switches *switches;
 	struct ring_buffer *ring;
 	struct loop_source *ring_source;
 	struct loop_source *ring_timer;
@@ -103,7 +105,8 @@ struct session {
 	char full_mount[RECORD_SUBJECT_SIZE]; /* the file system that is full in it; "": none is */
 	uint64_t fired_hold; /* hold_samples of the rule that fired last; 0: it was active before */
 	bool attach_wanted;  /* the rest of the probes has not been attached yet */
-	bool misses_known;   /* of this incident */
+	bool switches_wanted; /* the programs at the context switch have not been attached yet */
+	bool misses_known;    /* of this incident */
 	uint64_t misses_at_open;
 	uint64_t misses;
 	uint64_t unread_at_open; /* see struct watch_left_out */
@@ -137,7 +140,8 @@ struct session {
 		bool last;     /* of the incident */
 		bool gives_up; /* counts what it has not reached */
 	} pass;
-	uint64_t attached_ns;
+	uint64_t attached_ns; /* when attaching began */
+	uint64_t switches_ns; /* when the programs at the context switch had been attached */
 	enum record_reason close_reason;
 	struct probe_counters counters_at_open;
 	char host[RECORD_NAME_SIZE];
@@ -224,12 +228,22 @@ void session_ask_sql(struct session *s);
 void session_take_sql_lines(struct session *s, bool final);
 
 /* session.c */
+/* The tracer has loaded the probes, or could not. It may free the session. */
+void session_handle_loaded(struct session *s, const struct tracer_result *result);
 void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger);
+
+/* workers.c */
+/* Makes the workers, and has the probes loaded. 0 or a negative errno. */
+int session_begin_loading(struct session *s);
 /*
- * Gives the tracer what it has to do next, if it does nothing now. The event loop itself attaches
- * and detaches only what waits for nothing.
+ * Gives both workers what they have to do next, if they do nothing now. The event loop itself
+ * attaches and detaches nothing.
  */
 void session_start_next_task(struct session *s);
+/* Whether one of them has something to do. */
+bool session_is_busy(const struct session *s);
+/* Whether nothing notes any more who falls asleep. */
+bool session_is_detached(const struct session *s);
 
 /* drain.c */
 /* Begins the end of the open incident, whose record is closed some turns of the loop later. */

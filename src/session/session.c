@@ -24,9 +24,6 @@
 /* A scan that took longer than a second begins anew after this time. */
 #define SCAN_PAUSE_NS (50 * NSEC_PER_MSEC)
 #define RING_PAUSE_NS NSEC_PER_MSEC
-/* Between tries to load programs anew; the tracer can do nothing else in them. */
-#define PREPARE_PAUSE_NS (5 * NSEC_PER_SEC)
-#define PREPARE_PAUSE_MAX_NS (320 * NSEC_PER_SEC)
 #define FIRINGS_MAX 8
 
 const char *session_state_name(enum session_state state)
@@ -62,17 +59,6 @@ bool session_is_open(const struct session *s)
 uint64_t session_kernel_bytes(const struct session *s)
 {
 	return s->probes.kernel_bytes;
-}
-
-bool session_is_detaching(const struct session *s)
-{
-	return s->tracer && tracer_is_busy(s->tracer) &&
-		tracer_get_task(s->tracer) == TRACER_DETACH;
-}
-
-bool session_is_settled(const struct session *s)
-{
-	return s->state == SESSION_IDLE && !(s->tracer && tracer_is_busy(s->tracer));
 }
 
 bool session_is_outgrown(const struct session *s)
@@ -123,35 +109,6 @@ void session_set_callbacks(struct session *s, session_loaded_fn loaded, session_
 	s->userdata = userdata;
 }
 
-/* The tracer may load programs anew, and closes the objects of the old ones. */
-static void start_replacing(struct session *s, enum tracer_task task)
-{
-	tracer_start(s->tracer, task, &s->probes);
-	probe_set_forget_replaced(&s->probes);
-}
-
-void session_start_next_task(struct session *s)
-{
-	bool armed = s->state == SESSION_ARMING || s->state == SESSION_TRACING;
-
-	if (!s->tracer || (s->state == SESSION_DRAINING && !session_is_scanned(s)))
-		return;
-	if (tracer_is_busy(s->tracer)) {
-		if (armed && tracer_get_task(s->tracer) == TRACER_DETACH)
-			tracer_cancel(s->tracer);
-		return;
-	}
-	if (armed && s->attach_wanted)
-		start_replacing(s, TRACER_ATTACH);
-	else if (s->state == SESSION_DRAINING && !s->misses_known)
-		tracer_start(s->tracer, TRACER_COUNT, &s->probes);
-	else if (!armed && probe_set_is_attached(&s->probes))
-		tracer_start(s->tracer, TRACER_DETACH, &s->probes);
-	else if (s->state == SESSION_IDLE && probe_set_needs_prepare(&s->probes) &&
-		clock_mono_ns() >= s->prepare_after_ns)
-		start_replacing(s, TRACER_PREPARE);
-}
-
 void session_stop(struct session *s, enum record_reason reason)
 {
 	s->kept.id[0] = '\0';
@@ -159,59 +116,6 @@ void session_stop(struct session *s, enum record_reason reason)
 		session_begin_tracing(s);
 	if (s->state == SESSION_TRACING)
 		session_drain(s, reason);
-}
-
-static void on_attached(struct session *s, uint64_t took_ns)
-{
-	s->attach_wanted = false;
-	s->incident.attach_ns += took_ns;
-	if (s->state == SESSION_ARMING)
-		session_begin_tracing(s);
-	else if (s->state == SESSION_TRACING)
-		log_warning("incident %s: some probes were attached only after %.1f s",
-			s->incident.id, (double)took_ns / NSEC_PER_SEC);
-}
-
-static void on_loaded(struct session *s, const struct tracer_result *result);
-
-/* What has failed, as without memory, is tried again with a later sample, more and more seldom. */
-static void on_prepared(struct session *s)
-{
-	if (!probe_set_needs_prepare(&s->probes))
-		s->prepare_pause_ns = 0;
-	else if (s->prepare_pause_ns == 0)
-		s->prepare_pause_ns = PREPARE_PAUSE_NS;
-	else if (s->prepare_pause_ns < PREPARE_PAUSE_MAX_NS)
-		s->prepare_pause_ns *= 2;
-	s->prepare_after_ns = clock_mono_ns() + s->prepare_pause_ns;
-}
-
-static void on_task(void *userdata, const struct tracer_result *result)
-{
-	struct session *s = userdata;
-
-	if (result->task == TRACER_LOAD) {
-		on_loaded(s, result);
-		return;
-	}
-	if (result->task == TRACER_UNLOAD) {
-		s->probes = (struct probe_set){ .maps = TRACE_MAPS_NONE };
-		session_free(s);
-		return;
-	}
-	probe_set_copy_rest(&s->probes, tracer_get_set(s->tracer), result->task == TRACER_ATTACH);
-	if (result->misses > s->misses)
-		s->misses = result->misses;
-	if (result->task == TRACER_ATTACH)
-		on_attached(s, result->took_ns);
-	if (result->task == TRACER_COUNT)
-		s->misses_known = true;
-	if (result->task == TRACER_PREPARE)
-		on_prepared(s);
-	if (result->task == TRACER_DETACH)
-		log_debug("probes detached after %.1f s", (double)result->took_ns / NSEC_PER_SEC);
-	session_start_next_task(s);
-	session_wake_drain(s);
 }
 
 static void on_max_time(void *userdata, uint64_t expirations)
@@ -422,7 +326,7 @@ static int start_tracing_ready(struct session *s)
 		&s->ring_source);
 }
 
-static void on_loaded(struct session *s, const struct tracer_result *result)
+void session_handle_loaded(struct session *s, const struct tracer_result *result)
 {
 	int r = result->error;
 
@@ -440,28 +344,6 @@ static void on_loaded(struct session *s, const struct tracer_result *result)
 		s->loaded(s->userdata, s, r);
 	if (r == 0)
 		session_arm_kept(s);
-}
-
-static int load(struct session *s)
-{
-	const struct tracer_options options = {
-		.config = s->o.config,
-		.procfs_fd = s->procfs_fd,
-		.sysfs = s->o.sysfs,
-		.generation = s->o.generation,
-		.kernel_types = s->o.kernel_types,
-		.replaced = s->o.replaced ? &s->o.replaced->probes : NULL,
-		.loop = s->o.loop,
-		.done = on_task,
-		.userdata = s,
-	};
-	int r = tracer_new(&options, &s->tracer);
-
-	if (r < 0)
-		return r;
-	s->state = SESSION_LOADING;
-	tracer_start(s->tracer, TRACER_LOAD, &s->probes);
-	return 0;
 }
 
 static void on_stacks(void *userdata, uint64_t events)
@@ -527,7 +409,7 @@ int session_new(const struct session_options *options, struct session **ret_sess
 	if (r == 0 && !options->without_probes)
 		r = new_readers(s);
 	if (r == 0 && !options->without_probes)
-		r = load(s);
+		r = session_begin_loading(s);
 	if (r < 0) {
 		session_free(s);
 		return r;
@@ -576,9 +458,10 @@ struct session *session_free(struct session *s)
 	stack_reader_free(s->stacks);
 	mutexes_free(s->mutexes);
 	ring_buffer__free(s->ring);
-	/* What the worker is about to change is left to it. */
-	if (!s->tracer || !tracer_is_busy(s->tracer))
+	/* What a worker is about to change is left to it. */
+	if (!session_is_busy(s))
 		probe_set_unload(&s->probes);
+	switches_free(s->switches);
 	tracer_free(s->tracer);
 	if (s->filter) {
 		processes_done(s->filter);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The session's worker: loads the probes, and attaches and detaches those for which that may take
- * seconds.
+ * The session's worker: loads the probes, and attaches and detaches all but those at the context
+ * switch (switches.h).
  * Used by the session (session.c), which owns the probes while the worker has nothing to do.
  * Never waited for: what hangs in the kernel is left to the worker.
  */
@@ -53,8 +53,8 @@ int tracer_new(const struct tracer_options *options, struct tracer **ret_tracer)
 struct tracer *tracer_free(struct tracer *tracer);
 
 /*
- * Only while it is not busy. The worker gets a copy of the set, without the probes that the session
- * attaches itself. Until `done` is called the session changes nothing of the others.
+ * Only while it is not busy. The worker gets a copy of the set, without the probes that are
+ * scanned, see probes/set.h. Until `done` is called the session changes nothing of the others.
  */
 void tracer_start(struct tracer *tracer, enum tracer_task task, const struct probe_set *set);
 bool tracer_is_busy(const struct tracer *tracer);
