@@ -14,11 +14,11 @@
 #include "watch/cgroups.h"
 #include "watch/disks.h"
 #include "watch/filesystems.h"
+#include "watch/history.h"
+#include "watch/host_stats.h"
 #include "watch/kmsg.h"
 #include "watch/lines.h"
-#include "watch/parsers.h"
 #include "watch/process_io.h"
-#include "watch/refaults.h"
 #include "watch/threads.h"
 
 /* Holds /proc/stat of a small host and diskstats of a large one in one or two reads. */
@@ -39,45 +39,16 @@
 #define FULL_SCAN_NS (10 * NSEC_PER_MSEC)
 #define FULL_SCAN_PSI_PCT 1.0
 
-enum pressure_file { PRESSURE_IO, PRESSURE_MEMORY, PRESSURE_CPU, PRESSURE_FILES };
-
-static const char *const pressure_paths[PRESSURE_FILES] = {
-	"pressure/io",
-	"pressure/memory",
-	"pressure/cpu",
-};
-
-struct pressure_state {
-	int fd;
-	bool has_before;
-	uint64_t before_ns;
-	struct watch_pressure before;
-};
-
-struct history {
-	struct record_reading *samples;
-	unsigned int size;
-	unsigned int count;
-	unsigned int newest;
-};
-
 /* A disk that fails logs errors for hours: that is one trouble. */
 #define KERNEL_ERRORS_NS (60 * NSEC_PER_SEC)
 
 struct watch {
 	struct watch_clock clock;
 	uint64_t interval_ns;
-	double ticks_per_sec;
 	int procfs_fd;
 	int sysfs_fd;
-	int stat_fd;
 	int diskstats_fd;
-	int vmstat_fd;
-	bool has_refaults_before;
-	struct refaults refaults_before;
-	uint64_t stat_before_ns;
-	struct watch_stat stat_before;
-	struct pressure_state pressures[PRESSURE_FILES];
+	struct host_stats host;
 	struct history history;
 	struct watch_left_out logged;
 	struct disks disks;
@@ -114,34 +85,6 @@ static unsigned int history_size(const struct watch_options *options)
 	return (unsigned int)size;
 }
 
-static unsigned int history_at(const struct history *h, unsigned int i)
-{
-	return (h->newest + h->size - (h->count - 1) + i) % h->size;
-}
-
-/* Keeps the newest of the old samples, as many as fit. */
-static int history_resize(struct history *h, unsigned int size)
-{
-	struct record_reading *samples;
-	unsigned int kept = h->count < size ? h->count : size;
-
-	if (size == h->size)
-		return 0;
-	samples = calloc(size, sizeof(*samples));
-	if (!samples)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < kept; i++)
-		samples[i] = h->samples[history_at(h, h->count - kept + i)];
-	free(h->samples);
-	*h = (struct history){
-		.samples = samples,
-		.size = size,
-		.count = kept,
-		.newest = kept ? kept - 1 : size - 1,
-	};
-	return 0;
-}
-
 void watch_options_from_config(const struct config *config, struct watch_options *options)
 {
 	options->interval_ns = config->watch.interval_ns;
@@ -152,15 +95,10 @@ void watch_options_from_config(const struct config *config, struct watch_options
 	options->filesystem = &config->watch.filesystem;
 }
 
-static int open_read(int dir_fd, const char *path)
-{
-	int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static int watch_open_files(struct watch *w, const struct watch_options *options)
 {
+	int r;
+
 	w->procfs_fd =
 		open(options->procfs ? options->procfs : "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (w->procfs_fd < 0)
@@ -168,16 +106,13 @@ static int watch_open_files(struct watch *w, const struct watch_options *options
 	/* Without sysfs partitions look like disks, and are judged beside them. */
 	w->sysfs_fd =
 		open(options->sysfs ? options->sysfs : "/sys", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	w->stat_fd = open_read(w->procfs_fd, "stat");
-	if (w->stat_fd < 0)
-		return w->stat_fd;
-	w->diskstats_fd = open_read(w->procfs_fd, "diskstats");
+	r = host_stats_open(&w->host, w->procfs_fd);
+	if (r < 0)
+		return r;
+	w->diskstats_fd = openat(w->procfs_fd, "diskstats", O_RDONLY | O_CLOEXEC);
 	if (w->diskstats_fd < 0)
 		log_warning("watch: cannot open %s/diskstats: %s; disks are not watched",
-			options->procfs ? options->procfs : "/proc", strerror(-w->diskstats_fd));
-	w->vmstat_fd = open_read(w->procfs_fd, "vmstat");
-	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
-		w->pressures[i].fd = open_read(w->procfs_fd, pressure_paths[i]);
+			options->procfs ? options->procfs : "/proc", strerror(errno));
 	return 0;
 }
 
@@ -214,11 +149,9 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 		return -ENOMEM;
 	w->clock = options->clock;
 	w->interval_ns = options->interval_ns;
-	w->ticks_per_sec = (double)sysconf(_SC_CLK_TCK);
-	w->procfs_fd = w->sysfs_fd = w->stat_fd = w->diskstats_fd = w->vmstat_fd = -1;
+	w->procfs_fd = w->sysfs_fd = w->diskstats_fd = -1;
 	w->processes.dir_fd = w->threads.task_fd = -1;
-	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
-		w->pressures[i].fd = -1;
+	host_stats_init(&w->host);
 
 	r = watch_open_files(w, options);
 	if (r < 0)
@@ -256,12 +189,9 @@ struct watch *watch_free(struct watch *w)
 	filesystems_stop(&w->filesystems);
 	threads_done(&w->threads);
 	processes_done(&w->processes);
-	free(w->history.samples);
-	for (unsigned int i = 0; i < PRESSURE_FILES; i++)
-		close_fd(w->pressures[i].fd);
-	close_fd(w->vmstat_fd);
+	history_free(&w->history);
+	host_stats_close(&w->host);
 	close_fd(w->diskstats_fd);
-	close_fd(w->stat_fd);
 	close_fd(w->sysfs_fd);
 	close_fd(w->procfs_fd);
 	free(w);
@@ -295,71 +225,6 @@ bool watch_is_reading(const struct watch *w)
 	return cgroup_stats_is_busy(&w->cgroups.stats);
 }
 
-static double clamp(double value, double max)
-{
-	return value > max ? max : value;
-}
-
-/* iowait may decrease, see proc_stat(5), and so may any of them when a CPU goes off-line. */
-static double delta_sec(const struct watch *w, uint64_t now, uint64_t before)
-{
-	return now > before ? (double)(now - before) / w->ticks_per_sec : 0;
-}
-
-static void take_stat_line(void *arg, struct cursor line)
-{
-	/* A line that cannot be parsed is ignored. */
-	(void)watch_parse_stat_line(line, arg);
-}
-
-static int take_stat(struct watch *w, struct record_reading *s)
-{
-	uint64_t now_ns = watch_clock_ns(&w->clock);
-	struct watch_stat stat = { 0 };
-	double passed_sec, cpus;
-	int r;
-
-	r = lines_read_fd(w->stat_fd, w->buf, sizeof(w->buf), take_stat_line, &stat);
-	if (r < 0)
-		return r;
-	if (!stat.has_cpu)
-		return -EINVAL;
-	s->procs_running = stat.procs_running;
-	s->procs_blocked = stat.procs_blocked;
-	s->cpu.cpus = stat.cpus;
-	if (w->stat_before.has_cpu && now_ns > w->stat_before_ns) {
-		passed_sec = (double)(now_ns - w->stat_before_ns) / (double)NSEC_PER_SEC;
-		cpus = stat.cpus ? stat.cpus : 1;
-		s->cpu.iowait_cpus = delta_sec(w, stat.iowait_ticks, w->stat_before.iowait_ticks);
-		s->cpu.iowait_cpus = clamp(s->cpu.iowait_cpus / passed_sec, cpus);
-		s->cpu.iowait_pct = 100 * s->cpu.iowait_cpus / cpus;
-		s->cpu.busy_pct = delta_sec(w, stat.busy_ticks, w->stat_before.busy_ticks);
-		s->cpu.busy_pct = clamp(100 * s->cpu.busy_pct / passed_sec / cpus, 100);
-	}
-	w->stat_before = stat;
-	w->stat_before_ns = now_ns;
-	return 0;
-}
-
-/* The counters of /proc/vmstat. */
-struct vmstat {
-	bool is_read;
-	struct refaults now;
-};
-
-static void take_refaults_line(void *arg, struct cursor line)
-{
-	refaults_take_line(line, arg);
-}
-
-static void read_vmstat(struct watch *w, struct vmstat *ret_vmstat)
-{
-	*ret_vmstat = (struct vmstat){ 0 };
-	ret_vmstat->is_read = w->vmstat_fd >= 0 &&
-		lines_read_fd(w->vmstat_fd, w->buf, sizeof(w->buf), take_refaults_line,
-			&ret_vmstat->now) == 0;
-}
-
 static void take_disk_line(void *arg, struct cursor line)
 {
 	disks_take_line(arg, line);
@@ -369,21 +234,15 @@ static void take_disk_line(void *arg, struct cursor line)
  * Whoever waits for a disk is counted as blocked, and whoever sent it something has changed these
  * counters. Then a disk that hangs is seen as soon as where there are few.
  */
-static bool disks_are_at_rest(const struct watch *w, const struct record_reading *s,
-	const struct vmstat *vmstat)
+static bool disks_are_at_rest(const struct watch *w, const struct record_reading *s)
 {
-	const struct refaults *now = &vmstat->now, *before = &w->refaults_before;
-
-	return s->procs_blocked == 0 && vmstat->is_read && w->has_refaults_before &&
-		now->read_kib > 0 && now->read_kib == before->read_kib &&
-		now->written_kib == before->written_kib &&
+	return s->procs_blocked == 0 && host_stats_has_no_io(&w->host) &&
 		disks_may_rest(&w->disks, watch_clock_ns(&w->clock));
 }
 
-static void take_disks(struct watch *w, bool armed, const struct vmstat *vmstat,
-	struct record_reading *s)
+static void take_disks(struct watch *w, bool armed, struct record_reading *s)
 {
-	if (!armed && disks_are_at_rest(w, s, vmstat)) {
+	if (!armed && disks_are_at_rest(w, s)) {
 		disks_rest(&w->disks, watch_clock_ns(&w->clock));
 		disks_fill_sample(&w->disks, s);
 		return;
@@ -396,65 +255,20 @@ static void take_disks(struct watch *w, bool armed, const struct vmstat *vmstat,
 	disks_fill_sample(&w->disks, s);
 }
 
-static double pressure_pct(uint64_t now_us, uint64_t before_us, uint64_t passed_ns)
+static int take_host(struct watch *w, bool armed, struct record_reading *s)
 {
-	if (now_us <= before_us)
-		return 0;
-	return clamp(100.0 * 1e3 * (double)(now_us - before_us) / (double)passed_ns, 100);
-}
+	struct disks_zram zram;
+	int r = host_stats_take_cpus(&w->host, &w->clock, w->buf, sizeof(w->buf), s);
 
-static void take_pressure(struct watch *w, struct pressure_state *state,
-	struct record_pressure *psi)
-{
-	uint64_t now_ns = watch_clock_ns(&w->clock);
-	struct watch_pressure pressure;
-	ssize_t n;
-
-	n = state->fd < 0 ? -ENOENT : file_read_fd(state->fd, w->buf, sizeof(w->buf));
-	/*
-	 * With psi=0 on the kernel's command line the file exists, but reading it gives EOPNOTSUPP.
-	 */
-	if (n < 0 || watch_parse_pressure(w->buf, (size_t)n, &pressure) < 0) {
-		state->has_before = false;
-		return;
-	}
-	psi->present = true;
-	if (state->has_before && now_ns > state->before_ns) {
-		uint64_t passed_ns = now_ns - state->before_ns;
-
-		psi->some_pct = pressure_pct(pressure.some_us, state->before.some_us, passed_ns);
-		if (pressure.has_full && state->before.has_full)
-			psi->full_pct =
-				pressure_pct(pressure.full_us, state->before.full_us, passed_ns);
-	}
-	state->has_before = true;
-	state->before = pressure;
-	state->before_ns = now_ns;
-}
-
-static void take_memory(struct watch *w, const struct vmstat *vmstat, struct record_memory *memory)
-{
-	const struct disks_zram zram = disks_zram_since(&w->disks);
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	const struct refaults now = vmstat->now;
-	struct refaults since;
-
-	if (!vmstat->is_read) {
-		w->has_refaults_before = false;
-		return;
-	}
-	memory->present = w->has_refaults_before;
-	since = refaults_since(&now, w->has_refaults_before ? &w->refaults_before : &now);
-	memory->reread_bytes = since.file * page;
-	memory->swapped_in_bytes = since.swapped_in * page;
-	memory->swapped_out_bytes = since.swapped_out * page;
-	memory->zram_in_bytes = zram.read_bytes;
-	memory->zram_out_bytes = zram.written_bytes;
-	memory->active_bytes = (since.file_active + since.anon_active) * page;
-	memory->reclaimed_bytes = (since.reclaimed_kswapd + since.reclaimed_direct) * page;
-	memory->major_faults = since.major_faults;
-	w->refaults_before = now;
-	w->has_refaults_before = true;
+	if (r < 0)
+		return r;
+	/* Before the disks: what is sent in between changes the next sample's counters. */
+	host_stats_read_vmstat(&w->host, w->buf, sizeof(w->buf));
+	take_disks(w, armed, s);
+	host_stats_take_pressures(&w->host, &w->clock, w->buf, sizeof(w->buf), s);
+	zram = disks_zram_since(&w->disks);
+	host_stats_take_memory(&w->host, &zram, &s->memory);
+	return 0;
 }
 
 static void take_threads(struct watch *w, bool armed, struct record_reading *s)
@@ -518,23 +332,14 @@ static void log_left_out(struct watch *w)
 int watch_take_sample(struct watch *w, bool armed)
 {
 	const struct record_reading *last = watch_last(w);
-	struct history *h = &w->history;
 	uint64_t now_ns = watch_clock_ns(&w->clock);
 	struct record_reading s = { .mono_ns = now_ns, .real_ns = clock_real_ns() };
-	struct vmstat vmstat;
 	int r;
 
 	s.interval_ns = last ? now_ns - last->mono_ns : 0;
-	r = take_stat(w, &s);
+	r = take_host(w, armed, &s);
 	if (r < 0)
 		return r;
-	/* Before the disks: what is sent in between changes the next sample's counters. */
-	read_vmstat(w, &vmstat);
-	take_disks(w, armed, &vmstat, &s);
-	take_pressure(w, &w->pressures[PRESSURE_IO], &s.psi.io);
-	take_pressure(w, &w->pressures[PRESSURE_MEMORY], &s.psi.memory);
-	take_pressure(w, &w->pressures[PRESSURE_CPU], &s.psi.cpu);
-	take_memory(w, &vmstat, &s.memory);
 	take_threads(w, armed, &s);
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
@@ -564,10 +369,7 @@ int watch_take_sample(struct watch *w, bool armed)
 	if (now_ns - w->kernel_errors.last_ns > KERNEL_ERRORS_NS)
 		w->kernel_errors = (struct watch_kernel_errors){ 0 };
 
-	h->newest = (h->newest + 1) % h->size;
-	h->samples[h->newest] = s;
-	if (h->count < h->size)
-		h->count++;
+	history_add(&w->history, &s);
 	return 0;
 }
 
@@ -635,7 +437,7 @@ const char *watch_health_target(const struct watch *w)
 
 const struct record_reading *watch_last(const struct watch *w)
 {
-	return w->history.count ? &w->history.samples[w->history.newest] : NULL;
+	return history_last(&w->history);
 }
 
 const struct record_limits *watch_limits(const struct watch *w)
@@ -650,9 +452,7 @@ unsigned int watch_history_count(const struct watch *w)
 
 const struct record_reading *watch_history_get(const struct watch *w, unsigned int i)
 {
-	if (i >= w->history.count)
-		return NULL;
-	return &w->history.samples[history_at(&w->history, i)];
+	return history_get(&w->history, i);
 }
 
 uint32_t watch_disks_generation(const struct watch *w)
