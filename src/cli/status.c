@@ -154,6 +154,7 @@ static void add_watched(struct text *t, const json_t *s)
 {
 	uint64_t left_out = number_of(s, "processes_left_out");
 	uint64_t disks = number_of(s, "disks_left_out");
+	uint64_t unread = number_of(s, "samples_unread");
 
 	text_add_count(t, number_of(s, "watched_processes"), "process", "processes");
 	if (left_out > 0)
@@ -163,6 +164,9 @@ static void add_watched(struct text *t, const json_t *s)
 		text_addf(t,
 			"; %" PRIu64 " disks at work are left out, since there is no room for them",
 			disks);
+	if (unread > 0)
+		text_addf(t, "; %" PRIu64 " samples lack what the kernel did not tell in time",
+			unread);
 }
 
 static void print_rules(const json_t *s)

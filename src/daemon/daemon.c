@@ -50,6 +50,11 @@
 /* At exit: detaching takes 2 s, and 5 s with busy CPUs. */
 #define DETACH_TIMEOUT_NS (8 * NSEC_PER_SEC)
 #define STOP_TICK_NS (10 * NSEC_PER_MSEC)
+/*
+ * A sample waits so long for a scan of threads, which works for 15 ms at most; the thread that does
+ * it has no real-time priority, and may hang. The shortest interval is 100 ms.
+ */
+#define SAMPLE_LIMIT_NS (90 * NSEC_PER_MSEC)
 
 /* The last lines are written and the probes are detached before the loop ends. */
 static void continue_stop(struct daemon *d)
@@ -72,6 +77,14 @@ static void stop(struct daemon *d, int exit_code)
 	continue_stop(d);
 }
 
+static void end_sample(struct daemon *d)
+{
+	if (!watch_end_sample(d->watch, session_is_open(d->session)))
+		return;
+	loop_set_timer(d->sample_limit, 0, 0);
+	session_handle_sample(d->session);
+}
+
 const char *daemon_trigger(struct daemon *d, uint64_t hold_ns)
 {
 	static const struct record_trigger manual = { .rule = "manual" };
@@ -79,6 +92,8 @@ const char *daemon_trigger(struct daemon *d, uint64_t hold_ns)
 	/* Another incident would put off the end, until the manager kills the daemon. */
 	if (d->stopping)
 		return NULL;
+	/* It is of the time before. */
+	end_sample(d);
 	return session_trigger(d->session, &manual, hold_ns);
 }
 
@@ -143,18 +158,38 @@ static void note_databases(struct daemon *d)
 		&activity.targets);
 }
 
-static void take_sample(struct daemon *d)
+static void on_scanned(void *userdata, uint64_t events)
+{
+	struct daemon *d = userdata;
+
+	(void)events;
+	if (watch_sample_is_ready(d->watch) && !d->stopping)
+		end_sample(d);
+}
+
+static void on_sample_limit(void *userdata, uint64_t expirations)
+{
+	struct daemon *d = userdata;
+
+	(void)expirations;
+	if (!d->stopping)
+		end_sample(d);
+}
+
+static void begin_sample(struct daemon *d)
 {
 	int r;
 
 	note_databases(d);
 	health_tell(d->health, d->watch, session_is_open(d->session));
 	session_prepare_sample(d->session);
-	r = watch_take_sample(d->watch, session_is_open(d->session));
+	r = watch_begin_sample(d->watch, session_is_open(d->session));
 	if (r < 0)
 		log_warning("no sample could be taken: %s", strerror(-r));
+	else if (watch_sample_is_ready(d->watch))
+		end_sample(d);
 	else
-		session_handle_sample(d->session);
+		loop_set_timer(d->sample_limit, SAMPLE_LIMIT_NS, 0);
 }
 
 static void on_sample(void *userdata, uint64_t expirations)
@@ -164,10 +199,11 @@ static void on_sample(void *userdata, uint64_t expirations)
 	(void)expirations;
 	if (d->stopping)
 		return;
+	end_sample(d);
 	daemon_take_next(d);
 	daemon_reload(d);
 	daemon_grow(d);
-	take_sample(d);
+	begin_sample(d);
 }
 
 /* The kernel reports a stall before the next sample is due, and long before it is the second. */
@@ -176,11 +212,14 @@ static void on_pressure(void *userdata, uint64_t events)
 	struct daemon *d = userdata;
 
 	(void)events;
-	if (d->stopping || session_get_state(d->session) != SESSION_IDLE ||
+	if (d->stopping)
+		return;
+	end_sample(d);
+	if (session_get_state(d->session) != SESSION_IDLE ||
 		!d->config->rules[CONFIG_RULE_psi_io_full].enabled)
 		return;
 	rules_report_pressure(d->rules);
-	take_sample(d);
+	begin_sample(d);
 	loop_set_timer(d->sample_timer, d->config->watch.interval_ns, d->config->watch.interval_ns);
 }
 
@@ -358,6 +397,8 @@ static int start_watch(struct daemon *d)
 	watch_options_from_config(d->config, &options);
 	r = watch_new(&options, &d->watch);
 	if (r == 0)
+		r = loop_add_fd(d->loop, watch_sample_fd(d->watch), EPOLLIN, on_scanned, d, NULL);
+	if (r == 0)
 		r = rules_new(d->config->rules, &d->rules);
 	if (r == 0)
 		r = enrich_new(d->o->procfs, d->watch, &d->enrich);
@@ -404,6 +445,8 @@ static int start_loop(struct daemon *d)
 	uint64_t watchdog_ns = notify_watchdog_ns();
 	int r = loop_add_timer(d->loop, on_sample, d, &d->sample_timer);
 
+	if (r == 0)
+		r = loop_add_timer(d->loop, on_sample_limit, d, &d->sample_limit);
 	if (r == 0)
 		r = loop_add_timer(d->loop, on_tick, d, &d->tick_timer);
 	if (r == 0)

@@ -48,6 +48,7 @@ struct daemon {
 	struct control *control;
 	struct log_relay *log_relay; /* only where standard error is a file */
 	struct loop_source *sample_timer;
+	struct loop_source *sample_limit; /* the sample that was begun ends then at the latest */
 	struct loop_source *pressure;
 	int pressure_fd; /* negative: the kernel reports no I/O pressure */
 	struct loop_source *tick_timer;

@@ -98,6 +98,7 @@ void daemon_add_status(const struct daemon_status *s, struct text *answer)
 	text_json_u64(answer, "watched_processes", processes);
 	text_json_u64(answer, "processes_left_out", left_out.processes);
 	text_json_u64(answer, "disks_left_out", left_out.disks);
+	text_json_u64(answer, "samples_unread", left_out.unread);
 	text_json_u64(answer, "rules_active", rules_active(s->rules));
 	add_rules(s, answer);
 	add_last_fired(s, now_ns, answer);

@@ -29,12 +29,11 @@ static struct verdict_who holder_of(const struct session *s, const struct sql_ev
 	const struct sql_session_view *view)
 {
 	struct verdict_who who = { .pid = e->server_pid, .tid = view->tid };
-	struct watch_thread_status status;
 
 	if (e->sessions_are_processes && view->tid)
 		who.pid = view->tid;
-	if (who.pid && thread_status_read(s->procfs_fd, who.pid, &status) == 0)
-		text_copy(who.comm, sizeof(who.comm), status.comm);
+	if (who.pid)
+		(void)thread_comm_read(s->procfs_fd, who.pid, who.comm, sizeof(who.comm));
 	return who;
 }
 

@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int start_thread(struct renewable_worker *w)
+#include "util/cleanup.h"
+
+static int start_thread(const struct renewable_worker *w, void **ret_state,
+	struct detached_worker **ret_thread)
 {
 	const struct detached_worker_options options = {
 		.run = w->kind->run,
@@ -22,8 +25,8 @@ static int start_thread(struct renewable_worker *w)
 	r = detached_worker_new(&options, state, &thread);
 	if (r < 0)
 		return r;
-	w->thread = thread;
-	w->state = state;
+	*ret_thread = thread;
+	*ret_state = state;
 	return 0;
 }
 
@@ -31,7 +34,7 @@ int renewable_worker_init(struct renewable_worker *w, const struct renewable_wor
 	int fd)
 {
 	*w = (struct renewable_worker){ .kind = kind, .fd = fd, .done_fd = -1 };
-	return start_thread(w);
+	return start_thread(w, &w->state, &w->thread);
 }
 
 void renewable_worker_init_resting(struct renewable_worker *w,
@@ -45,6 +48,7 @@ void renewable_worker_done(struct renewable_worker *w)
 	for (unsigned int i = 0; i < RENEWABLE_WORKER_HUNG_MAX; i++)
 		w->hung[i] = detached_worker_free(w->hung[i]);
 	w->thread = detached_worker_free(w->thread);
+	w->spare = detached_worker_free(w->spare);
 }
 
 void renewable_worker_start(struct renewable_worker *w, uint64_t now_ns)
@@ -91,6 +95,11 @@ void renewable_worker_rest(struct renewable_worker *w)
 	w->state = NULL;
 }
 
+int renewable_worker_keep_spare(struct renewable_worker *w)
+{
+	return w->spare ? 0 : start_thread(w, &w->spare_state, &w->spare);
+}
+
 int renewable_worker_renew(struct renewable_worker *w, uint64_t now_ns)
 {
 	struct detached_worker *old = w->thread;
@@ -100,9 +109,11 @@ int renewable_worker_renew(struct renewable_worker *w, uint64_t now_ns)
 		return -EAGAIN;
 	if (place < 0)
 		return place;
-	r = start_thread(w);
+	r = renewable_worker_keep_spare(w);
 	if (r < 0)
 		return r;
+	w->thread = TAKE_PTR(w->spare);
+	w->state = TAKE_PTR(w->spare_state);
 	w->hung[place] = old;
 	return place;
 }

@@ -3,7 +3,7 @@
  * A detached worker that is replaced by another one when a run of it hangs, a bounded number of
  * times.
  * Used by who asks the same question again and again, from the event loop.
- * Never waits; allocates in init and renew only.
+ * Never waits; allocates in init, keep_spare and renew only.
  */
 #ifndef IOSTALL_UTIL_RENEWABLE_WORKER_H
 #define IOSTALL_UTIL_RENEWABLE_WORKER_H
@@ -37,6 +37,9 @@ struct renewable_worker {
 	void *state;
 	struct detached_worker *thread;
 	uint64_t started_ns;
+	/* Of renewable_worker_keep_spare(); NULL: there is none. */
+	void *spare_state;
+	struct detached_worker *spare;
 	struct detached_worker *hung[RENEWABLE_WORKER_HUNG_MAX]; /* NULL: free */
 };
 
@@ -61,9 +64,15 @@ bool renewable_worker_is_late(const struct renewable_worker *worker, uint64_t no
 /* Ends the threads that are not busy and frees their states. */
 void renewable_worker_rest(struct renewable_worker *worker);
 /*
- * Makes another thread in place of one that is late or rests, with another state. Allocates: only
- * while no incident is open. Returns the place in which the old one, if any, hangs on, from 0;
- * -EAGAIN: it is not late; -EBUSY: too many hang; -ENOMEM, or the error of starting a thread.
+ * Has another thread ready for renew, unless there is one. Allocates: only while no incident is
+ * open. 0 or a negative errno.
+ */
+int renewable_worker_keep_spare(struct renewable_worker *worker);
+/*
+ * Puts the spare thread, or else a new one, in place of one that is late or rests; its state is of
+ * zeros. Without a spare it allocates: then only while no incident is open. Returns the place in
+ * which the old one, if any, hangs on, from 0; -EAGAIN: it is not late; -EBUSY: too many hang;
+ * -ENOMEM, or the error of starting a thread.
  */
 int renewable_worker_renew(struct renewable_worker *worker, uint64_t now_ns);
 /* Whether the thread that was put into that place has still not returned. */

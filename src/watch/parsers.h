@@ -100,8 +100,9 @@ int watch_parse_start_ticks(const char *buf, size_t len, uint64_t *ret_ticks);
  * /proc/TID/status. Unlike stat, io, exe, fd, wchan, syscall and stack it is read without the
  * exec_update_lock of the process, which newer kernels (6.18) take for those. A process holds that
  * lock while it executes a program and waits for the files that this closes. The kernel holds the
- * memory of the process while it writes the text (get_task_mm(), mmput()): of a process that is
- * killed in these microseconds the reader may drop the last reference, and then frees the memory.
+ * memory of the process while it writes the text (get_task_mm(), mmput()). Of a process that is
+ * killed in these microseconds the reader may drop the last reference; then it waits for the
+ * asynchronous I/O of the process (exit_aio()) and frees the memory.
  */
 struct watch_thread_status {
 	int32_t id;

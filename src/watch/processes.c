@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
-#include "util/file.h"
 #include "util/parse.h"
 #include "util/text.h"
 #include "watch/loadavg.h"
@@ -132,17 +131,12 @@ static bool is_process(const struct processes *p, int32_t id)
 static int process_read_name(const struct processes *p, int32_t pid,
 	struct watch_process *ret_process)
 {
-	char path[32], buf[2 * WATCH_COMM_SIZE];
-	ssize_t n;
+	struct watch_process process = { .pid = pid };
+	int r = thread_comm_read(p->procfs_fd, pid, process.comm, sizeof(process.comm));
 
-	snprintf(path, sizeof(path), "%d/comm", pid);
-	n = file_read_at(p->procfs_fd, path, buf, sizeof(buf));
-	if (n < 0)
-		return (int)n;
-	if (n > 0 && buf[n - 1] == '\n')
-		buf[n - 1] = '\0';
-	*ret_process = (struct watch_process){ .pid = pid };
-	text_copy(ret_process->comm, sizeof(ret_process->comm), buf);
+	if (r < 0)
+		return r;
+	*ret_process = process;
 	return 0;
 }
 
@@ -339,12 +333,12 @@ static void look_at_new(struct processes *p)
 	p->newest_id[0] = newest;
 }
 
-bool processes_rename(struct processes *p, uint32_t index, const char *comm)
+bool processes_rename(struct processes *p, uint32_t index, const char *comm, bool is_running)
 {
 	struct watch_process process = { .pid = p->list[index].pid, .scan = p->list[index].scan };
 
 	text_copy(process.comm, sizeof(process.comm), comm);
-	if (matches_itself(p, &process) && is_process(p, process.pid)) {
+	if (matches_itself(p, &process) && is_running) {
 		p->list[index] = process;
 		return true;
 	}
@@ -385,7 +379,7 @@ void processes_check(struct processes *p)
 		/* Other errors, as without memory, say nothing about the process. */
 		if (p->list[at].has_left || r == -ENOENT || r == -ESRCH ||
 			(r == 0 && strcmp(now.comm, p->list[at].comm) != 0 &&
-				!processes_rename(p, at, now.comm)))
+				!processes_rename(p, at, now.comm, is_process(p, now.pid))))
 			processes_remove(p, at);
 	}
 }

@@ -92,10 +92,11 @@ void processes_check(struct processes *p);
 
 /*
  * A process of the list has another name: it has executed another program or named itself, or its
- * pid is another process's. False: it does not match any more, and the caller is to remove it.
- * Where a pattern is a unit it stays until its unit is known.
+ * pid is another process's; is_running: it is a process that has not ended. False: it does not
+ * match any more, and the caller is to remove it. Where a pattern is a unit it stays until its unit
+ * is known.
  */
-bool processes_rename(struct processes *p, uint32_t index, const char *comm);
+bool processes_rename(struct processes *p, uint32_t index, const char *comm, bool is_running);
 
 /* Removes a process that has gone; a scan for its successor begins soon. */
 void processes_remove(struct processes *p, uint32_t index);

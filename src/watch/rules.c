@@ -18,6 +18,7 @@
 /* What a rule looks at: the newest sample and, by the scope of the rule, one thing in it. */
 struct subject {
 	const struct record_reading *sample;
+	bool has_threads; /* see watch_has_threads() */
 	const struct record_disk *disk;
 	const struct record_file_system *filesystem;
 	const struct record_cgroup *cgroup;
@@ -129,7 +130,7 @@ static bool value_psi_cpu(const struct subject *s, double *ret_value)
 
 static bool value_blocked(const struct subject *s, double *ret_value)
 {
-	*ret_value = (double)s->sample->threads.blocked;
+	*ret_value = s->has_threads ? (double)s->sample->threads.blocked : NAN;
 	return true;
 }
 
@@ -146,7 +147,7 @@ static bool value_mutex(const struct subject *s, double *ret_value)
 
 static bool value_stopped(const struct subject *s, double *ret_value)
 {
-	*ret_value = (double)s->stopped->stopped_ns / NSEC_PER_SEC_REAL;
+	*ret_value = s->has_threads ? (double)s->stopped->stopped_ns / NSEC_PER_SEC_REAL : NAN;
 	return s->stopped->present;
 }
 
@@ -322,7 +323,8 @@ static bool subject_get(const struct watch *watch, const struct record_reading *
 	enum rules_scope scope, unsigned int slot, struct subject *ret_subject,
 	uint32_t *ret_serial)
 {
-	*ret_subject = (struct subject){ .sample = sample };
+	*ret_subject =
+		(struct subject){ .sample = sample, .has_threads = watch_has_threads(watch) };
 	*ret_serial = 0;
 	switch (scope) {
 	case RULES_SCOPE_device:

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/file.h"
+#include "util/text.h"
 
 #define STATUS_SIZE 8192
 /* Name and ids at the beginning take less than 300 bytes, the switches at the end less than 200. */
@@ -56,4 +58,19 @@ int thread_status_read(int procfs_fd, int32_t tid, struct watch_thread_status *r
 
 	snprintf(path, sizeof(path), "%d/status", tid);
 	return thread_status_read_at(procfs_fd, path, ret_status);
+}
+
+int thread_comm_read(int procfs_fd, int32_t tid, char *ret_comm, size_t size)
+{
+	char path[32], buf[2 * WATCH_COMM_SIZE];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/comm", tid);
+	n = file_read_at(procfs_fd, path, buf, sizeof(buf));
+	if (n < 0)
+		return (int)n;
+	if (n > 0 && buf[n - 1] == '\n')
+		buf[n - 1] = '\0';
+	text_copy(ret_comm, size, buf);
+	return 0;
 }

@@ -20,26 +20,25 @@
  */
 #define THREADS_MIN 4
 
-void threads_init(struct threads *t, int procfs_fd)
+void threads_init(struct threads *t)
 {
-	memset(t, 0, sizeof(*t));
-	t->procfs_fd = procfs_fd;
 	t->task_fd = -1;
 }
 
-void threads_done(struct threads *t)
-{
-	t->task_fd = close_fd(t->task_fd);
-}
-
-void threads_reset(struct threads *t)
+static void forget(struct threads *t)
 {
 	t->task_fd = close_fd(t->task_fd);
 	t->process = 0;
 	t->recheck = 0;
 	t->count = t->fresh = 0;
-	t->left_out = 0;
 	memset(t->index, 0, sizeof(t->index));
+	t->forget = false;
+}
+
+/* If it does not return, its owner leaves that process out. */
+static void note_reading(struct threads *t, int32_t pid)
+{
+	__atomic_store_n(&t->reading, pid, __ATOMIC_RELAXED);
 }
 
 static uint32_t index_slot(const struct threads *t, int32_t tid)
@@ -103,6 +102,7 @@ static bool suspect_recheck(struct threads *t, struct threads_suspect *suspect, 
 	char path[PATH_SIZE];
 
 	snprintf(path, sizeof(path), "%d/task/%d/status", suspect->pid, suspect->tid);
+	note_reading(t, suspect->pid);
 	if (thread_status_read_at(t->procfs_fd, path, &status) < 0 || !is_suspect(&status))
 		return false;
 	suspect->tracer = status.tracer;
@@ -137,7 +137,7 @@ static bool recheck_suspects(struct threads *t, const struct threads_scan *scan,
 		return true;
 	for (uint32_t i = t->recheck % total; done < total; done++, i = (i + 1) % total) {
 		struct threads_suspect *suspect = &t->suspects[i];
-		uint64_t now_ns = watch_clock_ns(scan->clock);
+		uint64_t now_ns = watch_clock_ns(&scan->clock);
 
 		in_time = now_ns < deadline_of(t, scan);
 		if (!in_time) {
@@ -160,7 +160,7 @@ static bool recheck_suspects(struct threads *t, const struct threads_scan *scan,
 	t->count = kept;
 	t->fresh = 0;
 	for (uint32_t i = 0; i < kept; i++)
-		t->fresh += !is_left_stopped(&t->suspects[i], watch_clock_ns(scan->clock));
+		t->fresh += !is_left_stopped(&t->suspects[i], watch_clock_ns(&scan->clock));
 	index_rebuild(t);
 	return in_time;
 }
@@ -171,79 +171,90 @@ static void process_leave(struct threads *t)
 	t->process++;
 }
 
-/* The process has gone, or its pid is another process's now. The next one takes its index. */
-static void process_lose(struct threads *t, struct processes *processes)
+/* The process has ended, or a later one has its id. */
+static void process_lose(struct threads *t)
 {
-	t->task_fd = close_fd(t->task_fd);
-	processes_remove(processes, t->process);
+	t->processes[t->process].has_gone = true;
+	process_leave(t);
 }
 
-static void process_enter(struct threads *t, struct processes *processes)
+static bool is_skipped(const struct threads *t, int32_t pid)
 {
+	for (unsigned int i = 0; i < THREADS_SKIP_MAX; i++)
+		if (t->skip[i] == pid)
+			return true;
+	return false;
+}
+
+static void process_enter(struct threads *t)
+{
+	const struct threads_process *process = &t->processes[t->process];
 	char path[PATH_SIZE];
 
-	snprintf(path, sizeof(path), "%d/task", processes->list[t->process].pid);
+	if (process->has_gone || is_skipped(t, process->pid)) {
+		process_leave(t);
+		return;
+	}
+	note_reading(t, process->pid);
+	snprintf(path, sizeof(path), "%d/task", process->pid);
 	t->task_fd = openat(t->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	t->task_pid = process->pid;
 	dents_reset(&t->dents);
 	t->empty = true;
 	if (t->task_fd >= 0)
 		return;
 	if (errno == ENOENT || errno == ESRCH)
-		process_lose(t, processes);
+		process_lose(t);
 	else
 		process_leave(t);
 }
 
-/*
- * Reads one thread of the current process. False: the process has another name by now and is not
- * watched any more.
- */
-static bool thread_visit(struct threads *t, struct processes *processes, int32_t tid,
-	const char *name, uint64_t now_ns, uint32_t *scanned)
+/* Reads one thread of the current process. */
+static void thread_visit(struct threads *t, int32_t tid, const char *name, uint64_t now_ns,
+	uint32_t *scanned)
 {
-	const struct watch_process *process = &processes->list[t->process];
+	struct threads_process *process = &t->processes[t->process];
 	struct watch_thread_status status;
 	char path[PATH_SIZE];
 
 	if (t->count > 0 && t->index[index_slot(t, tid)] != 0)
-		return true;
+		return;
 	snprintf(path, sizeof(path), "%s/status", name);
+	note_reading(t, process->pid);
 	if (thread_status_read_at(t->task_fd, path, &status) < 0 || status.id != tid)
-		return true;
+		return;
 	(*scanned)++;
-	if (tid == process->pid &&
-		(process->has_left ||
-			(strcmp(status.comm, process->comm) != 0 &&
-				!processes_rename(processes, t->process, status.comm))))
-		return false;
+	if (tid == process->pid) {
+		process->has_name = true;
+		process->is_running =
+			status.process == tid && status.state != 'Z' && status.state != 'X';
+		text_copy(process->comm, sizeof(process->comm), status.comm);
+	}
 	if (is_suspect(&status))
 		suspect_add(t, &status, now_ns);
-	return true;
 }
 
 /* One step: opens a process or reads one thread of it. */
-static void scan_step(struct threads *t, struct processes *processes, uint64_t now_ns,
-	uint32_t *scanned)
+static void scan_step(struct threads *t, uint64_t now_ns, uint32_t *scanned)
 {
 	const char *name;
 	int32_t tid;
 	int r;
 
 	if (t->task_fd < 0) {
-		process_enter(t, processes);
+		process_enter(t);
 		return;
 	}
 	r = dents_next_number(&t->dents, t->task_fd, &tid, &name);
 	if (r <= 0) {
 		if (t->empty)
-			process_lose(t, processes);
+			process_lose(t);
 		else
 			process_leave(t);
 		return;
 	}
 	t->empty = false;
-	if (!thread_visit(t, processes, tid, name, now_ns, scanned))
-		process_lose(t, processes);
+	thread_visit(t, tid, name, now_ns, scanned);
 }
 
 static void restart(struct threads *t)
@@ -264,26 +275,25 @@ static bool is_over(const struct threads *t, const struct threads_scan *scan, ui
  * were read in earlier scans may be by now; and when it comes to the end of the list early, it may
  * have read only the last few.
  */
-static bool must_begin_anew(const struct threads *t, const struct processes *processes, bool full,
-	uint32_t known, uint32_t read)
+static bool must_begin_anew(const struct threads *t, bool full, uint32_t known, uint32_t read)
 {
-	return t->count > known || (t->process >= processes->count && (full || read < THREADS_MIN));
+	return t->count > known ||
+		(t->process >= t->processes_count && (full || read < THREADS_MIN));
 }
 
 /* True when this one scan read every thread. */
-static bool scan_threads(struct threads *t, struct processes *processes,
-	const struct threads_scan *scan, uint32_t *scanned)
+static bool scan_threads(struct threads *t, const struct threads_scan *scan, uint32_t *scanned)
 {
 	const uint32_t known = t->count, rechecked = *scanned;
 	bool whole;
 
 	if (scan->full && t->restart)
 		restart(t);
-	if (t->process >= processes->count && t->task_fd < 0)
+	if (t->process >= t->processes_count && t->task_fd < 0)
 		t->process = 0;
 	whole = t->process == 0 && t->task_fd < 0;
-	while (t->process < processes->count) {
-		uint64_t now_ns = watch_clock_ns(scan->clock);
+	while (t->process < t->processes_count) {
+		uint64_t now_ns = watch_clock_ns(&scan->clock);
 
 		if (is_over(t, scan, now_ns, *scanned - rechecked)) {
 			/* A full scan that ran out of time goes on, so that the last processes are
@@ -291,9 +301,8 @@ static bool scan_threads(struct threads *t, struct processes *processes,
 			t->restart = !scan->full;
 			return false;
 		}
-		scan_step(t, processes, now_ns, scanned);
-		if (!whole &&
-			must_begin_anew(t, processes, scan->full, known, *scanned - rechecked)) {
+		scan_step(t, now_ns, scanned);
+		if (!whole && must_begin_anew(t, scan->full, known, *scanned - rechecked)) {
 			restart(t);
 			whole = true;
 			/* What was read is read again, but for the suspects. */
@@ -305,9 +314,70 @@ static bool scan_threads(struct threads *t, struct processes *processes,
 	return whole;
 }
 
-/* Those that are blocked, and the one that has been for longest. */
-static void count_blocked(const struct threads *t, struct processes *processes,
-	const struct freezers *freezers, struct record_threads *found)
+/* Its directory may be that of a process which is not in the list any more. */
+static void begin(struct threads *t, int procfs_fd)
+{
+	t->procfs_fd = procfs_fd;
+	t->left_out = 0;
+	if (t->forget)
+		forget(t);
+	if (t->task_fd >= 0 &&
+		(t->process >= t->processes_count || t->processes[t->process].pid != t->task_pid))
+		t->task_fd = close_fd(t->task_fd);
+}
+
+void threads_take_scan(struct threads *t, int procfs_fd, const struct threads_scan *scan,
+	struct record_threads *ret_threads)
+{
+	const uint64_t now_ns = watch_clock_ns(&scan->clock);
+	struct threads_scan limits = *scan;
+	struct record_threads found = { 0 };
+
+	limits.deadline_ns += now_ns;
+	limits.suspect_deadline_ns += now_ns;
+	limits.last_ns += now_ns;
+	begin(t, procfs_fd);
+	found.complete = recheck_suspects(t, &limits, &found.scanned);
+	found.complete &= scan_threads(t, &limits, &found.scanned);
+	*ret_threads = found;
+}
+
+/* No thread of it is a suspect any more. The next scan drops what has no process. */
+static void suspects_forget(struct threads *t, int32_t pid)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->suspects[i].pid == pid)
+			t->suspects[i].pid = t->suspects[i].lasts = 0;
+}
+
+static bool is_other(const struct threads_process *found, struct processes *processes,
+	uint32_t index)
+{
+	const struct watch_process *listed = &processes->list[index];
+
+	return listed->has_left ||
+		(found->has_name && strcmp(found->comm, listed->comm) != 0 &&
+			!processes_rename(processes, index, found->comm, found->is_running));
+}
+
+/* From the end of the list, since what is behind a process that is removed moves. */
+void threads_update_processes(struct threads *t, struct processes *processes)
+{
+	for (uint32_t i = t->processes_count; i-- > 0;) {
+		const struct threads_process *process = &t->processes[i];
+
+		if (!process->has_gone) {
+			if (!is_other(process, processes, i))
+				continue;
+			suspects_forget(t, process->pid);
+		}
+		processes_remove(processes, i);
+		t->process -= i < t->process;
+	}
+}
+
+void threads_count_blocked(const struct threads *t, struct processes *processes,
+	const struct freezers *freezers, struct record_threads *threads)
 {
 	uint64_t oldest_ns = UINT64_MAX;
 
@@ -317,12 +387,12 @@ static void count_blocked(const struct threads *t, struct processes *processes,
 		if (!suspect->lasts || suspect->is_stopped ||
 			freezers_keep(freezers, processes, suspect->pid, suspect->since_ns))
 			continue;
-		found->blocked++;
+		threads->blocked++;
 		if (suspect->since_ns >= oldest_ns)
 			continue;
 		oldest_ns = suspect->since_ns;
-		found->blocked_pid = suspect->pid;
-		found->blocked_tid = suspect->tid;
+		threads->blocked_pid = suspect->pid;
+		threads->blocked_tid = suspect->tid;
 	}
 }
 
@@ -340,11 +410,10 @@ static const struct threads_suspect *find_stopped(const struct threads *t, uint6
 	return oldest;
 }
 
-static void fill_stopped(const struct threads *t, const struct processes *processes,
+void threads_fill_stopped(const struct threads *t, const struct processes *processes, int procfs_fd,
 	uint64_t now_ns, struct record_stopped *ret_stopped)
 {
 	const struct threads_suspect *oldest = find_stopped(t, now_ns);
-	struct watch_thread_status tracer;
 
 	*ret_stopped = (struct record_stopped){ .present = oldest != NULL };
 	if (!oldest)
@@ -356,20 +425,7 @@ static void fill_stopped(const struct threads *t, const struct processes *proces
 			t->suspects[i].pid == oldest->pid;
 	processes_copy_comm(processes, oldest->pid, ret_stopped->comm, sizeof(ret_stopped->comm));
 	ret_stopped->tracer = oldest->tracer;
-	if (oldest->tracer && thread_status_read(t->procfs_fd, oldest->tracer, &tracer) == 0)
-		text_copy(ret_stopped->tracer_comm, sizeof(ret_stopped->tracer_comm), tracer.comm);
-}
-
-void threads_take_scan(struct threads *t, struct processes *processes,
-	const struct threads_scan *scan, struct record_threads *ret_threads,
-	struct record_stopped *ret_stopped)
-{
-	struct record_threads found = { 0 };
-
-	t->left_out = 0;
-	found.complete = recheck_suspects(t, scan, &found.scanned);
-	found.complete &= scan_threads(t, processes, scan, &found.scanned);
-	count_blocked(t, processes, scan->freezers, &found);
-	*ret_threads = found;
-	fill_stopped(t, processes, watch_clock_ns(scan->clock), ret_stopped);
+	if (oldest->tracer)
+		(void)thread_comm_read(procfs_fd, oldest->tracer, ret_stopped->tracer_comm,
+			sizeof(ret_stopped->tracer_comm));
 }

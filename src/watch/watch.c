@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@
 #include "watch/kmsg.h"
 #include "watch/lines.h"
 #include "watch/process_io.h"
-#include "watch/threads.h"
+#include "watch/thread_scanner.h"
 
 /* Holds /proc/stat of a small host and diskstats of a large one in one or two reads. */
 #define READ_BUFFER_SIZE 16384
@@ -32,12 +33,12 @@
  */
 #define IDLE_THREADS_SHARE 2500	  /* 0.04 % */
 #define IDLE_PROCESSES_SHARE 5000 /* 0.02 % */
-/*
- * This is enough for 3000 threads. A longer scan would delay arming, which is done by the same
- * loop.
- */
+/* This is enough for 3000 threads. A longer scan would delay arming, which needs the sample. */
 #define FULL_SCAN_NS (10 * NSEC_PER_MSEC)
 #define FULL_SCAN_PSI_PCT 1.0
+
+/* watch_take_sample() waits for so long until the threads have been scanned. */
+#define SCAN_PATIENCE_MS 5000
 
 /* A disk that fails logs errors for hours: that is one trouble. */
 #define KERNEL_ERRORS_NS (60 * NSEC_PER_SEC)
@@ -50,10 +51,13 @@ struct watch {
 	int diskstats_fd;
 	struct host_stats host;
 	struct history history;
+	bool has_begun;
+	struct record_reading begun; /* from watch_begin_sample() to watch_end_sample() */
+	bool has_threads;	     /* the newest sample */
 	struct watch_left_out logged;
 	struct disks disks;
 	struct processes processes;
-	struct threads threads;
+	struct thread_scanner threads;
 	struct filesystems filesystems;
 	struct cgroups cgroups;
 	struct process_io process_io;
@@ -150,7 +154,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	w->clock = options->clock;
 	w->interval_ns = options->interval_ns;
 	w->procfs_fd = w->sysfs_fd = w->diskstats_fd = -1;
-	w->processes.dir_fd = w->threads.task_fd = -1;
+	w->processes.dir_fd = w->threads.done_fd = -1;
 	host_stats_init(&w->host);
 
 	r = watch_open_files(w, options);
@@ -162,7 +166,9 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	r = processes_init(&w->processes, w->procfs_fd, options->process);
 	if (r < 0)
 		return r;
-	threads_init(&w->threads, w->procfs_fd);
+	r = thread_scanner_init(&w->threads, w->procfs_fd);
+	if (r < 0)
+		return r;
 	r = disks_init(&w->disks, w->sysfs_fd, options->device, options->device_ignore);
 	if (r < 0)
 		return r;
@@ -187,7 +193,7 @@ struct watch *watch_free(struct watch *w)
 	cgroups_done(&w->cgroups);
 	disks_done(&w->disks);
 	filesystems_stop(&w->filesystems);
-	threads_done(&w->threads);
+	thread_scanner_done(&w->threads);
 	processes_done(&w->processes);
 	history_free(&w->history);
 	host_stats_close(&w->host);
@@ -208,7 +214,8 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 	disks_set_patterns(&w->disks, options->device, options->device_ignore);
 	start_filesystems(w, options);
 	processes_set_patterns(&w->processes, options->process);
-	threads_reset(&w->threads);
+	thread_scanner_reset(&w->threads);
+	w->has_begun = false;
 	cgroups_reset(&w->cgroups);
 	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
 	cgroups_learn(&w->cgroups, &w->processes);
@@ -271,27 +278,24 @@ static int take_host(struct watch *w, bool armed, struct record_reading *s)
 	return 0;
 }
 
-static void take_threads(struct watch *w, bool armed, struct record_reading *s)
+static void begin_threads(struct watch *w, bool armed, const struct record_reading *s)
 {
-	uint64_t now_ns = watch_clock_ns(&w->clock);
-	const struct record_reading *last = watch_last(w);
 	struct threads_scan scan = {
-		.clock = &w->clock,
-		.freezers = &w->cgroups.freezers,
+		.clock = w->clock,
+		.suspect_deadline_ns = FULL_SCAN_NS,
+		.last_ns = FULL_SCAN_NS + FULL_SCAN_NS / 2,
 		/*
 		 * A timer may expire a little early; waiting a whole interval more would be too
 		 * long.
 		 */
 		.min_age_ns = w->interval_ns / 10 * 9,
 	};
+	const struct record_reading *last = watch_last(w);
 
 	scan.full = armed || s->procs_blocked > 0 || s->psi.io.some_pct > FULL_SCAN_PSI_PCT ||
 		s->psi.memory.some_pct > FULL_SCAN_PSI_PCT || (last && last->threads.blocked > 0);
-	scan.deadline_ns =
-		now_ns + (scan.full ? FULL_SCAN_NS : w->interval_ns / IDLE_THREADS_SHARE);
-	scan.suspect_deadline_ns = now_ns + FULL_SCAN_NS;
-	scan.last_ns = now_ns + FULL_SCAN_NS + FULL_SCAN_NS / 2;
-	threads_take_scan(&w->threads, &w->processes, &scan, &s->threads, &w->limits.stopped);
+	scan.deadline_ns = scan.full ? FULL_SCAN_NS : w->interval_ns / IDLE_THREADS_SHARE;
+	thread_scanner_begin(&w->threads, &w->processes, &w->cgroups.freezers, &scan, armed);
 }
 
 /* Logs once for each table, when it overflows for the first time. */
@@ -329,18 +333,46 @@ static void log_left_out(struct watch *w)
 	w->logged.cgroups |= now.cgroups;
 }
 
-int watch_take_sample(struct watch *w, bool armed)
+int watch_begin_sample(struct watch *w, bool armed)
 {
 	const struct record_reading *last = watch_last(w);
 	uint64_t now_ns = watch_clock_ns(&w->clock);
-	struct record_reading s = { .mono_ns = now_ns, .real_ns = clock_real_ns() };
 	int r;
 
-	s.interval_ns = last ? now_ns - last->mono_ns : 0;
-	r = take_host(w, armed, &s);
+	w->has_begun = false;
+	w->begun = (struct record_reading){
+		.mono_ns = now_ns,
+		.real_ns = clock_real_ns(),
+		.interval_ns = last ? now_ns - last->mono_ns : 0,
+	};
+	r = take_host(w, armed, &w->begun);
 	if (r < 0)
 		return r;
-	take_threads(w, armed, &s);
+	begin_threads(w, armed, &w->begun);
+	w->has_begun = true;
+	return 0;
+}
+
+int watch_sample_fd(const struct watch *w)
+{
+	return w->threads.done_fd;
+}
+
+bool watch_sample_is_ready(struct watch *w)
+{
+	return thread_scanner_is_ready(&w->threads) && w->has_begun;
+}
+
+bool watch_end_sample(struct watch *w, bool armed)
+{
+	struct record_reading *s = &w->begun;
+	const uint64_t now_ns = s->mono_ns;
+
+	if (!w->has_begun)
+		return false;
+	w->has_begun = false;
+	w->has_threads = thread_scanner_take(&w->threads, &w->processes, &w->cgroups.freezers,
+		&w->clock, &s->threads, &w->limits.stopped);
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns, armed);
@@ -362,15 +394,33 @@ int watch_take_sample(struct watch *w, bool armed)
 		freezers_fill(&w->cgroups.freezers, &w->processes, now_ns, &w->limits.stopped);
 	if (w->limits.stopped.present)
 		w->stopped_pid = w->limits.stopped.pid;
-	s.sql = w->sql;
-	s.health = w->health;
-	s.mutex = w->mutex;
+	s->sql = w->sql;
+	s->health = w->health;
+	s->mutex = w->mutex;
 	log_left_out(w);
 	if (now_ns - w->kernel_errors.last_ns > KERNEL_ERRORS_NS)
 		w->kernel_errors = (struct watch_kernel_errors){ 0 };
 
-	history_add(&w->history, &s);
+	history_add(&w->history, s);
+	return true;
+}
+
+int watch_take_sample(struct watch *w, bool armed)
+{
+	struct pollfd done = { .fd = watch_sample_fd(w), .events = POLLIN };
+	int r = watch_begin_sample(w, armed);
+
+	if (r < 0)
+		return r;
+	while (!watch_sample_is_ready(w) && poll(&done, 1, SCAN_PATIENCE_MS) > 0)
+		;
+	watch_end_sample(w, armed);
 	return 0;
+}
+
+bool watch_has_threads(const struct watch *w)
+{
+	return w->has_threads;
 }
 
 void watch_set_sql(struct watch *w, const struct record_sql_activity *sql,
@@ -527,6 +577,6 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.disks = w->disks.left_out,
 		.filesystems = w->filesystems.left_out,
 		.cgroups = w->cgroups.left_out,
-		.unread = w->cgroups.stats.late,
+		.unread = w->cgroups.stats.late + w->threads.late,
 	};
 }

@@ -86,10 +86,31 @@ bool watch_is_learning(const struct watch *watch);
 bool watch_is_reading(const struct watch *watch);
 
 /*
- * Takes one sample. `armed`: an incident is open, so all threads are scanned each time. 0, or a
+ * Begins a sample: reads what the host says, and has a thread scan those of watched processes,
+ * which may hang. `armed`: an incident is open, so all of them are scanned each time. 0, or a
  * negative errno when /proc/stat cannot be read; then there is no new sample.
  */
+int watch_begin_sample(struct watch *watch, bool armed);
+/* It can be read once the sample that was begun may be ready. */
+int watch_sample_fd(const struct watch *watch);
+/* Whether there is nothing more to wait for. Empties the descriptor. */
+bool watch_sample_is_ready(struct watch *watch);
+/*
+ * The sample that was begun is the newest one from now on; see watch_has_threads(). False: none was
+ * begun.
+ */
+bool watch_end_sample(struct watch *watch, bool armed);
+
+/*
+ * The same in one call, for those who may wait: as long as a scan may take, and 5 s if it hangs.
+ */
 int watch_take_sample(struct watch *watch, bool armed);
+
+/*
+ * Whether the threads of watched processes have been scanned for the newest sample. Else it says
+ * what the scan before has found, and that it is not complete.
+ */
+bool watch_has_threads(const struct watch *watch);
 
 /*
  * Sets what the next samples say of the databases, until it is set again. Before the first call,

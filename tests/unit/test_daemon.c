@@ -23,7 +23,7 @@ static const char *ask(struct daemon *d, const char *request, uid_t uid)
 static void test_a_trigger_opens_an_incident(void **state)
 {
 	struct fixture *f = *state;
-	struct daemon d = { .config = &f->config, .session = f->session };
+	struct daemon d = { .config = &f->config, .session = f->session, .watch = f->watch };
 
 	assert_non_null(strstr(ask(&d, "trigger 1000000000", 1000), "only root"));
 	assert_int_equal(state_of(f), SESSION_IDLE);
@@ -70,7 +70,7 @@ static void test_a_daemon_that_stops_announces_no_reload(void **state)
 {
 	struct fixture *f = *state;
 	const struct daemon_options background = { .foreground = false };
-	struct daemon d = { .o = &background, .session = f->session };
+	struct daemon d = { .o = &background, .session = f->session, .watch = f->watch };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	char message[64];
@@ -87,6 +87,30 @@ static void test_a_daemon_that_stops_announces_no_reload(void **state)
 	assert_int_equal(errno, EAGAIN);
 	assert_false(d.reload_wanted);
 	session_stop(f->session, RECORD_REASON_stopped);
+}
+
+static void on_limit(void *userdata, uint64_t expirations)
+{
+	(void)userdata;
+	(void)expirations;
+}
+
+/* Whose threads are still being scanned: it is older than the incident, and so in its history. */
+static void test_a_trigger_ends_the_sample_that_has_begun(void **state)
+{
+	struct fixture *f = *state;
+	struct daemon d = { .session = f->session, .watch = f->watch };
+	unsigned int count;
+
+	assert_int_equal(loop_add_timer(f->loop, on_limit, NULL, &d.sample_limit), 0);
+	tree_sample(f->t, f->watch, 1000);
+	count = watch_history_count(f->watch);
+	assert_int_equal(watch_begin_sample(f->watch, false), 0);
+	assert_int_equal(watch_history_count(f->watch), count);
+	daemon_trigger(&d, DAEMON_HOLD_NS);
+	assert_int_equal(watch_history_count(f->watch), count + 1);
+	session_stop(f->session, RECORD_REASON_stopped);
+	loop_remove(d.sample_limit);
 }
 
 /* Memory that was short once is not short for ever, and a try takes CPU time. */
@@ -111,6 +135,7 @@ int main(void)
 		session_test(test_a_trigger_opens_an_incident),
 		session_test(test_a_daemon_that_stops_opens_no_incident),
 		session_test(test_a_repeated_request_to_stop_does_not_put_off_the_end),
+		session_test(test_a_trigger_ends_the_sample_that_has_begun),
 		session_test(test_a_daemon_that_stops_announces_no_reload),
 		session_test(test_more_room_is_tried_more_and_more_seldom),
 	};

@@ -82,7 +82,7 @@ static void test_debugger(void **state)
 	assert_int_equal(s->tracer, 99);
 	assert_string_equal(s->tracer_comm, "gdb");
 	/* It has ended, and the process is still stopped. */
-	tree_remove(t, "proc/99/status");
+	tree_remove(t, "proc/99");
 	s = next(t, w);
 	assert_int_equal(s->tracer, 99);
 	assert_string_equal(s->tracer_comm, "");

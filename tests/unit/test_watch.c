@@ -344,12 +344,15 @@ static void test_this_host(void **state)
 	assert_int_equal(s->psi.io.present, access("/proc/pressure/io", R_OK) == 0);
 	assert_true(s->threads.complete);
 	/* Those of earlier tests may not have ended yet. */
-	for (unsigned int i = 0; i < 10000 && watch_last(w)->threads.scanned > 4; i++) {
+	for (unsigned int i = 0; i < 10000 && watch_last(w)->threads.scanned > 6; i++) {
 		usleep(500);
 		assert_int_equal(watch_take_sample(w, true), 0);
 	}
-	/* This one, and those that read groups, their counters and the I/O of processes. */
-	assert_int_equal(watch_last(w)->threads.scanned, 4);
+	/*
+	 * This one, those that read groups, their counters and the I/O of processes, and two that
+	 * scan threads.
+	 */
+	assert_int_equal(watch_last(w)->threads.scanned, 6);
 	processes = watch_processes(w, &count);
 	assert_int_equal(count, 1);
 	assert_int_equal(processes[0].pid, getpid());
