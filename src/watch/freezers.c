@@ -109,7 +109,7 @@ static bool group_update(struct freezers_group *group, uint64_t now_ns, char *bu
 	}
 	if (!is_frozen) {
 		group->since_ns = 0;
-		group->ran_before = true;
+		group->running_ns = now_ns;
 	} else if (group->since_ns == 0) {
 		group->since_ns = now_ns;
 	}
@@ -136,7 +136,7 @@ bool freezers_keep(const struct freezers *f, struct processes *processes, int32_
 		if (!process)
 			process = processes_find(processes, pid);
 		if (process && process->freezer_hash == group->path_hash)
-			return !group->ran_before || since_ns >= group->since_ns;
+			return since_ns >= group->running_ns;
 	}
 	return false;
 }

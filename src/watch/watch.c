@@ -387,7 +387,6 @@ bool watch_end_sample(struct watch *w, bool armed)
 		w->limits.process_io_count = 0;
 	}
 	cgroups_update(&w->cgroups, &w->disks, &w->clock, armed, w->buf, sizeof(w->buf));
-	/* As of the beginning of the sample: a thread that it has seen frozen slept no earlier. */
 	freezers_update(&w->cgroups.freezers, now_ns, w->buf, sizeof(w->buf));
 	cgroups_fill_limits(&w->cgroups, &w->disks, &w->limits);
 	if (!w->limits.stopped.present)
