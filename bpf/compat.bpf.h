@@ -170,6 +170,16 @@ static __always_inline unsigned int compat_task_state(struct task_struct *task)
 	return (unsigned int)BPF_CORE_READ(old, state);
 }
 
+/*
+ * Whether the freezer keeps the thread, in D state: that of a control group of version 1, or a
+ * suspend. f5d39b020809 ("freezer,sched: Rewrite core freezer logic", 6.1) took the flag away and
+ * made TASK_FROZEN instead, which is none of the states that are looked for.
+ */
+static __always_inline bool compat_task_is_frozen(struct task_struct *task)
+{
+	return cfg_common.frozen_flag && BPF_CORE_READ(task, flags) & cfg_common.frozen_flag;
+}
+
 /* Reads and writes the thread has done, where they are counted (CONFIG_TASK_XACCT). */
 static __always_inline bool compat_counts_io_calls(void)
 {

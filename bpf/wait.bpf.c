@@ -431,7 +431,8 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	}
 	call_read(task, true, w);
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
-	wanted = state && !requests_are_reported(w) && is_wanted_sleep(task, state, iowait, w);
+	wanted = state && !requests_are_reported(w) && !compat_task_is_frozen(task) &&
+		is_wanted_sleep(task, state, iowait, w);
 	if (!wanted && may_sleep_for_server(state, w) && filter_task(pid)) {
 		server = stack_is_for_server(ctx, now);
 		wanted = server != 0;
@@ -549,7 +550,7 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	if (!filter_other_task(task))
 		return 0;
-	if (!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
+	if (!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)) || compat_task_is_frozen(task))
 		return 0;
 	call_read(task, false, w);
 	proven = is_wanted_sleep(task, state, iowait, w);

@@ -113,6 +113,8 @@ struct event_settings {
 	__event_u32 filter_cgroups; /* entries of the map filter_cgroups; 0: every cgroup */
 	/* Where a thread's kernel stack has the registers of its program, in bytes; 0: unknown. */
 	__event_u32 registers_offset;
+	/* Of a thread that the freezer keeps in D state; 0: the kernel has another state for it. */
+	__event_u32 frozen_flag;
 	__event_u8 filter_pid;
 	__event_u8 filter_dev;
 	__event_u8 page_shift; /* a page has 1 << page_shift bytes */

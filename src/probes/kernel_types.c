@@ -34,6 +34,7 @@ static const char *const symbols[] = {
 	"bio_chain_endio",
 	"end_swap_bio_read",
 	"preempt_dynamic_mode",
+	"frozen",
 };
 
 /* A function that fentry or fexit programs attach to. */

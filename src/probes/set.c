@@ -35,6 +35,9 @@
 #define INFLIGHT_MAX (1 << 20)
 #define RING_MAX (64 << 20)
 
+/* include/linux/sched.h up to 6.0. Later kernels may use the bit for something else. */
+#define PF_FROZEN 0x00010000
+
 /* The event of a return takes 0.2 to 0.3 KB, and more with a long path. */
 #define EVENT_ROOM 384
 
@@ -186,6 +189,17 @@ static int make_maps(struct probe_set *set, const struct trace_maps *shared)
 	return trace_maps_new(&sizes, shared, &set->maps);
 }
 
+/*
+ * The flag of a frozen thread. The commit that took it away made a function of what had been
+ * inline, frozen(). Its variable freezer_active is not in /proc/kallsyms of each kernel.
+ */
+static uint32_t frozen_flag(const struct kernel_types *types)
+{
+	uint64_t address;
+
+	return kernel_types_find_address(types, "frozen", &address) == -ENOENT ? PF_FROZEN : 0;
+}
+
 /* `like` becomes NULL where the set has to be loaded by trying. */
 static int set_begin(struct probe_set *set, const struct config *config, const char *sysfs,
 	uint32_t generation, struct kernel_types **types, const struct probe_set **like)
@@ -206,6 +220,7 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		.common.min_stall_ns = config->trace.min_stall_ns,
 		.common.self_pid = (uint32_t)getpid(),
 		.common.cpus = count_cpus(),
+		.common.frozen_flag = frozen_flag(*types),
 		.common.page_shift = (uint8_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
 		.pairing = config->probes[CONFIG_PROBE_vfs].pairing,
 		.ring_bytes = ring_bytes(config, threads),

@@ -32,6 +32,8 @@
 /* What the kernel calls a thread's last switch, and a sleep in D state. */
 #define TASK_DEAD 0x80
 #define TASK_UNINTERRUPTIBLE 0x2
+/* A flag of each process that has not called exec(). It stands for that of a frozen thread. */
+#define PF_FORKNOEXEC 0x40
 /* The task_struct of another thread, which nobody follows. */
 #define OTHER_TASK 0xffff888012345678
 
@@ -57,21 +59,28 @@ static int map_fd(const struct fixture *f, const char *map)
 	return bpf_map__fd(probe_map(wait_probe(f), map));
 }
 
-static uint32_t run(const struct fixture *f, const char *program, void *args, uint32_t size)
+static uint32_t run(const struct probe *probe, const char *program, void *args, uint32_t size)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = size);
 
-	assert_int_equal(bpf_prog_test_run_opts(probe_program_fd(wait_probe(f), program), &opts),
-		0);
+	assert_int_equal(bpf_prog_test_run_opts(probe_program_fd(probe, program), &opts), 0);
 	return opts.retval;
 }
 
+/* Whether the task scan notes the thread. */
+static bool is_found(const struct probe *probe, pid_t tid)
+{
+	uint64_t args[1] = { (uint64_t)tid };
+
+	return run(probe, "wait_task_scan", args, sizeof(args)) == 1;
+}
+
 /* The thread `task`, which has the id of this one, leaves the CPU in that state. */
-static void switch_out(const struct fixture *f, uint64_t task, uint64_t state)
+static void switch_out(const struct probe *probe, uint64_t task, uint64_t state)
 {
 	uint64_t args[4] = { 0, task, 0, state };
 
-	run(f, "wait_sched_switch_raw_tp", args, sizeof(args));
+	run(probe, "wait_sched_switch_raw_tp", args, sizeof(args));
 }
 
 /* An operation of that thread is noted under the id of this one. */
@@ -96,6 +105,13 @@ static uint64_t noted_task(const struct fixture *f)
 	return bpf_map_lookup_elem(map_fd(f, "sleeps"), &tid, &sleep) == 0 ? sleep.op.task : 0;
 }
 
+static void forget(const struct fixture *f)
+{
+	const uint32_t tid = (uint32_t)gettid();
+
+	assert_int_equal(bpf_map_delete_elem(map_fd(f, "sleeps"), &tid), 0);
+}
+
 /* As in a freeze: so many threads are asleep that each mark is that of some of them. */
 static void mark_all(const struct fixture *f)
 {
@@ -107,24 +123,26 @@ static void mark_all(const struct fixture *f)
 	assert_int_equal(bpf_map_update_elem(map_fd(f, "sleep_marks"), &zero, &marks, BPF_ANY), 0);
 }
 
+/* Removes its operation, which the task scan has found. Returns its task_struct. */
+static uint64_t take_found(const struct fixture *f, pid_t pid)
+{
+	const uint32_t tid = (uint32_t)pid;
+	struct event_sleep sleep;
+
+	assert_int_equal(bpf_map_lookup_elem(map_fd(f, "sleeps"), &tid, &sleep), 0);
+	assert_int_equal(bpf_map_delete_elem(map_fd(f, "sleeps"), &tid), 0);
+	return sleep.op.task;
+}
+
 static void start_sleeper(struct fixture *f)
 {
-	struct event_sleep sleep;
-	uint64_t args[1];
-	uint32_t tid;
-
 	f->sleeper = fork();
 	assert_true(f->sleeper >= 0);
 	if (f->sleeper == 0)
 		_exit(open(f->fifo, O_RDONLY | O_CLOEXEC) < 0);
-	tid = (uint32_t)f->sleeper;
-	args[0] = tid;
-	/* The task scan notes it once it sleeps there. */
-	while (run(f, "wait_task_scan", args, sizeof(args)) == 0)
+	while (!is_found(wait_probe(f), f->sleeper))
 		usleep(500);
-	assert_int_equal(bpf_map_lookup_elem(map_fd(f, "sleeps"), &tid, &sleep), 0);
-	f->task = sleep.op.task;
-	assert_int_equal(bpf_map_delete_elem(map_fd(f, "sleeps"), &tid), 0);
+	f->task = take_found(f, f->sleeper);
 }
 
 /* The event counts nothing, but it is about this thread, whose task_struct it keeps. */
@@ -210,12 +228,12 @@ static void test_a_thread_that_ends_does_not_end_the_next_ones(void **state)
 
 	end_sleeper(f);
 	note(f, OTHER_TASK);
-	switch_out(f, f->task, TASK_DEAD);
+	switch_out(wait_probe(f), f->task, TASK_DEAD);
 	assert_int_equal(noted_task(f), OTHER_TASK);
 	/* Nor when it is preempted or has to wait before its last switch. */
-	switch_out(f, f->task, 0);
+	switch_out(wait_probe(f), f->task, 0);
 	assert_int_equal(noted_task(f), OTHER_TASK);
-	switch_out(f, f->task, TASK_UNINTERRUPTIBLE);
+	switch_out(wait_probe(f), f->task, TASK_UNINTERRUPTIBLE);
 	assert_int_equal(noted_task(f), OTHER_TASK);
 }
 
@@ -225,7 +243,7 @@ static void test_a_thread_that_ends_ends_its_own(void **state)
 
 	end_sleeper(f);
 	note(f, f->task);
-	switch_out(f, f->task, TASK_DEAD);
+	switch_out(wait_probe(f), f->task, TASK_DEAD);
 	assert_int_equal(noted_task(f), 0);
 }
 
@@ -235,11 +253,46 @@ static void test_whoever_has_the_id_ends_that_of_an_earlier_one(void **state)
 	struct fixture *f = *state;
 
 	note(f, OTHER_TASK);
-	switch_out(f, f->task, TASK_DEAD);
+	switch_out(wait_probe(f), f->task, TASK_DEAD);
 	assert_int_equal(noted_task(f), 0);
 	note(f, OTHER_TASK);
-	switch_out(f, f->task, 0);
+	switch_out(wait_probe(f), f->task, 0);
 	assert_int_equal(noted_task(f), 0);
+}
+
+/* `wait` as it is loaded on a kernel with such a flag. It does not leave out this process. */
+static void load_other(const struct fixture *f, uint32_t frozen_flag, struct probe *ret_probe)
+{
+	struct probe_settings settings = f->set.settings;
+
+	settings.common.frozen_flag = frozen_flag;
+	settings.common.self_pid = 0;
+	*ret_probe = (struct probe){};
+	assert_int_equal(probe_load(ret_probe, probe_ops_get(CONFIG_PROBE_wait),
+				 CONFIG_BACKEND_AUTO, &settings, &f->set.maps),
+		0);
+	mark_all(f);
+}
+
+/* A control group of version 1 may be frozen. Up to 6.0 its threads are in D state then. */
+static void test_a_frozen_thread_is_in_no_operation(void **state)
+{
+	struct fixture *f = *state;
+	struct probe plain, frozen;
+
+	load_other(f, 0, &plain);
+	assert_true(is_found(&plain, f->sleeper));
+	assert_int_equal(take_found(f, f->sleeper), f->task);
+	switch_out(&plain, f->task, TASK_UNINTERRUPTIBLE);
+	assert_int_equal(noted_task(f), f->task);
+	forget(f);
+	probe_unload(&plain);
+
+	load_other(f, PF_FORKNOEXEC, &frozen);
+	assert_false(is_found(&frozen, f->sleeper));
+	switch_out(&frozen, f->task, TASK_UNINTERRUPTIBLE);
+	assert_int_equal(noted_task(f), 0);
+	probe_unload(&frozen);
 }
 
 int main(void)
@@ -248,6 +301,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_thread_that_ends_does_not_end_the_next_ones,
 			setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_thread_that_ends_ends_its_own, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(test_a_frozen_thread_is_in_no_operation, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_whoever_has_the_id_ends_that_of_an_earlier_one,
 			setup, teardown),
