@@ -259,6 +259,7 @@ struct task_struct {
 	struct sched_entity se;
 	struct sched_info sched_info;
 	struct task_io_accounting ioac;
+	unsigned long nvcsw;
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	__u64 start_boottime;

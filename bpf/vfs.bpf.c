@@ -33,7 +33,7 @@ const volatile bool cfg_paired = false;
 /* Whether system calls are hooked and not functions. */
 const volatile bool cfg_by_syscalls = false;
 
-/* An operation without a sleep is reported as one with an empty sleep, which is put together here. */
+/* An operation without a sleep is reported as one with an empty sleep, put together here. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, SCRATCH_COUNT);
@@ -108,6 +108,7 @@ static __noinline int call_begin(const struct call_entry *c)
 			known->nested++;
 			return 0;
 		}
+		call_remove(known, key);
 		loss_count(EVENT_LOSS_RETURN_MISSED);
 	}
 	if (!file_is_wanted(file))
@@ -126,6 +127,7 @@ static __noinline int call_begin(const struct call_entry *c)
 	fresh.inode = (__u64)BPF_CORE_READ(file, f_inode);
 	fresh.position = c->position;
 	fresh.counter = compat_task_io_calls(task);
+	fresh.switches = BPF_CORE_READ(task, nvcsw);
 	if (bpf_map_update_elem(&vfs_calls, &key, &fresh, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
 	return 0;
@@ -196,7 +198,8 @@ static __always_inline void call_describe(struct task_struct *task, const struct
 	awake->own_nr = syscall.nr < COMPAT_SYSCALL_32BIT ? (__s16)syscall.nr : -1;
 	awake->args[1] = syscall.args[1];
 	awake->args[2] = syscall.args[2];
-	awake->flags = EVENT_AWAKE;
+	/* Where `wait` is not attached, or has no room, nobody knows how long it slept. */
+	awake->flags = BPF_CORE_READ(task, nvcsw) == call->switches ? EVENT_AWAKE : 0;
 	awake->slept_ns = 0;
 	awake->sleeps = 0;
 	awake->stack_len = 0;
@@ -205,6 +208,21 @@ static __always_inline void call_describe(struct task_struct *task, const struct
 	if (file_of_fd(task, (__u32)call->op.fd) != (struct file *)call->op.file)
 		awake->op.fd = -1;
 	check_position(call, done, awake);
+}
+
+/*
+ * Whether what returns is what was seen to begin, and not a later operation on a descriptor of the
+ * same number: the kernel may have skipped the program at the return, or a detach have been
+ * cancelled when that was gone. One that was refused has not been counted.
+ */
+static __always_inline bool call_returns(struct task_struct *task, const struct event_call *call,
+	const struct sleep_return *r)
+{
+	__u64 done = compat_task_io_calls(task) - call->counter;
+
+	if (!compat_counts_io_calls())
+		return true;
+	return done == r->counted || (done == 0 && r->ret < 0);
 }
 
 /* Reports an operation in which no sleep was noted. Returns whether it was reported. */
@@ -240,6 +258,13 @@ static __noinline void call_end(void *ctx, struct task_struct *task, struct even
 
 	if (call->nested) {
 		call->nested--;
+		call->counter += r->counted;
+		return;
+	}
+	if (!call_returns(task, call, r)) {
+		call_remove(call, key);
+		loss_count(EVENT_LOSS_RETURN_MISSED);
+		return_from(r);
 		return;
 	}
 	if (!cfg_by_syscalls) {
@@ -368,16 +393,14 @@ static __always_inline bool call_is_under_way(struct task_struct *task,
 		compat_task_io_calls(task) == call->counter;
 }
 
-/*
- * The thread is elsewhere. At the second look, a second later, its return has been missed: it takes
- * a moment from the count to the program at the return.
- */
-static __always_inline void call_suspect(struct event_call *call, __u64 key)
+/* Looks, one each second. A thread that waits for a CPU there takes that long to its return. */
+#define SUSPECT_MAX 10
+
+/* The thread is elsewhere, or between the count and the program at the return. */
+static __always_inline void call_suspect(struct event_call *call, __u64 key, __u64 start_ns)
 {
-	if (!call->suspect) {
-		call->suspect = 1;
+	if (call->suspect++ < SUSPECT_MAX || call_start(call) != start_ns)
 		return;
-	}
 	call_remove(call, key);
 	loss_count(EVENT_LOSS_RETURN_MISSED);
 }
@@ -406,9 +429,10 @@ int vfs_resolve(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	task = (struct task_struct *)call->op.task;
 	if (!call_is_under_way(task, call)) {
-		call_suspect(call, key);
+		call_suspect(call, key, start_ns);
 		return 0;
 	}
+	call->suspect = 0;
 	call_describe(task, call, 0, awake);
 	e->header.ts_ns = now;
 	e->dur_ns = now - start_ns;

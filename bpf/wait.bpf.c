@@ -330,14 +330,14 @@ static __always_inline void sleep_take_stack(void *ctx, struct event_sleep *slee
 	}
 }
 
-/* When the operation began in which the current thread falls asleep. */
-static __noinline __u64 paired_start(struct task_struct *task, __u64 now)
+/* When the operation began in which the thread fell asleep at `asleep_ns`. */
+static __noinline __u64 paired_start(struct task_struct *task, __u32 tid, __u64 asleep_ns)
 {
-	struct event_call *call = call_find(task, (__u32)bpf_get_current_pid_tgid());
+	struct event_call *call = call_find(task, tid);
 
 	/* A file system may sleep before it reads, and a thread after its read has been counted. */
 	if (!call || compat_task_io_calls(task) != call->counter)
-		return now;
+		return asleep_ns;
 	return call_start(call);
 }
 
@@ -463,7 +463,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 		sleep->flags |= EVENT_UNPROVEN;
 	sleep->asleep_ns = now;
 	sleep_take_stack(ctx, sleep, now);
-	*(volatile __u64 *)&sleep->op.start_ns = cfg_paired ? paired_start(task, now) : now;
+	*(volatile __u64 *)&sleep->op.start_ns = cfg_paired ? paired_start(task, tid, now) : now;
 }
 
 SEC("raw_tp/sched_switch")
@@ -574,7 +574,8 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	if (!proven)
 		sleep->flags |= EVENT_UNPROVEN;
 	sleep->asleep_ns = start_ns;
-	sleep->op.start_ns = start_ns;
+	/* `vfs` may have been attached before this program. */
+	sleep->op.start_ns = cfg_paired ? paired_start(task, tid, start_ns) : start_ns;
 	/* It has run meanwhile, so the program at the context switch has noted it. */
 	if (compat_task_state(task) != state || compat_task_left_cpu(task) != its_ns)
 		return 0;

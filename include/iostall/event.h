@@ -101,7 +101,7 @@ enum event_flags {
 		1 << 9,		  /* the stack was taken when it fell asleep, not at the return */
 	EVENT_FAILED = 1 << 10,	  /* it failed, however short it was; dur_ns is not known */
 	EVENT_UNPROVEN = 1 << 11, /* only its stack can say whether it waits for a file server */
-	EVENT_AWAKE = 1 << 12,	  /* no sleep was noted in it: slept_ns and sleeps 0 are measured */
+	EVENT_AWAKE = 1 << 12,	  /* no thread slept in it: slept_ns and sleeps 0 are measured */
 };
 
 /* What every BPF object is told when it is loaded: its constant cfg_common. */
@@ -203,8 +203,9 @@ struct event_call {
 	__event_u64 inode;    /* struct inode *, to check the file */
 	__event_u64 position; /* address of an loff_t that will be behind the operation; 0: none */
 	__event_u64 counter; /* reads and writes that the thread had done, where they are counted */
-	__event_u32 nested;  /* calls of these functions inside it that have not returned */
-	__event_u32 suspect; /* the in-flight scan has not found its thread in it */
+	__event_u64 switches; /* how often the thread had left its CPU by itself */
+	__event_u32 nested;   /* calls of these functions inside it that have not returned */
+	__event_u32 suspect;  /* so many looks in a row have not found its thread in it */
 };
 
 /*
@@ -549,7 +550,7 @@ static_assert(sizeof(struct event_header) == 16, "wire format");
 static_assert(__builtin_offsetof(struct event_operation, path) == 160, "wire format");
 static_assert(sizeof(struct event_registers) == 40, "wire format");
 static_assert(sizeof(struct event_inflight) == 56, "wire format");
-static_assert(sizeof(struct event_call) == 88, "wire format");
+static_assert(sizeof(struct event_call) == 96, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
 static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire format");
 static_assert(sizeof(struct event_block_device) == 688, "wire format");

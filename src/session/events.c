@@ -46,8 +46,11 @@ static void describe_wait(struct session *s, const struct decoded_operation *dec
 {
 	if (op->state == '\0')
 		op->state = '?';
-	/* That of a thread which runs cannot be read. */
-	if (op->kstack[0] == '\0' && op->state != 'R') {
+	/*
+	 * That of a thread which runs cannot be read, and an operation that probe vfs has paired is
+	 * not found by its thread alone.
+	 */
+	if (op->kstack[0] == '\0' && op->state != 'R' && decoded->probe != CONFIG_PROBE_vfs) {
 		/* It may be another one by now, but thousands are not read again. */
 		if (!stuck->stack_asked || s->incident.stuck_count <= STACKS_READ_AGAIN_MAX)
 			session_ask_stack(s, decoded->probe, (uint32_t)op->tid, op->start_mono_ns);
