@@ -35,9 +35,21 @@ static bool names_path(const struct probe_ops *ops, enum record_io_path wanted)
 	return false;
 }
 
+/* Which probes are still being attached: each of two threads attaches its own. */
+struct attaching {
+	bool wait;
+	bool rest;
+};
+
+static bool will_have(const struct probe_set *set, struct attaching attaching, unsigned int i)
+{
+	return set->attached[i] ||
+		(set->enabled[i] && (i == CONFIG_PROBE_wait ? attaching.wait : attaching.rest));
+}
+
 /* Why this probe does not see the I/O path; empty when it does, or will when it is attached. */
-static void describe_absence(const struct probe_set *set, bool attaching, unsigned int index,
-	enum record_io_path path, char *reason, size_t size)
+static void describe_absence(const struct probe_set *set, struct attaching attaching,
+	unsigned int index, enum record_io_path path, char *reason, size_t size)
 {
 	const struct probe *probe = &set->probes[index];
 
@@ -46,10 +58,9 @@ static void describe_absence(const struct probe_set *set, bool attaching, unsign
 		snprintf(reason, size, "probe.%s.enabled=no", probe_ops_get(index)->name);
 	else if (probe->ops && !probe->backend)
 		describe_reasons(probe, reason, size);
-	else if (!set->attached[index] && !attaching)
+	else if (!will_have(set, attaching, index))
 		text_copy(reason, size, "it could not be attached");
-	else if (probe_ops_get(index)->needs_wait && !set->attached[CONFIG_PROBE_wait] &&
-		!attaching)
+	else if (probe_ops_get(index)->needs_wait && !will_have(set, attaching, CONFIG_PROBE_wait))
 		text_copy(reason, size, "it needs the probe wait");
 	else if (probe->ops && probe_misses_path(probe, path))
 		text_copy(reason, size, probe_misses_path(probe, path));
@@ -66,7 +77,8 @@ static bool is_attached(const struct probe_set *set, unsigned int i)
  * Names the first probe that sees the path and is attached. The reason says why no nearer probe and
  * no better backend is in use, and whether the probe is still being attached.
  */
-static void describe_path(const struct probe_set *set, bool attaching, struct record_coverage *c)
+static void describe_path(const struct probe_set *set, struct attaching attaching,
+	struct record_coverage *c)
 {
 	struct text out = TEXT_ON(c->reason);
 
@@ -103,9 +115,11 @@ static void describe_path(const struct probe_set *set, bool attaching, struct re
 		text_add(&out, "no probe covers this path");
 }
 
-void probe_set_describe_coverage(const struct probe_set *set, bool attaching,
-	struct record_open *open)
+void probe_set_describe_coverage(const struct probe_set *set, bool attaching_wait,
+	bool attaching_rest, struct record_open *open)
 {
+	const struct attaching attaching = { attaching_wait, attaching_rest };
+
 	static_assert(RECORD_IO_PATH_COUNT - 1 <= RECORD_COVERAGE_MAX, "coverage holds every path");
 	open->coverage_count = RECORD_IO_PATH_COUNT - 1;
 	for (unsigned int i = 0; i < open->coverage_count; i++) {

@@ -127,8 +127,8 @@ void probe_set_read_counters(const struct probe_set *set, struct probe_counters 
 bool probe_set_uses_kprobes(const struct probe_set *set);
 /* Hits that kprobes have missed since load. May wait, see tracefs_count_misses(). */
 uint64_t probe_set_count_misses(const struct probe_set *set);
-/* coverage.c. `attaching`: those that are loaded and not attached are about to be. */
-void probe_set_describe_coverage(const struct probe_set *set, bool attaching,
-	struct record_open *open);
+/* coverage.c. The probe `wait`, or the others, are about to be attached where they are not yet. */
+void probe_set_describe_coverage(const struct probe_set *set, bool attaching_wait,
+	bool attaching_rest, struct record_open *open);
 
 #endif

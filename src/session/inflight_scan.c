@@ -174,14 +174,25 @@ uint64_t session_scan_inflight(struct session *s)
 	return 0;
 }
 
+/* It was to be attached for this incident, and was not, or not yet. */
+static bool lacks_wait(const struct session *s)
+{
+	return s->probes.enabled[CONFIG_PROBE_wait] &&
+		s->probes.probes[CONFIG_PROBE_wait].backend &&
+		!s->probes.attached[CONFIG_PROBE_wait];
+}
+
 void session_begin_last_scan(struct session *s)
 {
-	const struct task_scan_options all = { .procfs_fd = s->procfs_fd };
+	const struct session_pids *filtered = &s->filtered[s->filtered_now];
+	const struct task_scan_options wanted = { .procfs_fd = s->procfs_fd,
+		.only = s->filter ? filtered->pids : NULL,
+		.only_count = filtered->count };
 
 	/* Who has not been visited by now is counted as that. */
 	task_scan_reset(&s->tasks);
-	if (s->switches_wanted)
-		s->incident.not_visited = task_scan_count_left(&s->tasks, &all);
+	if (lacks_wait(s))
+		s->incident.not_visited = task_scan_count_left(&s->tasks, &wanted);
 	s->tasks.complete = true;
 	/* The scan that is under way would count the same operations. */
 	session_write_alike(s);

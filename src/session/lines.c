@@ -93,7 +93,7 @@ void session_write_open(struct session *s, const struct record_trigger *trigger)
 	open->min_stall_ns = s->o.config->trace.min_stall_ns;
 	open->armed_ns = s->incident.armed_ns;
 	open->waited_ns = s->incident.waited_ns;
-	probe_set_describe_coverage(&s->probes, s->attach_wanted || s->switches_wanted, open);
+	probe_set_describe_coverage(&s->probes, s->switches_wanted, s->attach_wanted, open);
 	stack = enrich_stack(s->o.enrich, &open->stack_count);
 	memcpy(open->stack, stack, open->stack_count * sizeof(open->stack[0]));
 	session_write_line(s);

@@ -71,10 +71,10 @@ void session_start_next_task(struct session *s)
 		start_replacing(s, TRACER_PREPARE);
 }
 
-static void note_attached(struct session *s, uint64_t took_ns)
+static void note_attached(struct session *s, bool attached, uint64_t took_ns)
 {
 	s->incident.attach_ns += took_ns;
-	if (s->state == SESSION_TRACING)
+	if (s->state == SESSION_TRACING && attached)
 		log_warning("incident %s: some probes were attached only after %.1f s",
 			s->incident.id, (double)(clock_mono_ns() - s->attached_ns) / NSEC_PER_SEC);
 	else if (s->state == SESSION_ARMING && !s->attach_wanted && !s->switches_wanted)
@@ -89,7 +89,7 @@ static void on_switches_attached(struct session *s, uint64_t took_ns)
 	s->tasks.complete = false;
 	if (!session_begin_task_scan(s) && !s->pass.start_ns)
 		loop_set_timer(s->scan_timer, SESSION_TASK_SCAN_PAUSE_NS, 0);
-	note_attached(s, took_ns);
+	note_attached(s, s->probes.attached[CONFIG_PROBE_wait], took_ns);
 }
 
 static void on_switches(void *userdata, enum switches_task task, uint64_t took_ns)
@@ -136,7 +136,7 @@ static void on_task(void *userdata, const struct tracer_result *result)
 		s->misses = result->misses;
 	if (result->task == TRACER_ATTACH) {
 		s->attach_wanted = false;
-		note_attached(s, result->took_ns);
+		note_attached(s, probe_set_rest_is_attached(&s->probes), result->took_ns);
 	}
 	if (result->task == TRACER_COUNT)
 		s->misses_known = true;

@@ -135,6 +135,12 @@ static bool trigger_when_idle(struct fixture *f)
 	return true;
 }
 
+/* However busy the host is. */
+static bool is_scanned(struct fixture *f)
+{
+	return f->session->tasks.complete;
+}
+
 static bool is_tracing(struct fixture *f)
 {
 	return f->session->state == SESSION_TRACING;
@@ -221,8 +227,8 @@ static void test_the_record_begins_without_them(void **state)
 
 static void test_attached_and_detached(void **state)
 {
-	static const step steps[] = { trigger_when_idle, is_attached, is_tracing, stop, is_closed,
-		is_settled, NULL };
+	static const step steps[] = { trigger_when_idle, is_attached, is_tracing, is_scanned, stop,
+		is_closed, is_settled, NULL };
 	struct fixture *f = *state;
 
 	run_steps(f, steps);
