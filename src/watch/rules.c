@@ -147,7 +147,10 @@ static bool value_mutex(const struct subject *s, double *ret_value)
 
 static bool value_stopped(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->has_threads ? (double)s->stopped->stopped_ns / NSEC_PER_SEC_REAL : NAN;
+	/* That a control group is frozen is known without a scan. */
+	*ret_value = s->has_threads || *s->stopped->cgroup
+		? (double)s->stopped->stopped_ns / NSEC_PER_SEC_REAL
+		: NAN;
 	return s->stopped->present;
 }
 

@@ -78,19 +78,24 @@ void thread_scanner_reset(struct thread_scanner *s)
 	s->stopped = (struct record_stopped){ 0 };
 }
 
-static void take_results(struct thread_scanner *s, struct processes *processes,
+/* False: who is blocked is not known before the second scan. */
+static bool take_results(struct thread_scanner *s, struct processes *processes,
 	const struct freezers *freezers, const struct watch_clock *clock)
 {
 	struct state *state = s->worker.state;
+	bool is_fresh = s->is_fresh;
 
-	s->is_asked = false;
+	s->is_asked = s->is_fresh = false;
 	threads_update_processes(&state->threads, processes);
+	if (is_fresh)
+		return false;
 	threads_count_blocked(&state->threads, processes, freezers, &state->found);
 	s->threads = state->found;
 	s->threads.complete = s->threads.complete && !s->is_skipping;
 	threads_fill_stopped(&state->threads, processes, s->worker.fd, watch_clock_ns(clock),
 		&s->stopped);
 	s->left_out = state->threads.left_out;
+	return true;
 }
 
 static void replace_hung(struct thread_scanner *s, bool armed)
@@ -116,6 +121,7 @@ static void replace_hung(struct thread_scanner *s, bool armed)
 		return;
 	s->hung[place] = pid;
 	s->is_asked = false;
+	s->is_fresh = true;
 }
 
 static void fill_question(struct thread_scanner *s, struct processes *processes,
@@ -152,8 +158,7 @@ void thread_scanner_begin(struct thread_scanner *s, struct processes *processes,
 		(void)renewable_worker_keep_spare(&s->worker);
 	s->is_waited_for = !renewable_worker_is_busy(&s->worker);
 	if (s->is_waited_for) {
-		if (s->is_asked)
-			take_results(s, processes, freezers, &scan->clock);
+		s->has_late = s->is_asked && take_results(s, processes, freezers, &scan->clock);
 		fill_question(s, processes, scan);
 		s->is_asked = true;
 		s->has_told = false;
@@ -172,16 +177,16 @@ bool thread_scanner_take(struct thread_scanner *s, struct processes *processes,
 	const struct freezers *freezers, const struct watch_clock *clock,
 	struct record_threads *ret_threads, struct record_stopped *ret_stopped)
 {
-	bool has_ended = s->is_asked && !renewable_worker_is_busy(&s->worker);
+	bool has_results = s->has_late;
 
-	s->is_waited_for = false;
-	if (has_ended)
-		take_results(s, processes, freezers, clock);
+	if (s->is_asked && !renewable_worker_is_busy(&s->worker))
+		has_results = take_results(s, processes, freezers, clock);
+	s->is_waited_for = s->has_late = false;
 	*ret_threads = s->threads;
 	*ret_stopped = s->stopped;
-	if (!has_ended) {
+	if (!has_results) {
 		ret_threads->complete = false;
 		ret_threads->scanned = 0;
 	}
-	return has_ended;
+	return has_results;
 }

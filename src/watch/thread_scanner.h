@@ -26,6 +26,8 @@ struct thread_scanner {
 	int done_fd;	    /* an eventfd that is written when a scan has ended */
 	bool is_asked;	    /* there is a scan whose results nobody has taken */
 	bool is_waited_for; /* it has begun for this sample */
+	bool has_late;	    /* the scan before has ended since its sample did */
+	bool is_fresh;	    /* the thread that scans has just been replaced */
 	bool forget;	    /* the list of processes has begun anew */
 	bool has_told;	    /* that this scan hangs */
 	bool is_skipping;   /* a process, in which an earlier scan hangs */
@@ -55,8 +57,10 @@ void thread_scanner_begin(struct thread_scanner *s, struct processes *processes,
 /* There is nothing to wait for: the scan has ended, or none could begin. Empties done_fd. */
 bool thread_scanner_is_ready(struct thread_scanner *s);
 /*
- * What the scan has found. False: it has not ended, and this is what the one before has found,
- * said not to be complete. Processes that have gone or do not match any more are removed.
+ * What the scan has found, or the one before that ended too late for its own sample. False: neither
+ * has ended, and this is what an earlier one has found, said not to be complete; or the thread was
+ * replaced, and the new one cannot say yet who lasts. Processes that have gone or do not match any
+ * more are removed.
  */
 bool thread_scanner_take(struct thread_scanner *s, struct processes *processes,
 	const struct freezers *freezers, const struct watch_clock *clock,

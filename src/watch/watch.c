@@ -389,7 +389,7 @@ bool watch_end_sample(struct watch *w, bool armed)
 	cgroups_update(&w->cgroups, &w->disks, &w->clock, armed, w->buf, sizeof(w->buf));
 	freezers_update(&w->cgroups.freezers, now_ns, w->buf, sizeof(w->buf));
 	cgroups_fill_limits(&w->cgroups, &w->disks, &w->limits);
-	if (!w->limits.stopped.present)
+	if (!w->limits.stopped.present || !w->has_threads)
 		freezers_fill(&w->cgroups.freezers, &w->processes, now_ns, &w->limits.stopped);
 	if (w->limits.stopped.present)
 		w->stopped_pid = w->limits.stopped.pid;
