@@ -556,20 +556,40 @@ static void test_more_threads_are_not_recorded(void **state)
 	assert_false(recorded_has(&r, 4, 11));
 }
 
-/* Of 200 threads one remains for long, and 150 others freeze. */
+static void put_blocked(struct tree *t, unsigned int count, unsigned int switches)
+{
+	for (unsigned int i = 0; i < 10; i++)
+		tree_put_thread(t, 10, 10 + (int)i, "mariadbd", i < count ? 'D' : 'S', 500,
+			i == 0 ? 9 : switches);
+}
+
+/* Of ten threads one remains for long, and then the others freeze again. */
 static void test_what_has_passed_hides_no_other_freeze(void **state)
 {
-	struct recorded r = { 0 };
+	struct tree *t = *state;
+	struct rules_firing firing;
+	struct rig rig;
 
-	(void)state;
-	recorded_note(&r, "first", 1, 200, 10);
-	recorded_follow(&r, 200);
-	assert_true(recorded_has(&r, 151, 10));
-	recorded_follow(&r, 1);
-	assert_true(recorded_has(&r, 1, 10));
-	/* A value that is not known or of another kind. */
-	recorded_follow(&r, 0);
-	assert_false(recorded_has(&r, 151, 10));
+	tree_list_add(&t->process, "mariadbd");
+	put_blocked(t, 10, 9);
+	rig = rig_new(t);
+	rig_enable(&rig, CONFIG_RULE_blocked);
+	for (unsigned int i = 0; i < 4; i++)
+		rig_step(&rig, 1000);
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	assert_float_equal((float)firing.value, 10, 1e-4f);
+	rules_acknowledge(rig.rules, rig.watch, "first");
+	rig_step(&rig, 1000);
+	assert_false(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	put_blocked(t, 1, 10);
+	rig_step(&rig, 1000);
+	assert_false(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	put_blocked(t, 10, 11);
+	for (unsigned int i = 0; i < 3; i++)
+		rig_step(&rig, 1000);
+	assert_true(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	assert_string_equal(firing.continues, "");
+	rig_free(&rig);
 }
 
 int main(void)
@@ -596,7 +616,7 @@ int main(void)
 		tree_test(test_recorded_trouble_waits_longer),
 		tree_test(test_another_disk_is_due_at_once),
 		cmocka_unit_test(test_more_threads_are_not_recorded),
-		cmocka_unit_test(test_what_has_passed_hides_no_other_freeze),
+		tree_test(test_what_has_passed_hides_no_other_freeze),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
