@@ -98,6 +98,29 @@ take_slot()
 	done
 }
 
+# vm_test NAME KERNEL ARGUMENT...: runs a test in a VM, see run, and finishes it (assert.sh) where the VM cannot. False
+# when it failed. A kernel sometimes crashes in emulation. The test then runs again, and a line reports that.
+vm_test()
+{
+	local name="$1 on $2" kernel=$2 try rc
+
+	shift 2
+	for try in 1 2 3; do
+		rc=0
+		"$VM_DIR/run" "$kernel" "$@" || rc=$?
+		[ "$rc" -eq "$RC_RIG" ] || break
+		echo "# try $try of 3: the VM died under the test"
+	done
+	if [ "$rc" -le 1 ]; then
+		return "$rc"
+	elif [ "$rc" -eq "$RC_UNAVAILABLE" ]; then
+		skip "$name" "the kernel cannot be had"
+	else
+		not_ok "$name" "the VM or the test ended with $rc"
+	fi
+	assert_finish
+}
+
 # copy_files ROOT: copies the absolute paths on stdin into ROOT, a tree with merged /usr.
 copy_files()
 {
