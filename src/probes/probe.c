@@ -15,6 +15,7 @@
 
 #include "probes/maps.h"
 #include "probes/tracefs.h"
+#include "snapshot/inflight.h"
 #include "util/cleanup.h"
 #include "util/error.h"
 #include "util/memory.h"
@@ -546,6 +547,30 @@ int probe_program_fd(const struct probe *probe, const char *program)
 struct bpf_map *probe_map(const struct probe *probe, const char *map)
 {
 	return probe->object ? bpf_object__find_map_by_name(probe->object, map) : NULL;
+}
+
+bool probe_inflight_map(const struct probe *probe, struct inflight_map *ret_map)
+{
+	const struct bpf_map *map = probe->backend && probe->ops->inflight_map
+		? probe_map(probe, probe->ops->inflight_map)
+		: NULL;
+
+	if (!map)
+		return false;
+	*ret_map = (struct inflight_map){
+		.fd = bpf_map__fd(map),
+		.key_size = bpf_map__key_size(map),
+		.value_size = bpf_map__value_size(map),
+	};
+	return true;
+}
+
+void probe_clear_inflight(const struct probe *probe)
+{
+	struct inflight_map map;
+
+	if (probe_inflight_map(probe, &map))
+		inflight_clear(&map, UINT64_MAX);
 }
 
 uint64_t probe_skipped_runs(const struct probe *probe)

@@ -19,6 +19,7 @@
 struct bpf_link;
 struct bpf_map;
 struct bpf_object;
+struct inflight_map;
 struct kernel_types;
 struct probe;
 struct trace_maps;
@@ -228,5 +229,13 @@ int probe_program_fd(const struct probe *probe, const char *program);
 
 /* A map of the loaded object; NULL when there is none of that name. */
 struct bpf_map *probe_map(const struct probe *probe, const char *map);
+
+/* The map of its operations in flight. False: it has none, or no backend works. */
+bool probe_inflight_map(const struct probe *probe, struct inflight_map *ret_map);
+/*
+ * Removes what the probe has noted, since no program is left to see its end. Of `wait` the session
+ * has done so in parts when its incident was closed, so there is hardly anything left.
+ */
+void probe_clear_inflight(const struct probe *probe);
 
 #endif

@@ -19,7 +19,6 @@
 #include "probes/kernel_types.h"
 #include "probes/registers.h"
 #include "probes/tracefs.h"
-#include "snapshot/inflight.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/error.h"
@@ -254,26 +253,6 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 	return filter_fill(&set->maps, config, sysfs, NULL);
 }
 
-/*
- * Removes what the probe has noted, since no program is left to see its end. Of `wait` the session
- * has done so in parts when its incident was closed, so there is hardly anything left.
- */
-static void clear_inflight_of(const struct probe *probe)
-{
-	const struct bpf_map *map = probe->backend && probe->ops->inflight_map
-		? probe_map(probe, probe->ops->inflight_map)
-		: NULL;
-
-	if (map)
-		inflight_clear(
-			&(struct inflight_map){
-				.fd = bpf_map__fd(map),
-				.key_size = bpf_map__key_size(map),
-				.value_size = bpf_map__value_size(map),
-			},
-			UINT64_MAX);
-}
-
 static void log_without_backend(const struct probe *probe)
 {
 	log_warning(
@@ -335,7 +314,7 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 	}
 	/* What was noted while the backends were tried. */
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		clear_inflight_of(&set->probes[i]);
+		probe_clear_inflight(&set->probes[i]);
 	return any ? 0 : error;
 }
 
@@ -491,31 +470,6 @@ bool probe_set_needs_prepare(const struct probe_set *set)
 	return false;
 }
 
-static bool is_scanned(unsigned int i)
-{
-	return probe_ops_get(i)->task_scan_program != NULL;
-}
-
-static void attach_where(struct probe_set *set, bool scanned)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		struct probe *probe = &set->probes[i];
-		int r;
-
-		if (!set->enabled[i] || !probe->backend || is_scanned(i) != scanned)
-			continue;
-		/* A program that still ran when its link went has noted what it saw. */
-		if (probe->links_count == 0)
-			clear_inflight_of(probe);
-		if (probe->ops->reset && probe->object)
-			probe->ops->reset(probe);
-		r = probe_attach(probe);
-		if (r < 0)
-			log_warning("probe %s: cannot attach: %s", probe->ops->name, strerror(-r));
-		set->attached[i] = r == 0;
-	}
-}
-
 void probe_set_tell_server_waits(struct probe_set *set, const struct event_server_waits *waits,
 	bool known)
 {
@@ -525,106 +479,6 @@ void probe_set_tell_server_waits(struct probe_set *set, const struct event_serve
 
 	set->server_waits_unknown =
 		!known || (map && bpf_map_update_elem(bpf_map__fd(map), &zero, waits, BPF_ANY) < 0);
-}
-
-void probe_set_begin_attaching(struct probe_set *set)
-{
-	memset(set->attached, 0, sizeof(set->attached));
-}
-
-void probe_set_attach_scanned(struct probe_set *set)
-{
-	attach_where(set, true);
-}
-
-void probe_set_attach_rest(struct probe_set *set)
-{
-	probe_set_prepare(set);
-	attach_where(set, false);
-}
-
-void probe_set_detach_scanned(struct probe_set *set)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		while (is_scanned(i) && probe_detach_next(&set->probes[i]))
-			;
-}
-
-bool probe_set_detach_next(struct probe_set *set)
-{
-	for (unsigned int i = CONFIG_PROBE_COUNT; i-- > 0;) {
-		struct probe *probe = &set->probes[i];
-
-		if (is_scanned(i) || !probe_detach_next(probe))
-			continue;
-		/*
-		 * While it is not detached as a whole, each end is still seen: completions are
-		 * detached last.
-		 */
-		if (probe->links_count == 0)
-			clear_inflight_of(probe);
-		return true;
-	}
-	return false;
-}
-
-static bool is_attached_where(const struct probe_set *set, bool scanned)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		if (is_scanned(i) == scanned && set->probes[i].links_count > 0)
-			return true;
-	return false;
-}
-
-bool probe_set_scanned_is_attached(const struct probe_set *set)
-{
-	return is_attached_where(set, true);
-}
-
-bool probe_set_rest_is_attached(const struct probe_set *set)
-{
-	return is_attached_where(set, false);
-}
-
-void probe_set_forget_scanned(struct probe_set *set)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		if (is_scanned(i))
-			set->probes[i] = (struct probe){};
-}
-
-void probe_set_forget_replaced(struct probe_set *set)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		struct probe *probe = &set->probes[i];
-
-		if (is_scanned(i) || !set->enabled[i] || !probe_needs_prepare(probe))
-			continue;
-		probe->object = NULL;
-		probe->skeleton = NULL;
-	}
-}
-
-static void copy_where(struct probe_set *set, const struct probe_set *from, bool scanned,
-	bool attached)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		if (is_scanned(i) != scanned)
-			continue;
-		set->probes[i] = from->probes[i];
-		if (attached)
-			set->attached[i] = from->attached[i];
-	}
-}
-
-void probe_set_copy_scanned(struct probe_set *set, const struct probe_set *from, bool attached)
-{
-	copy_where(set, from, true, attached);
-}
-
-void probe_set_copy_rest(struct probe_set *set, const struct probe_set *from, bool attached)
-{
-	copy_where(set, from, false, attached);
 }
 
 void probe_set_summarize(struct probe_set *set, const struct probe_report *report)

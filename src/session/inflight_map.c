@@ -1,27 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Finds the map with the in-flight operations of a probe, and looks up one of them. */
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 
 #include "session/internal.h"
 #include "snapshot/sleeps.h"
 
 bool session_find_own_map(const struct session *s, unsigned int index, struct inflight_map *ret_map)
 {
-	const struct probe *probe = &s->probes.probes[index];
-	const struct bpf_map *map;
-
-	if (!s->probes.attached[index] || !probe->ops->inflight_map)
-		return false;
-	map = probe_map(probe, probe->ops->inflight_map);
-	if (!map)
-		return false;
-	*ret_map = (struct inflight_map){
-		.fd = bpf_map__fd(map),
-		.key_size = bpf_map__key_size(map),
-		.value_size = bpf_map__value_size(map),
-	};
-	return true;
+	return s->probes.attached[index] &&
+		probe_inflight_map(&s->probes.probes[index], ret_map);
 }
 
 bool session_is_in_flight(const struct session *s, unsigned int probe, uint32_t tid,

@@ -459,7 +459,9 @@ struct session *session_free(struct session *s)
 	mutexes_free(s->mutexes);
 	ring_buffer__free(s->ring);
 	/* What a worker is about to change is left to it. */
-	if (!session_is_busy(s))
+	if (s->tracer && switches_is_busy(s->switches))
+		probe_set_forget_scanned(&s->probes);
+	if (!s->tracer || !tracer_is_busy(s->tracer))
 		probe_set_unload(&s->probes);
 	switches_free(s->switches);
 	tracer_free(s->tracer);
