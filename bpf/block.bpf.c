@@ -281,6 +281,19 @@ static __always_inline struct bio *bio_of_owner(struct request *rq)
 	return bio && !bio_is_swap(rq, bio) ? bio : NULL;
 }
 
+/* A disk that never completes anything is known from its first request on, or is counted as lost. */
+static __always_inline void request_note_disk(struct request *rq, __u32 dev, __u64 now)
+{
+	struct event_block_device *device = device_get(dev, now);
+	struct gendisk *disk;
+
+	if (!device || *device->name)
+		return;
+	disk = compat_request_disk(rq);
+	if (disk)
+		BPF_CORE_READ_STR_INTO(&device->name, disk, disk_name);
+}
+
 /*
  * Called at the first insert or issue of a request, which runs in the submitter's context. A later
  * one may run in a kworker or in whichever thread was interrupted.
@@ -296,8 +309,7 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 
 	if (!request_describe(rq, &kind, &r.dev))
 		return;
-	/* So that a disk that never completes anything is known, too, or is counted as lost. */
-	device_get(r.dev, now);
+	request_note_disk(rq, r.dev, now);
 	r.kind = (__u8)kind;
 	r.stamp = BPF_CORE_READ(rq, start_time_ns);
 	r.start_ns = r.stamp && r.stamp < now ? r.stamp : now;

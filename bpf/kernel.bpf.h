@@ -331,6 +331,7 @@ struct iomap_dio {
 struct gendisk {
 	int major;
 	int first_minor;
+	char disk_name[32];
 };
 
 struct request_queue {

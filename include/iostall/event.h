@@ -35,6 +35,7 @@ typedef __s64 __event_s64;
 
 #define EVENT_VERSION 2
 #define EVENT_COMM_SIZE 16
+#define EVENT_DISK_NAME_SIZE 32 /* DISK_NAME_LEN */
 #define EVENT_STACK_DEPTH 32
 #define EVENT_PATH_MAX 4096
 /* A name has at most 255 bytes (NAME_MAX) and may begin at the last byte of the path. */
@@ -417,6 +418,7 @@ struct event_block_device {
 	__event_u64 seen_ns;	  /* since when its requests are seen */
 	__event_u64 queue[EVENT_BLOCK_BUCKETS];
 	__event_u64 device[EVENT_BLOCK_BUCKETS];
+	char name[EVENT_DISK_NAME_SIZE]; /* up to 5.10 nothing else names the paths of an NVMe disk */
 };
 
 /*
@@ -553,7 +555,7 @@ static_assert(sizeof(struct event_inflight) == 56, "wire format");
 static_assert(sizeof(struct event_call) == 96, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
 static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire format");
-static_assert(sizeof(struct event_block_device) == 688, "wire format");
+static_assert(sizeof(struct event_block_device) == 720, "wire format");
 static_assert(sizeof(struct event_block_thread) == 184, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
 static_assert(sizeof(struct event_block_request) == 80, "wire format");

@@ -72,6 +72,7 @@ void block_fill_device(uint32_t dev, const struct event_block_device *device,
 
 	ret_device->dev.major = dev >> 20;
 	ret_device->dev.minor = dev & 0xfffff;
+	text_copy(ret_device->dev_name, sizeof(ret_device->dev_name), device->name);
 	ret_device->requests = block_load_requests(&device->load);
 	ret_device->read_requests = kinds[EVENT_BLOCK_READ].requests;
 	ret_device->write_requests = kinds[EVENT_BLOCK_WRITE].requests;
@@ -285,6 +286,7 @@ void block_fill_io_by(enum record_by by, const struct block_item *item,
 	b->by = by;
 	b->dev.major = item->dev >> 20;
 	b->dev.minor = item->dev & 0xfffff;
+	text_copy(b->dev_name, sizeof(b->dev_name), device->name);
 	if (by == RECORD_BY_process || by == RECORD_BY_thread) {
 		b->pid = (int32_t)item->pid;
 		b->tid = by == RECORD_BY_thread ? (int32_t)item->tid : 0;

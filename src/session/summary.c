@@ -3,10 +3,22 @@
 #include "enrich/enrich.h"
 #include "session/internal.h"
 #include "util/clock.h"
+#include "util/text.h"
 
 static struct record *begin_line(void *userdata, enum record_type type)
 {
 	return session_begin_line(userdata, type);
+}
+
+/* What only the kernel has a name for keeps that. */
+static void name_disk(const struct enrich *e, uint32_t major, uint32_t minor, char *name,
+	size_t size)
+{
+	char known[RECORD_DISK_NAME_SIZE];
+
+	enrich_device(e, major, minor, known, sizeof(known));
+	if (*known)
+		text_copy(name, size, known);
 }
 
 static void name_device(const struct session *s, const struct probe_line_names *names,
@@ -14,7 +26,7 @@ static void name_device(const struct session *s, const struct probe_line_names *
 {
 	const struct enrich *e = s->o.enrich;
 
-	enrich_device(e, d->dev.major, d->dev.minor, d->dev_name, sizeof(d->dev_name));
+	name_disk(e, d->dev.major, d->dev.minor, d->dev_name, sizeof(d->dev_name));
 	enrich_below(e, d->dev.major, d->dev.minor, d->below, sizeof(d->below));
 	if (names->path_in_fs)
 		enrich_path_in_fs(e, names->fs_major, names->fs_minor, d->oldest.path,
@@ -26,7 +38,7 @@ static void name_io_by(const struct session *s, const struct probe_line_names *n
 {
 	const struct enrich *e = s->o.enrich;
 
-	enrich_device(e, b->dev.major, b->dev.minor, b->dev_name, sizeof(b->dev_name));
+	name_disk(e, b->dev.major, b->dev.minor, b->dev_name, sizeof(b->dev_name));
 	enrich_unit(names->cgroup_names, b->unit, sizeof(b->unit));
 	if (names->path_in_fs &&
 		enrich_path_in_fs(e, names->fs_major, names->fs_minor, b->path, sizeof(b->path)))

@@ -69,6 +69,7 @@ static void test_device(void **state)
 		.device_max_ns = 3 * NSEC_PER_SEC,
 		.queue = { [0] = 8 },
 		.device = { [1] = 7, [22] = 1 },
+		.name = "nvme0c0n1",
 	};
 	_cleanup_free_ struct record_device *r = calloc(1, sizeof(*r));
 
@@ -76,6 +77,7 @@ static void test_device(void **state)
 	block_fill_device(DEV_B, &d, r);
 	assert_int_equal(r->dev.major, 8);
 	assert_int_equal(r->dev.minor, 16);
+	assert_string_equal(r->dev_name, "nvme0c0n1");
 	assert_int_equal(r->requests, 10);
 	assert_int_equal(r->read_requests, 5);
 	assert_int_equal(r->read_bytes, 4096);
