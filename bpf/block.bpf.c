@@ -281,7 +281,7 @@ static __always_inline struct bio *bio_of_owner(struct request *rq)
 	return bio && !bio_is_swap(rq, bio) ? bio : NULL;
 }
 
-/* A disk that never completes anything is known from its first request on, or is counted as lost. */
+/* A disk that never completes anything is known from its first request on, or counted as lost. */
 static __always_inline void request_note_disk(struct request *rq, __u32 dev, __u64 now)
 {
 	struct event_block_device *device = device_get(dev, now);

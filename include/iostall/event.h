@@ -418,7 +418,7 @@ struct event_block_device {
 	__event_u64 seen_ns;	  /* since when its requests are seen */
 	__event_u64 queue[EVENT_BLOCK_BUCKETS];
 	__event_u64 device[EVENT_BLOCK_BUCKETS];
-	char name[EVENT_DISK_NAME_SIZE]; /* up to 5.10 nothing else names the paths of an NVMe disk */
+	char name[EVENT_DISK_NAME_SIZE]; /* nothing else names paths of NVMe up to 5.10 */
 };
 
 /*

@@ -38,7 +38,8 @@ static const struct probe_program tracepoint_programs[] = { CALLS(exit) };
 
 /* The returns are attached first, so that nothing is noted whose return is missed. */
 #define RESOLVE { "vfs_resolve", PROBE_ATTACH_NONE, NULL },
-static const struct probe_program fentry_pairs[] = { FUNCTIONS(BTF, fexit) FUNCTIONS(BTF, fentry) RESOLVE };
+static const struct probe_program fentry_pairs[] = {
+	FUNCTIONS(BTF, fexit) FUNCTIONS(BTF, fentry) RESOLVE };
 static const struct probe_program kprobe_pairs[] = {
 	FUNCTIONS(KRETPROBE, kretprobe) FUNCTIONS(KPROBE, kprobe) RESOLVE };
 static const struct probe_program tracepoint_pairs[] = { CALLS(exit) CALLS(enter) RESOLVE };
@@ -54,7 +55,7 @@ static const struct probe_backend backends[] = {
 		ARRAY_SIZE(tracepoint_programs), false, NULL },
 };
 
-/* Here a skipped run at the entry costs what does not sleep, and one at the return leaves an entry. */
+/* A skipped run at the entry costs what does not sleep, and one at the return leaves an entry. */
 static const struct probe_backend backends_at_entry[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_pairs, ARRAY_SIZE(fentry_pairs),
 		true, NULL },

@@ -7,8 +7,7 @@
 
 bool session_find_own_map(const struct session *s, unsigned int index, struct inflight_map *ret_map)
 {
-	return s->probes.attached[index] &&
-		probe_inflight_map(&s->probes.probes[index], ret_map);
+	return s->probes.attached[index] && probe_inflight_map(&s->probes.probes[index], ret_map);
 }
 
 bool session_is_in_flight(const struct session *s, unsigned int probe, uint32_t tid,

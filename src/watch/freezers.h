@@ -29,7 +29,7 @@ struct freezers_group {
 	uint64_t path_hash;
 	int fds[FREEZERS_FILES]; /* version 1: it and those above it are to freeze */
 	uint64_t since_ns;	 /* 0: it is not frozen */
-	uint64_t running_ns;	 /* when it was last seen running; 0: its threads may never have run */
+	uint64_t running_ns;	 /* when it was last seen running; 0: perhaps never */
 	char path[RECORD_SUBJECT_SIZE];
 };
 

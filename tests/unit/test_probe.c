@@ -121,7 +121,7 @@ static void test_pairs_are_complete(void **state)
 		assert_int_equal(both->programs_count, 2 * count + 1);
 		for (unsigned int p = 0; p < count; p++)
 			assert_string_equal(both->programs[p].name, returns->programs[p].name);
-		/* Without its return an entry stays: where runs are skipped another backend is better. */
+		/* Without its return an entry stays: where runs are skipped another is better. */
 		assert_int_equal(both->loses_when_preempted, both->id != CONFIG_BACKEND_KPROBE);
 	}
 }

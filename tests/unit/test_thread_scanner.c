@@ -167,7 +167,7 @@ static void be_late(const struct fixture *f)
 	mono_ns += 6 * NSEC_PER_SEC;
 }
 
-/* The loop does not wait for it. The clock of the test goes on only when the thread has come there. */
+/* The loop does not wait for it. The clock goes on only when the thread has come there. */
 static unsigned int sample_without_threads(struct fixture *f, bool armed)
 {
 	unsigned int fired;
