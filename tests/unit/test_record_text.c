@@ -46,7 +46,7 @@ static void test_text_for_people(void **state)
 		"iostall 1.0\n"
 		"  trigger   utilisation 97.25 %, threshold 90 %, device sdb\n"
 		"  armed     after 3.4 ms, operations from 100 ms on\n"
-		"  coverage  read, write: vfs by fentry\n"
+		"  coverage  read, write: vfs by fentry, pairing entry\n"
 		"  coverage  fsync: not seen (no probe for it is enabled)\n");
 	data_sample(r);
 	assert_text(r,

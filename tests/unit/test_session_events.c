@@ -12,6 +12,8 @@ static void feed_as(struct fixture *f, uint32_t tid, uint64_t start_ns, uint64_t
 {
 	struct event_operation e = {
 		.header = { .type = EVENT_OPERATION, .version = EVENT_VERSION },
+		/* Who is still in an operation is known by `wait`. */
+		.probe = flags & EVENT_FINISHED ? CONFIG_PROBE_vfs : CONFIG_PROBE_wait,
 		.start_ns = start_ns,
 		.dur_ns = dur_ns,
 		.pid = 7,
