@@ -139,12 +139,12 @@ static uint64_t ring_bytes(const struct config *config, uint64_t threads)
 	return bytes;
 }
 
-bool probe_set_is_outgrown(const struct probe_set *set)
+bool probe_set_is_outgrown(const struct probe_set *set, uint32_t cpus)
 {
 	const struct probe_settings *settings = &set->settings;
 	const uint64_t threads = count_threads();
 
-	return count_cpus() > settings->common.cpus ||
+	return cpus > settings->common.cpus ||
 		(settings->ring_bytes < RING_MAX && threads * EVENT_ROOM > settings->ring_bytes) ||
 		(settings->inflight_max < INFLIGHT_MAX && threads > settings->inflight_max / 4 * 3);
 }

@@ -60,9 +60,10 @@ void probe_set_forget(struct probe_set *copy);
 
 /*
  * Whether the host has come to have more threads than there is room for, in the map of operations
- * in flight or in the ring buffer, or more CPUs. A set that is loaded now has room.
+ * in flight or in the ring buffer, or more CPUs: the highest number of one on-line, plus 1. A set
+ * that is loaded now has room.
  */
-bool probe_set_is_outgrown(const struct probe_set *set);
+bool probe_set_is_outgrown(const struct probe_set *set, uint32_t cpus);
 /*
  * The highest number in the text of /sys/devices/system/cpu/online, "0-3,8-11", plus 1; 0: it is no
  * such text. Pure.

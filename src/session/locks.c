@@ -165,19 +165,20 @@ static bool ask(const struct lock_source *source, const struct session_lock *loc
  * The event loop has a real-time priority, and may have been given the CPU of the holder while
  * another one was free. It goes to another one, and the holder runs on.
  */
-static void step_aside(void)
+static void step_aside(const struct session *s)
 {
+	const struct record_reading *last = watch_last(s->o.watch);
 	cpu_set_t all, others;
 	int cpu = sched_getcpu();
 
-	if (cpu < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
+	if (!last || cpu < 0 || sched_getaffinity(0, sizeof(all), &all) < 0)
 		return;
 	others = all;
 	CPU_CLR((unsigned int)cpu, &others);
 	if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) < 0)
 		return;
 	/* CPUs that come online later are in it, unless it was narrower before. */
-	if (CPU_COUNT(&all) == sysconf(_SC_NPROCESSORS_ONLN))
+	if ((uint32_t)CPU_COUNT(&all) == last->cpu.cpus)
 		memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 }
@@ -345,7 +346,7 @@ void session_scan_locks(struct session *s)
 		asked |= 1u << (lock->id - 1);
 		is_answered = ask(&source, lock, &answer);
 		if (is_answered && is_kept_from_cpu(&answer)) {
-			step_aside();
+			step_aside(s);
 			is_answered = ask(&source, lock, &answer);
 		}
 		if (!is_answered) {

@@ -63,7 +63,8 @@ uint64_t session_kernel_bytes(const struct session *s)
 
 bool session_is_outgrown(const struct session *s)
 {
-	return !s->o.without_probes && session_is_settled(s) && probe_set_is_outgrown(&s->probes);
+	return !s->o.without_probes && session_is_settled(s) &&
+		probe_set_is_outgrown(&s->probes, watch_cpus_end(s->o.watch));
 }
 
 uint64_t session_cooldown_ns(const struct session *s, uint64_t now_ns)

@@ -27,6 +27,7 @@ struct disk_row {
 	uint16_t next_in_file;
 	uint16_t next_in_bucket;
 	bool used;
+	bool is_partition;
 	bool judged;  /* a whole disk that the patterns want */
 	bool changes; /* its line has to be read although it says the same as last time */
 };

@@ -8,6 +8,7 @@
 
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/disk_name.h"
 #include "util/file.h"
 #include "util/text.h"
 #include "watch/disk_rates.h"
@@ -38,13 +39,18 @@ int disks_init(struct disks *d, int sysfs_fd, const struct config_list *device,
 
 static bool row_is_judged(const struct disks *d, const struct disk_row *row)
 {
-	char path[64];
+	return !row->is_partition && config_list_matches(&d->device, row->name) &&
+		!config_list_matches(&d->device_ignore, row->name);
+}
 
-	if (!config_list_matches(&d->device, row->name) ||
-		config_list_matches(&d->device_ignore, row->name))
-		return false;
-	snprintf(path, sizeof(path), "dev/block/%u:%u/partition", row->major, row->minor);
-	return d->sysfs_fd < 0 || faccessat(d->sysfs_fd, path, F_OK, 0) < 0;
+/*
+ * The kernel prints the partitions of a disk behind it. To ask sysfs takes a lock of it, which
+ * whoever looks up a name there may hold while memory for that is written to a disk that hangs.
+ */
+static bool is_partition(const struct disks *d, const char *name)
+{
+	return d->whole != DISK_ROWS_NONE &&
+		disk_name_is_partition_of(name, d->rows.rows[d->whole].name);
 }
 
 /*
@@ -158,6 +164,7 @@ static struct disk_row *row_get(struct disks *d, const struct watch_diskstats *s
 	row = disk_rows_add(&d->rows, stats->major, stats->minor, stats->name);
 	if (!row)
 		return NULL;
+	row->is_partition = is_partition(d, row->name);
 	row_judge(d, row);
 	if (row->judged)
 		d->generation++;
@@ -227,6 +234,7 @@ void disks_begin_reading(struct disks *d, uint64_t now_ns)
 	d->seen = d->rows_left_out = d->left_out = 0;
 	d->newcomers_count = d->newcomers_replaced = 0;
 	d->in_flight = false;
+	d->whole = DISK_ROWS_NONE;
 	disk_rows_begin(&d->rows);
 	d->zram_before = d->zram;
 	d->zram = (struct disks_zram){ 0 };
@@ -287,6 +295,8 @@ static void disk_rest(struct disks_disk *disk, uint64_t now_ns)
 static bool row_begin(struct disks *d, struct disk_row *row)
 {
 	disk_rows_pass(&d->rows, row);
+	if (!row->is_partition)
+		d->whole = (uint16_t)(row - d->rows.rows);
 	if (row->reading == d->reading)
 		return false;
 	row->reading = d->reading;

@@ -59,6 +59,7 @@ struct disks {
 	uint32_t seen;	  /* rows of this reading */
 	uint32_t rows_left_out;
 	uint32_t left_out; /* disks at work that have no place, and rows without one */
+	uint16_t whole;	   /* the row of the last whole disk of this reading so far */
 	bool in_flight;	   /* a device had requests in flight in the last reading */
 	struct disk_rows rows;
 	struct disks_disk disks[WATCH_DISKS_MAX];

@@ -42,6 +42,8 @@ int watch_parse_stat_line(struct cursor line, struct watch_stat *stat)
 		if (cursor_u64(&line, &value) < 0)
 			return -EINVAL;
 		stat->cpus++;
+		if (value < UINT32_MAX && value >= stat->cpus_end)
+			stat->cpus_end = (uint32_t)value + 1;
 	} else if (cursor_take(&line, "procs_running ")) {
 		return cursor_u64(&line, &stat->procs_running) < 0 ? -EINVAL : 0;
 	} else if (cursor_take(&line, "procs_blocked ")) {

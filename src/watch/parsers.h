@@ -22,7 +22,8 @@ struct watch_stat {
 	uint64_t busy_ticks; /* user, nice, system, irq, softirq and steal; guest is part of user */
 	uint64_t idle_ticks;
 	uint64_t iowait_ticks;
-	uint32_t cpus; /* online */
+	uint32_t cpus;	   /* online */
+	uint32_t cpus_end; /* the highest number of one of them, plus 1 */
 	uint64_t procs_running;
 	uint64_t procs_blocked;
 };

@@ -417,6 +417,11 @@ int watch_take_sample(struct watch *w, bool armed)
 	return 0;
 }
 
+uint32_t watch_cpus_end(const struct watch *w)
+{
+	return w->host.stat_before.cpus_end;
+}
+
 bool watch_has_threads(const struct watch *w)
 {
 	return w->has_threads;

@@ -112,6 +112,9 @@ int watch_take_sample(struct watch *watch, bool armed);
  */
 bool watch_has_threads(const struct watch *watch);
 
+/* The highest number of a CPU that is on-line, plus 1; 0: not known. */
+uint32_t watch_cpus_end(const struct watch *watch);
+
 /*
  * Sets what the next samples say of the databases, until it is set again. Before the first call,
  * samples have no databases.

@@ -55,6 +55,7 @@ static void test_stat(void **state)
 	assert_int_equal(stat.idle_ticks, 1000);
 	assert_int_equal(stat.iowait_ticks, 50);
 	assert_int_equal(stat.cpus, 2);
+	assert_int_equal(stat.cpus_end, 14);
 	assert_int_equal(stat.procs_running, 3);
 	assert_int_equal(stat.procs_blocked, 2);
 }
