@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/recorded.h"
 
+#include <string.h>
+
 #include "util/clock.h"
 #include "util/text.h"
 
 #define WAIT_MAX_NS (3600 * NSEC_PER_SEC)
 /* As many as the rule blocked_many takes for a freeze by themselves. */
 #define FREEZE_THREADS 4
+/* So long has it to be over before it is over. */
+#define CLEAR_NS (60 * NSEC_PER_SEC)
 
-bool recorded_has(const struct recorded *r, double threads, int32_t pid)
+bool recorded_has(const struct recorded *r, double threads, const char *program)
 {
 	if (!*r->first || (threads >= FREEZE_THREADS && threads >= 2 * r->threads))
 		return false;
-	return !pid || !r->pid || pid == r->pid;
+	return !*program || !*r->program || strcmp(program, r->program) == 0;
 }
 
 void recorded_note(struct recorded *r, const char *incident, uint64_t number, double threads,
-	int32_t pid)
+	const char *program)
 {
 	const bool again = *r->first && r->last == number;
 
-	if (!again && !recorded_has(r, threads, pid)) {
+	if (!again && !recorded_has(r, threads, program)) {
 		*r = (struct recorded){ 0 };
 		text_copy(r->first, sizeof(r->first), incident);
 	}
@@ -29,14 +33,35 @@ void recorded_note(struct recorded *r, const char *incident, uint64_t number, do
 	r->last = number;
 	if (threads > r->threads)
 		r->threads = threads;
-	if (pid)
-		r->pid = pid;
+	if (*program)
+		text_copy(r->program, sizeof(r->program), program);
 }
 
-void recorded_follow(struct recorded *r, double threads)
+void recorded_follow(struct recorded *r, double threads, uint64_t now_ns)
 {
-	if (threads > 0 && threads < r->threads)
-		r->threads = threads;
+	if (threads >= r->threads) {
+		r->fewer_ns = 0;
+	} else if (!r->fewer_ns) {
+		r->fewer_ns = now_ns;
+		r->fewer = threads;
+	} else if (threads > r->fewer) {
+		r->fewer = threads;
+	}
+	if (r->fewer_ns && now_ns - r->fewer_ns >= CLEAR_NS) {
+		r->threads = r->fewer;
+		r->fewer_ns = 0;
+	}
+}
+
+void recorded_clear(struct recorded *r, uint64_t now_ns)
+{
+	r->cleared_ns = now_ns;
+}
+
+void recorded_begin(struct recorded *r, uint64_t now_ns)
+{
+	if (now_ns - r->cleared_ns >= CLEAR_NS)
+		*r = (struct recorded){ 0 };
 }
 
 uint64_t recorded_wait_ns(uint32_t incidents, uint64_t cooldown_ns)

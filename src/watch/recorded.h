@@ -11,29 +11,43 @@
 #include <stdint.h>
 
 #include "record/record.h"
+#include "watch/parsers.h"
 
 struct recorded {
 	char first[RECORD_ID_SIZE]; /* the incident with the beginning; "": none has it */
 	uint32_t incidents;	    /* that have recorded it */
 	uint64_t last;		    /* the number of the last one */
-	/* Of a rule about threads: how many of them last, and the process of one, else 0. */
+	/* Of a rule about threads: how many of them last, and the program of one, else 0 and "". */
 	double threads;
-	int32_t pid;
+	char program[WATCH_COMM_SIZE];
+	double fewer;	      /* the most of them since there were fewer */
+	uint64_t fewer_ns;    /* since when; 0: there are not fewer */
+	uint64_t cleared_ns; /* when the rule was cleared */
 };
 
 /*
- * Whether what the rule is active for now has been recorded. `threads` and `pid` are 0 when it is
- * not about threads: they are counted for the host as a whole, so twice as many and at least four,
- * or those of another process, are another freeze.
+ * Whether what the rule is active for now has been recorded. `threads` and `program` are 0 and ""
+ * when it is not about threads: they are counted for the host as a whole, so twice as many and at
+ * least four, or those of another program, are another freeze.
  */
-bool recorded_has(const struct recorded *r, double threads, int32_t pid);
+bool recorded_has(const struct recorded *r, double threads, const char *program);
 
 /* The incident, whose number is above those before it, records it; may be called again for it. */
 void recorded_note(struct recorded *r, const char *incident, uint64_t number, double threads,
-	int32_t pid);
+	const char *program);
 
-/* So many threads are left of them: what comes on top is compared with these. */
-void recorded_follow(struct recorded *r, double threads);
+/*
+ * So many threads are left of them: what comes on top is compared with these, when there have been
+ * fewer for a minute.
+ */
+void recorded_follow(struct recorded *r, double threads, uint64_t now_ns);
+
+/*
+ * The rule was cleared, and is active again. What was clear for less than a minute lasts: a disk
+ * that fails completes a request now and then.
+ */
+void recorded_clear(struct recorded *r, uint64_t now_ns);
+void recorded_begin(struct recorded *r, uint64_t now_ns);
 
 /*
  * How long after the last incident the next one may open: the cooldown, and twice that after each

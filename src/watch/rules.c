@@ -312,6 +312,7 @@ void rules_reload(struct rules *rules, const struct config_rule config[static CO
 
 struct evaluation {
 	uint64_t now_ns;
+	const struct watch *watch;
 	const struct record_reading *sample;
 	struct rules_firing *firings;
 	size_t max;
@@ -390,9 +391,14 @@ static double threads_of(enum config_rule_name rule, const struct rule_state *st
 	return rule_kinds[rule].scope == RULES_SCOPE_process ? state->value : 0;
 }
 
-static int32_t blocked_pid(enum config_rule_name rule, const struct record_reading *sample)
+/* Of a rule about threads the program of one of them; of others "". */
+static void program_of(enum config_rule_name rule, const struct watch *watch,
+	char program[static WATCH_COMM_SIZE])
 {
-	return rule_kinds[rule].scope == RULES_SCOPE_process ? sample->threads.blocked_pid : 0;
+	*program = '\0';
+	if (rule_kinds[rule].scope == RULES_SCOPE_process)
+		watch_copy_comm(watch, watch_last(watch)->threads.blocked_pid, program,
+			WATCH_COMM_SIZE);
 }
 
 static void firing_add(struct evaluation *j, enum config_rule_name rule,
@@ -400,7 +406,9 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
+	char program[WATCH_COMM_SIZE];
 
+	program_of(rule, j->watch, program);
 	*firing = (struct rules_firing){
 		.rule = rule,
 		.name = kind->name,
@@ -409,7 +417,7 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		.value = state->value,
 		.threshold = threshold,
 	};
-	if (recorded_has(&state->recorded, threads_of(rule, state), blocked_pid(rule, j->sample))) {
+	if (recorded_has(&state->recorded, threads_of(rule, state), program)) {
 		text_copy(firing->continues, sizeof(firing->continues), state->recorded.first);
 		firing->incidents = state->recorded.incidents;
 	}
@@ -453,6 +461,13 @@ static bool state_is_ready(const struct rule_state *state, const struct config_r
 	return !state->cooling && !(state->active && (fires_once || config->cooldown_ns == 0));
 }
 
+static void state_clear(struct rule_state *state, uint64_t now_ns)
+{
+	if (state->active)
+		recorded_clear(&state->recorded, now_ns);
+	state->active = false;
+}
+
 static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
 	struct rule_state *state, const struct subject *subject)
 {
@@ -466,7 +481,7 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		/* What has no new value is as it was: it neither counts nor ends what has. */
 		if (scope_of(rule)->lapses) {
 			state->over_samples = 0;
-			state->active = false;
+			state_clear(state, j->now_ns);
 		}
 		return;
 	}
@@ -474,19 +489,18 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		value = state->reported;
 	state->reported = 0;
 	state->value = value;
-	recorded_follow(&state->recorded, threads_of(rule, state));
+	recorded_follow(&state->recorded, threads_of(rule, state), j->now_ns);
 	if (may_fire && value > config->set)
 		state->over_samples++;
 	else
 		state->over_samples = 0;
 	/* No value is under a clear threshold of 0, so reaching 0 is enough. */
 	if (value < config->clear || value <= 0)
-		state->active = false;
+		state_clear(state, j->now_ns);
 	if (!state_is_ready(state, config, scope_of(rule)->fires_once) || j->count == j->max)
 		return;
-	/* It was clear since: this is another beginning. */
 	if (!state->active)
-		state->recorded = (struct recorded){ 0 };
+		recorded_begin(&state->recorded, j->now_ns);
 	state->active = true;
 	state->acknowledged = false;
 	state->cooling = true;
@@ -516,6 +530,7 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 {
 	struct evaluation j = {
 		.now_ns = now_ns,
+		.watch = watch,
 		.sample = watch_last(watch),
 		.firings = ret_firings,
 		.max = max,
@@ -581,7 +596,12 @@ bool rules_is_due(const struct rules_firing *firing, uint64_t rested_ns, uint64_
 bool rules_first_active(const struct rules *rules, const struct watch *watch, uint64_t rested_ns,
 	uint64_t cooldown_ns, struct rules_firing *ret_firing)
 {
-	struct evaluation j = { .sample = watch_last(watch), .firings = ret_firing, .max = 1 };
+	struct evaluation j = {
+		.watch = watch,
+		.sample = watch_last(watch),
+		.firings = ret_firing,
+		.max = 1,
+	};
 
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT && j.sample; rule++) {
 		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
@@ -605,7 +625,7 @@ bool rules_first_active(const struct rules *rules, const struct watch *watch, ui
 
 void rules_acknowledge(struct rules *rules, const struct watch *watch, const char *incident)
 {
-	const struct record_reading *sample = watch_last(watch);
+	char program[WATCH_COMM_SIZE];
 
 	if (strcmp(rules->incident, incident) != 0) {
 		text_copy(rules->incident, sizeof(rules->incident), incident);
@@ -616,8 +636,10 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 			struct rule_state *state = &rules->states[rule][slot];
 
 			state->acknowledged = true;
-			if (state->active && sample)
-				recorded_note(&state->recorded, incident, rules->incidents,
-					threads_of(rule, state), blocked_pid(rule, sample));
+			if (!state->active || !watch_last(watch))
+				continue;
+			program_of(rule, watch, program);
+			recorded_note(&state->recorded, incident, rules->incidents,
+				threads_of(rule, state), program);
 		}
 }

@@ -422,6 +422,11 @@ uint32_t watch_cpus_end(const struct watch *w)
 	return w->host.stat_before.cpus_end;
 }
 
+void watch_copy_comm(const struct watch *w, int32_t pid, char *ret_comm, size_t size)
+{
+	processes_copy_comm(&w->processes, pid, ret_comm, size);
+}
+
 bool watch_has_threads(const struct watch *w)
 {
 	return w->has_threads;

@@ -115,6 +115,9 @@ bool watch_has_threads(const struct watch *watch);
 /* The highest number of a CPU that is on-line, plus 1; 0: not known. */
 uint32_t watch_cpus_end(const struct watch *watch);
 
+/* The name of a watched process; "": it is none, or no longer there. */
+void watch_copy_comm(const struct watch *watch, int32_t pid, char *ret_comm, size_t size);
+
 /*
  * Sets what the next samples say of the databases, until it is set again. Before the first call,
  * samples have no databases.

@@ -499,6 +499,29 @@ static void test_recorded_trouble_waits_longer(void **state)
 	rig_free(&rig);
 }
 
+/* As a disk that fails and completes a request now and then. */
+static void test_what_is_clear_for_a_moment_lasts(void **state)
+{
+	struct rig rig = rig_new(*state);
+	const struct rules_firing *f = &rig.firings[0];
+
+	rig_enable(&rig, CONFIG_RULE_iowait)->cooldown_ns = 0;
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 5; i++) {
+		char id[16];
+
+		iowait_step(&rig, 30);
+		assert_int_equal(iowait_step(&rig, 30), 1);
+		assert_string_equal(f->continues, i == 0 ? "" : "incident 0");
+		assert_int_equal(f->incidents, i);
+		snprintf(id, sizeof(id), "incident %u", i);
+		rules_acknowledge(rig.rules, rig.watch, id);
+		for (unsigned int j = 0; j < 50; j++)
+			assert_int_equal(iowait_step(&rig, 0), 0);
+	}
+	rig_free(&rig);
+}
+
 /* What is due is found behind what is not. */
 static void test_another_disk_is_due_at_once(void **state)
 {
@@ -531,29 +554,48 @@ static void test_more_threads_are_not_recorded(void **state)
 	struct recorded r = { 0 };
 
 	(void)state;
-	assert_false(recorded_has(&r, 0, 0));
-	recorded_note(&r, "first", 1, 3, 10);
-	assert_true(recorded_has(&r, 3, 10));
-	assert_true(recorded_has(&r, 5, 10));
-	assert_false(recorded_has(&r, 6, 10));
-	assert_false(recorded_has(&r, 3, 11));
-	assert_true(recorded_has(&r, 3, 0));
+	assert_false(recorded_has(&r, 0, ""));
+	recorded_note(&r, "first", 1, 3, "mariadbd");
+	assert_true(recorded_has(&r, 3, "mariadbd"));
+	assert_true(recorded_has(&r, 5, "mariadbd"));
+	assert_false(recorded_has(&r, 6, "mariadbd"));
+	assert_false(recorded_has(&r, 3, "postgres"));
+	assert_true(recorded_has(&r, 3, ""));
 	/* The most that the incident has seen. */
-	recorded_note(&r, "first", 1, 8, 10);
-	recorded_note(&r, "first", 1, 2, 10);
+	recorded_note(&r, "first", 1, 8, "mariadbd");
+	recorded_note(&r, "first", 1, 2, "mariadbd");
 	assert_int_equal(r.incidents, 1);
-	assert_true(recorded_has(&r, 15, 10));
-	assert_false(recorded_has(&r, 16, 10));
-	recorded_note(&r, "second", 2, 9, 10);
+	assert_true(recorded_has(&r, 15, "mariadbd"));
+	assert_false(recorded_has(&r, 16, "mariadbd"));
+	recorded_note(&r, "second", 2, 9, "mariadbd");
 	assert_string_equal(r.first, "first");
 	assert_int_equal(r.incidents, 2);
-	recorded_note(&r, "third", 3, 18, 10);
+	recorded_note(&r, "third", 3, 18, "mariadbd");
 	assert_string_equal(r.first, "third");
 	assert_int_equal(r.incidents, 1);
-	recorded_note(&r, "fourth", 4, 1, 11);
+	recorded_note(&r, "fourth", 4, 1, "postgres");
 	assert_string_equal(r.first, "fourth");
-	assert_true(recorded_has(&r, 3, 11));
-	assert_false(recorded_has(&r, 4, 11));
+	assert_true(recorded_has(&r, 3, "postgres"));
+	assert_false(recorded_has(&r, 4, "postgres"));
+}
+
+/* Fewer for a moment are the same freeze; fewer for a minute leave room for another one. */
+static void test_fewer_threads(void **state)
+{
+	struct recorded r = { 0 };
+	uint64_t now_ns = MINUTES(100);
+
+	(void)state;
+	recorded_note(&r, "first", 1, 10, "mariadbd");
+	for (unsigned int i = 0; i < 120; i++) {
+		recorded_follow(&r, i % 30 == 29 ? 10 : 1, now_ns);
+		now_ns += NSEC_PER_SEC;
+	}
+	assert_true(recorded_has(&r, 10, "mariadbd"));
+	for (unsigned int i = 0; i <= 60; i++)
+		recorded_follow(&r, i == 7 ? 3 : 1, now_ns + i * NSEC_PER_SEC);
+	assert_true(recorded_has(&r, 5, "mariadbd"));
+	assert_false(recorded_has(&r, 6, "mariadbd"));
 }
 
 static void put_blocked(struct tree *t, unsigned int count, unsigned int switches)
@@ -582,7 +624,8 @@ static void test_what_has_passed_hides_no_other_freeze(void **state)
 	rig_step(&rig, 1000);
 	assert_false(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
 	put_blocked(t, 1, 10);
-	rig_step(&rig, 1000);
+	for (unsigned int i = 0; i < 62; i++)
+		rig_step(&rig, 1000);
 	assert_false(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
 	put_blocked(t, 10, 11);
 	for (unsigned int i = 0; i < 3; i++)
@@ -615,7 +658,9 @@ int main(void)
 		cmocka_unit_test(test_table),
 		tree_test(test_recorded_trouble_waits_longer),
 		tree_test(test_another_disk_is_due_at_once),
+		tree_test(test_what_is_clear_for_a_moment_lasts),
 		cmocka_unit_test(test_more_threads_are_not_recorded),
+		cmocka_unit_test(test_fewer_threads),
 		tree_test(test_what_has_passed_hides_no_other_freeze),
 	};
 
