@@ -68,8 +68,13 @@ __attribute__((noreturn)) static void become(const char *program, const struct h
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall(SYS_capset, &header, none) < 0 ||
 		dup2(fd, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0)
 		give_up(fd);
+	/*
+	 * What is looked up for exec may hang on the same disk for as long as that hangs, and the
+	 * locks of the daemon would be kept as long: the next one could not start.
+	 */
+	close_range(STDERR_FILENO + 1, ~0U, 0);
 	execl(program, program, (char *)NULL);
-	give_up(fd);
+	give_up(STDOUT_FILENO);
 }
 
 int health_child_start(struct health_child *child, const char *program,
