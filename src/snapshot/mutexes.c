@@ -147,20 +147,12 @@ static int32_t read_owner(int procfs_fd, int32_t pid, uint64_t address, uint32_t
 
 /* A look, on the thread */
 
-/* "NSpid:\t4711\t12": a process of a container, whose mutexes have the ids that its threads have there. */
+/* Mutexes of a container have the ids that its threads have there. */
 static bool has_own_ids(const struct search *s, int32_t pid)
 {
-	char path[32], status[4096];
-	const char *ids;
-	ssize_t n;
+	struct watch_thread_status status;
 
-	snprintf(path, sizeof(path), "%d/status", pid);
-	n = file_read_at(s->procfs_fd, path, status, sizeof(status));
-	ids = n > 0 || n == -ENOBUFS ? strstr(status, "\nNSpid:\t") : NULL;
-	if (!ids)
-		return false;
-	ids += strlen("\nNSpid:\t");
-	return ids[strcspn(ids, "\t\n")] == '\t';
+	return thread_status_read(s->procfs_fd, pid, &status) == 0 && status.has_own_ids;
 }
 
 static struct waiter *find_waiter(struct search *s, int32_t tid)

@@ -132,6 +132,8 @@ __attribute__((noreturn)) static void become_helper(const char *program, int fd,
 	/* dup2() of a descriptor to itself does not clear FD_CLOEXEC. */
 	if (fd == STDIN_FILENO ? fcntl(fd, F_SETFD, 0) < 0 : dup2(fd, STDIN_FILENO) < 0)
 		_exit(127);
+	/* If its file is on a disk that hangs, it keeps no lock of the daemon meanwhile. */
+	close_range(STDERR_FILENO + 1, ~0U, 0);
 	execve(program, argv, environment);
 	_exit(127);
 }
@@ -189,6 +191,11 @@ static void take_server(struct sql_target *t, const struct sql_frame_server *f)
 {
 	bool is_news = !t->connected || strcmp(f->version, t->server.version) != 0;
 
+	if (f->server_pid != t->server.server_pid) {
+		t->has_own_ids = sql_has_own_ids(t->o->procfs_fd, f->server_pid);
+		/* Their ids may be given to anything else by now. */
+		memset(t->roles, 0, sizeof(t->roles));
+	}
 	t->server = *f;
 	t->connected = true;
 	if (!is_news)
@@ -242,10 +249,11 @@ const char *sql_target_find_role(const struct sql_target *t, int32_t tid)
 /* False when a helper sends more than it should. */
 static bool take_session(struct sql_target *t, struct sql_frame_session *f)
 {
-	if (f->tid && !t->server.server_pid) {
+	if (f->tid && (!t->server.server_pid || t->has_own_ids)) {
 		f->tid = 0;
 		text_copy(f->no_tid, sizeof(f->no_tid),
-			"the server process is unknown (TCP, or in a container)");
+			t->has_own_ids ? "the server has thread ids of its own, in a container"
+				       : "the server process is unknown (TCP, or in a container)");
 	} else if (f->tid &&
 		!sql_thread_is_of(t->o->procfs_fd, f->tid, t->server.server_pid,
 			t->sessions_are_processes)) {
@@ -254,8 +262,9 @@ static bool take_session(struct sql_target *t, struct sql_frame_session *f)
 	}
 	f->worker |= f->leader_pid > 0;
 	/* It names a process of this host as much as tid does. */
-	if (!sql_thread_is_of(t->o->procfs_fd, f->leader_pid, t->server.server_pid,
-		    t->sessions_are_processes))
+	if (t->has_own_ids ||
+		!sql_thread_is_of(t->o->procfs_fd, f->leader_pid, t->server.server_pid,
+			t->sessions_are_processes))
 		f->leader_pid = 0;
 	note_role(t, f);
 	return sql_snapshot_add(t->building, f) == 0;

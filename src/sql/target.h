@@ -55,7 +55,8 @@ struct sql_target {
 	struct config_sql_target config;
 	const char *name; /* part of config.section */
 	bool sessions_are_processes;
-	bool detected; /* nobody configured it */
+	bool detected;	  /* nobody configured it */
+	bool has_own_ids; /* the server is in a container, see sql_has_own_ids() */
 	struct sql_frame_setup setup;
 	uint64_t interval_ns;
 	uint64_t cost_ns; /* of the database, for an answer: an estimate */

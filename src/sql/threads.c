@@ -13,6 +13,14 @@ int32_t sql_read_parent(int procfs_fd, int32_t pid)
 	return thread_status_read(procfs_fd, pid, &status) == 0 ? status.parent : 0;
 }
 
+bool sql_has_own_ids(int procfs_fd, int32_t server_pid)
+{
+	struct watch_thread_status status;
+
+	return server_pid > 0 && thread_status_read(procfs_fd, server_pid, &status) == 0 &&
+		status.has_own_ids;
+}
+
 bool sql_thread_is_of(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process)
 {
 	char path[64];

@@ -10,9 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether the server is in a pid namespace of its own, so that the ids it tells are not ours. */
+bool sql_has_own_ids(int procfs_fd, int32_t server_pid);
+
 /*
- * False: the server is in another pid namespace and has other numbers, or the thread has ended.
- * `is_process`: each session is a child of the server's process, as in PostgreSQL.
+ * False: the server has other numbers, or the thread has ended. `is_process`: each session is a
+ * child of the server's process, as in PostgreSQL.
  */
 bool sql_thread_is_of(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process);
 

@@ -250,6 +250,8 @@ int watch_parse_thread_status(const char *buf, size_t len, struct watch_thread_s
 			parse_id(line, &status.parent);
 		else if (cursor_take(&line, "TracerPid:"))
 			parse_id(line, &status.tracer);
+		else if (cursor_take(&line, "NSpid:\t"))
+			status.has_own_ids = memchr(line.p, '\t', (size_t)(line.end - line.p));
 		else if (cursor_take(&line, "voluntary_ctxt_switches:") ||
 			cursor_take(&line, "nonvoluntary_ctxt_switches:"))
 			parse_switches(line, &status);

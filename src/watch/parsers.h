@@ -112,6 +112,7 @@ struct watch_thread_status {
 	int32_t tracer;		    /* the process that debugs it; 0: none */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 	char state;
+	bool has_own_ids; /* its pid namespace, a container's, gives its threads other ids */
 	bool has_switches;
 	uint64_t switches; /* context switches, voluntary and involuntary together */
 };

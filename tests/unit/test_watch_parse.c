@@ -234,6 +234,14 @@ static void test_thread_status(void **state)
 	assert_int_equal(status.state, 'D');
 	assert_true(status.has_switches);
 	assert_int_equal(status.switches, 695);
+	assert_false(status.has_own_ids);
+	/* Of a container, and in it of another one. */
+	assert_int_equal(parse_status(STATUS_HEAD "NSpid:\t7\n", &status), 0);
+	assert_false(status.has_own_ids);
+	assert_int_equal(parse_status(STATUS_HEAD "NSpid:\t7\t1\n", &status), 0);
+	assert_true(status.has_own_ids);
+	assert_int_equal(parse_status(STATUS_HEAD "NSpid:\t7\t44\t1\n", &status), 0);
+	assert_true(status.has_own_ids);
 	/* A list of groups that is longer than the buffer hides the rest. */
 	assert_int_equal(parse_status(STATUS_HEAD "Groups:\t1 2 3", &status), 0);
 	assert_false(status.has_switches);
