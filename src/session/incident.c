@@ -96,23 +96,39 @@ bool incident_stuck_is_due(const struct incident_stuck *stuck, uint64_t age_ns)
 	return age_ns >= stuck->reported_age_ns + grown;
 }
 
+static bool has_room_for_stack(const struct incident *incident, uint32_t len)
+{
+	return incident->stacks_count < INCIDENT_STACKS_MAX &&
+		incident->stacks_bytes + len < INCIDENT_STACKS_BYTES;
+}
+
 void incident_set_stack(struct incident *incident, struct incident_stuck *stuck, const char *stack)
 {
+	uint32_t len = (uint32_t)strnlen(stack, RECORD_STACK_SIZE - 1);
+	char *text = incident->stacks_text;
 	unsigned int i;
 
-	if (*stack == '\0')
+	if (len == 0)
 		return;
 	for (i = 0; i < incident->stacks_count; i++)
-		if (strcmp(incident->stacks[i], stack) == 0)
+		if (incident->stacks[i].len == len &&
+			memcmp(text + incident->stacks[i].at, stack, len) == 0)
 			break;
-	if (i == INCIDENT_STACKS_MAX)
-		return;
-	if (i == incident->stacks_count)
-		text_copy(incident->stacks[incident->stacks_count++], RECORD_STACK_SIZE, stack);
+	if (i == incident->stacks_count) {
+		if (!has_room_for_stack(incident, len)) {
+			incident->stacks_left_out++;
+			return;
+		}
+		incident->stacks[i].at = incident->stacks_bytes;
+		incident->stacks[i].len = len;
+		text_copy(text + incident->stacks_bytes, len + 1, stack);
+		incident->stacks_bytes += len + 1;
+		incident->stacks_count++;
+	}
 	stuck->stack = (uint16_t)(i + 1);
 }
 
 const char *incident_get_stack(const struct incident *incident, const struct incident_stuck *stuck)
 {
-	return stuck->stack ? incident->stacks[stuck->stack - 1] : "";
+	return stuck->stack ? incident->stacks_text + incident->stacks[stuck->stack - 1].at : "";
 }

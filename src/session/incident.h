@@ -16,7 +16,9 @@
 /* A quarter of the slots stays free, so that a search ends after a few. 0.4 MB in all. */
 #define INCIDENT_STUCK_SLOTS 16384
 #define INCIDENT_STUCK_MAX (INCIDENT_STUCK_SLOTS / 4 * 3)
-#define INCIDENT_STACKS_MAX 64
+#define INCIDENT_STACKS_MAX 512
+/* One has 300 to 500 bytes as a rule. */
+#define INCIDENT_STACKS_BYTES (128 * 1024)
 
 /* An operation that an in-flight scan found; thread and start identify it. */
 struct incident_stuck {
@@ -56,10 +58,14 @@ struct incident {
 	unsigned int stacks_count;
 	uint32_t stuck_count;
 	struct incident_stuck stuck[INCIDENT_STUCK_SLOTS];
-	/*
-	 * Threads that are stuck together mostly share a stack, so few different stacks are kept.
-	 */
-	char stacks[INCIDENT_STACKS_MAX][RECORD_STACK_SIZE];
+	/* Threads that are stuck together mostly share a stack. */
+	struct {
+		uint32_t at; /* in stacks_text */
+		uint32_t len;
+	} stacks[INCIDENT_STACKS_MAX];
+	uint64_t stacks_left_out; /* for want of room */
+	uint32_t stacks_bytes;
+	char stacks_text[INCIDENT_STACKS_BYTES];
 };
 
 void incident_begin(struct incident *incident, const char *id, uint64_t trigger_ns);
@@ -83,6 +89,7 @@ void incident_forget_stuck(struct incident *incident, struct incident_stuck *stu
  */
 bool incident_stuck_is_due(const struct incident_stuck *stuck, uint64_t age_ns);
 
+/* "" changes nothing. What finds no room is counted. */
 void incident_set_stack(struct incident *incident, struct incident_stuck *stuck, const char *stack);
 /* "" when none was seen. */
 const char *incident_get_stack(const struct incident *incident, const struct incident_stuck *stuck);

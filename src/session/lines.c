@@ -195,6 +195,7 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 		lost[RECORD_LOST_stack_unread] = stack_reader_unread(s->stacks);
 		lost[RECORD_LOST_probe_missed] = s->misses - s->misses_at_open;
 	}
+	lost[RECORD_LOST_stack_unread] += s->incident.stacks_left_out;
 	lost[RECORD_LOST_names_unread] = enrich_names_unread(s->o.enrich);
 	lost[RECORD_LOST_ring_full] += s->incident.events_unread;
 	lost[RECORD_LOST_event_invalid] = s->incident.events_invalid;

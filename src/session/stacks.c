@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Has the stacks read that no BPF program has taken, and keeps them for the next line. */
+#include "enrich/waits.h"
 #include "session/internal.h"
 #include "util/clock.h"
+
+static void note(struct session *s, uint32_t tid, uint64_t start_ns, const char *kstack)
+{
+	struct incident_stuck *stuck = incident_note_stuck(&s->incident, tid, start_ns);
+
+	if (!stuck)
+		return;
+	incident_set_stack(&s->incident, stuck, kstack);
+	stuck->is_proven |= waits_for_server(kstack);
+}
 
 void session_ask_stack(struct session *s, unsigned int probe, uint32_t tid, uint64_t start_ns)
 {
 	const struct stack_request request = { start_ns, tid, probe };
-	struct incident_stuck *stuck;
 	char kstack[THREAD_STACK_SIZE];
 
 	if (s->stacks) {
@@ -14,10 +24,8 @@ void session_ask_stack(struct session *s, unsigned int probe, uint32_t tid, uint
 		return;
 	}
 	/* A replay reads a copy of /proc, which cannot hang. */
-	stuck = incident_note_stuck(&s->incident, tid, start_ns);
 	thread_read_stack(s->procfs_fd, (int32_t)tid, kstack);
-	if (stuck)
-		incident_set_stack(&s->incident, stuck, kstack);
+	note(s, tid, start_ns, kstack);
 }
 
 /*
@@ -27,7 +35,6 @@ void session_ask_stack(struct session *s, unsigned int probe, uint32_t tid, uint
 static void note_stack(struct session *s, const struct stack_answer *answer)
 {
 	const struct stack_request *request = &answer->request;
-	struct incident_stuck *stuck;
 
 	if (request->probe == SESSION_STACK_OF_HOLDER) {
 		session_note_holder_stack(s, answer);
@@ -36,9 +43,7 @@ static void note_stack(struct session *s, const struct stack_answer *answer)
 	if ((s->state != SESSION_ARMING && s->state != SESSION_TRACING) || !answer->kstack[0] ||
 		!session_is_in_flight(s, request->probe, request->tid, request->start_ns))
 		return;
-	stuck = incident_note_stuck(&s->incident, request->tid, request->start_ns);
-	if (stuck)
-		incident_set_stack(&s->incident, stuck, answer->kstack);
+	note(s, request->tid, request->start_ns, answer->kstack);
 }
 
 void session_take_stacks(struct session *s)

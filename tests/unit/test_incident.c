@@ -189,11 +189,36 @@ static void test_stacks_beyond_the_limit_are_left_out(void **state)
 		snprintf(stack, sizeof(stack), "frame_%u+0x0", n);
 		incident_set_stack(i, incident_note_stuck(i, n + 1, 100), stack);
 	}
+	assert_int_equal(i->stacks_left_out, 0);
 	incident_set_stack(i, last, "one_more+0x0");
 	assert_string_equal(incident_get_stack(i, last), "");
+	assert_int_equal(i->stacks_left_out, 1);
 	/* Stacks that are in the table can still be shared. */
 	incident_set_stack(i, last, "frame_63+0x0");
 	assert_string_equal(incident_get_stack(i, last), "frame_63+0x0");
+}
+
+static void test_text_of_stacks_beyond_the_limit_is_left_out(void **state)
+{
+	struct incident *i = *state;
+	char stack[RECORD_STACK_SIZE];
+	uint32_t n = 0;
+
+	memset(stack, 's', sizeof(stack));
+	stack[sizeof(stack) - 1] = '\0';
+	while (i->stacks_left_out == 0) {
+		snprintf(stack, 8, "%07u", n++);
+		stack[7] = 's';
+		incident_set_stack(i, incident_note_stuck(i, n, 100), stack);
+	}
+	assert_int_equal(n - 1, INCIDENT_STACKS_BYTES / RECORD_STACK_SIZE);
+	incident_set_stack(i, incident_note_stuck(i, n, 100), "short+0x0");
+	assert_int_equal(i->stacks_left_out, 2);
+	stack[0] = '0';
+	snprintf(stack, 8, "%07u", 5);
+	stack[7] = 's';
+	incident_set_stack(i, incident_note_stuck(i, n, 100), stack);
+	assert_string_equal(incident_get_stack(i, incident_find_stuck(i, n, 100)), stack);
 }
 
 static void test_a_stack_that_is_too_long_is_cut(void **state)
@@ -221,6 +246,7 @@ int main(void)
 		incident_test(test_a_full_table_finds_all_its_entries),
 		incident_test(test_equal_stacks_are_shared),
 		incident_test(test_stacks_beyond_the_limit_are_left_out),
+		incident_test(test_text_of_stacks_beyond_the_limit_is_left_out),
 		incident_test(test_a_stack_that_is_too_long_is_cut),
 	};
 
