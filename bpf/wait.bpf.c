@@ -30,21 +30,21 @@ const volatile bool cfg_paired = false;
 #define TASK_DEAD 0x80
 
 /*
- * Stacks for each CPU and second, since unwinding costs some microseconds. Sleeps that come faster
- * than this are short ones and no stalls. When a disk freezes and many threads fall asleep at once,
- * the first 1000 of them have a stack; a wait for a file server takes two.
+ * A stack each millisecond for each CPU and kind of operation, since unwinding costs some
+ * microseconds; a second's in advance, for when a disk freezes and many threads fall asleep at
+ * once. A kind with more sleeps has short ones and no stalls. They take none from the others: one
+ * budget for all was used up by the reads of a database while its fsyncs waited for the journal.
  */
-#define STACKS_PER_WINDOW 1000
-#define STACKS_WINDOW_NS 1000000000ull
+#define STACK_PERIOD_NS 1000000ull
+#define STACKS_AHEAD_NS 1000000000ull
 
 struct stack_budget {
-	__u64 window_ns;
-	__u32 taken;
+	__u64 paid_ns; /* until when what was taken has used the budget up */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, EVENT_OP_COUNT);
 	__type(key, __u32);
 	__type(value, struct stack_budget);
 } stack_budgets SEC(".maps");
@@ -155,18 +155,18 @@ static __always_inline bool may_sleep_for_server(unsigned int state, const struc
 		w->op != EVENT_OP_WRITE && call_number_may_be_on_file(w->nr);
 }
 
-static __always_inline bool stack_is_affordable(__u64 now)
+static __always_inline bool stack_is_affordable(__u32 op, __u64 now)
 {
-	__u32 zero = 0;
-	struct stack_budget *budget = bpf_map_lookup_elem(&stack_budgets, &zero);
+	struct stack_budget *budget = bpf_map_lookup_elem(&stack_budgets, &op);
 
 	if (!budget)
 		return false;
-	if (now - budget->window_ns >= STACKS_WINDOW_NS) {
-		budget->window_ns = now;
-		budget->taken = 0;
-	}
-	return budget->taken++ < STACKS_PER_WINDOW;
+	if (budget->paid_ns < now)
+		budget->paid_ns = now;
+	if (budget->paid_ns - now >= STACKS_AHEAD_NS)
+		return false;
+	budget->paid_ns += STACK_PERIOD_NS;
+	return true;
 }
 
 /*
@@ -174,7 +174,7 @@ static __always_inline bool stack_is_affordable(__u64 now)
  * be taken now. Without branches: on 5.10 the verifier goes through all the ways that those would
  * make.
  */
-static __noinline int stack_is_for_server(void *ctx, __u64 now)
+static __noinline int stack_is_for_server(void *ctx, __u32 op, __u64 now)
 {
 	__u32 zero = 0;
 	struct event_server_waits *waits = bpf_map_lookup_elem(&server_waits, &zero);
@@ -183,7 +183,7 @@ static __noinline int stack_is_for_server(void *ctx, __u64 now)
 
 	if (!waits || !stack || !waits->count)
 		return 0;
-	if (!stack_is_affordable(now))
+	if (!stack_is_affordable(op, now))
 		return -1;
 	__builtin_memset(stack->frames, 0, SERVER_WAIT_FRAMES * sizeof(stack->frames[0]));
 	bpf_get_stack(ctx, stack->frames, SERVER_WAIT_FRAMES * sizeof(stack->frames[0]), 0);
@@ -317,12 +317,15 @@ static __noinline void sleep_remove(struct event_sleep *sleep, __u32 tid)
 		sleep_mark_add(task, -1);
 }
 
+/* That of an earlier sleep would be another reason, so it goes. */
 static __always_inline void sleep_take_stack(void *ctx, struct event_sleep *sleep, __u64 now)
 {
 	__u32 zero = 0;
 	struct full_stack *stack = bpf_map_lookup_elem(&stacks, &zero);
 
-	if (!stack || !stack_is_affordable(now))
+	sleep->stack_len = 0;
+	sleep->flags &= (__u16)~EVENT_STACK_ASLEEP;
+	if (!stack || !stack_is_affordable(sleep->op.op, now))
 		return;
 	if (sleep_read_stack(ctx, sleep, stack)) {
 		sleep->stack_sleep = (__u16)sleep->sleeps;
@@ -434,7 +437,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	wanted = state && !requests_are_reported(w) && !compat_task_is_frozen(task) &&
 		is_wanted_sleep(task, state, iowait, w);
 	if (!wanted && may_sleep_for_server(state, w) && filter_task(pid)) {
-		server = stack_is_for_server(ctx, now);
+		server = stack_is_for_server(ctx, w->op, now);
 		wanted = server != 0;
 	}
 	if (pending && is_same_call(sleep, w, !state)) {
