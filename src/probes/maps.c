@@ -81,6 +81,7 @@ int trace_maps_share(const struct trace_maps *maps, struct trace_maps *ret_maps)
 	}
 	TRACE_MAPS(MAP)
 #undef MAP
+	copy.cpus = maps->cpus;
 	*ret_maps = copy;
 	return 0;
 }
@@ -113,8 +114,21 @@ int trace_maps_new(const struct trace_maps_sizes *sizes, const struct trace_maps
 		trace_maps_close(&maps);
 		return r;
 	}
+	maps.cpus = sizes->cpus;
 	*ret_maps = maps;
 	return 0;
+}
+
+/* The object's own ones. */
+static int make_room_in_lru_maps(const struct trace_maps *maps, struct bpf_object *object)
+{
+	struct bpf_map *map;
+	int r = 0;
+
+	bpf_object__for_each_map(map, object) if (r == 0 && !trace_maps_have(bpf_map__name(map)) &&
+		bpf_map__type(map) == BPF_MAP_TYPE_LRU_HASH) r = bpf_map__set_max_entries(map,
+		bpf_map__max_entries(map) + (uint32_t)TRACE_MAPS_LRU_ROOM(maps->cpus));
+	return r;
 }
 
 int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object)
@@ -138,7 +152,7 @@ int trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object)
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return make_room_in_lru_maps(maps, object);
 }
 
 bool trace_maps_have(const char *name)

@@ -17,6 +17,13 @@
 struct bpf_object;
 
 /*
+ * Up to 6.16 each CPU that inserts into an LRU map takes 128 free entries for itself
+ * (LOCAL_FREE_TARGET of kernel/bpf/bpf_lru_list.c) and never gives them back. The CPU after the
+ * last that found some has a single one, in which each insertion replaces the one before.
+ */
+#define TRACE_MAPS_LRU_ROOM(cpus) (128 * (uint64_t)(cpus))
+
+/*
  * MAP(owner, name, type, key size, value size, entries): the BPF side declares each under the same
  * name. SHARED: sets of probes that are loaded at the same time may share it. OWN: each set has its
  * own. `sizes` are those of trace_maps_new().
@@ -40,10 +47,10 @@ struct bpf_object;
 		sizes->vfs_calls)                                                                  \
 	/* By thread id: `fault` and `sync` write it, `wait` reads it soon after. */               \
 	MAP(SHARED, faults, LRU_HASH, sizeof(uint32_t), sizeof(struct event_fault),                \
-		sizes->inflight_max / 2)                                                           \
+		sizes->inflight_max / 2 + TRACE_MAPS_LRU_ROOM(sizes->cpus))                        \
 	/* By thread id: `uring` and `aio` write it, `block` reads it. */                          \
 	MAP(SHARED, thread_files, LRU_HASH, sizeof(uint32_t), sizeof(struct event_thread_file),    \
-		EVENT_THREAD_FILES_MAX)                                                            \
+		EVENT_THREAD_FILES_MAX + TRACE_MAPS_LRU_ROOM(sizes->cpus))                         \
 	/* Of one probe each. Requests need not have a thread each, and three maps have them. */   \
 	MAP(SHARED, uring_requests, HASH, sizeof(uint64_t), sizeof(struct event_request),          \
 		sizes->inflight_max / 4)                                                           \
@@ -60,9 +67,10 @@ struct bpf_object;
 	MAP(SHARED, cgroups, HASH, sizeof(uint64_t), sizeof(struct event_block_cgroup),            \
 		EVENT_BLOCK_CGROUPS_MAX)                                                           \
 	MAP(SHARED, dirtiers, LRU_HASH, sizeof(struct event_block_file_key),                       \
-		sizeof(struct event_block_dirtier), EVENT_BLOCK_DIRTIERS_MAX)                      \
+		sizeof(struct event_block_dirtier),                                                \
+		EVENT_BLOCK_DIRTIERS_MAX + TRACE_MAPS_LRU_ROOM(sizes->cpus))                       \
 	MAP(SHARED, flushers, LRU_HASH, sizeof(uint64_t), sizeof(struct event_block_flusher),      \
-		EVENT_BLOCK_FLUSHERS_MAX)
+		EVENT_BLOCK_FLUSHERS_MAX + TRACE_MAPS_LRU_ROOM(sizes->cpus))
 
 /* Of a filter that is not set the map has one entry: the kernel makes none that is empty. */
 struct trace_maps_sizes {
@@ -71,6 +79,7 @@ struct trace_maps_sizes {
 	uint32_t filter_pids;
 	uint32_t filter_devs;
 	uint64_t vfs_calls; /* 1: they are not noted */
+	uint32_t cpus;
 };
 
 /* What filter_fill() knows of the last time. */
@@ -87,6 +96,7 @@ struct trace_maps {
 	TRACE_MAPS(MAP)
 #undef MAP
 	struct trace_filter_state filter;
+	uint32_t cpus;	      /* those that the LRU maps have room for */
 	uint64_t *cpu_values; /* room for trace_maps_read_losses() */
 };
 

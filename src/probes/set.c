@@ -183,6 +183,7 @@ static int make_maps(struct probe_set *set, const struct trace_maps *shared)
 		.filter_pids = settings->common.filter_pid ? EVENT_FILTER_PIDS_MAX : 1,
 		.filter_devs = settings->common.filter_dev ? EVENT_FILTER_DEVS_MAX : 1,
 		.vfs_calls = settings->pairing == CONFIG_PAIRING_ENTRY ? settings->inflight_max : 1,
+		.cpus = settings->common.cpus,
 	};
 
 	return trace_maps_new(&sizes, shared, &set->maps);
