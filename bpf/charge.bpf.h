@@ -82,7 +82,8 @@ static __always_inline struct event_block_dirtier *dirtier_of(const struct event
 {
 	struct event_block_file_key key = r->file;
 
-	if (!r->is_inferred || !r->has_file || !key.inode || r->kind != EVENT_BLOCK_WRITE)
+	/* The table of files may have had no room for it. */
+	if (!r->is_inferred || !key.inode || r->kind != EVENT_BLOCK_WRITE)
 		return NULL;
 	key.dev = 0;
 	return bpf_map_lookup_elem(&dirtiers, &key);
