@@ -401,8 +401,9 @@ static void check_snapshot(struct doctor *d)
 	r = symbols_new(procfs_fd, &symbols);
 	if (r < 0)
 		doctor_report(d, "snapshot", "kallsyms", DEGRADED,
-			"%s/kallsyms: %s; stacks will show addresses instead of names",
-			d->o->procfs, strerror(-r));
+			"%s/kallsyms: %s%s; stacks of operations that have ended will show addresses "
+			"instead of names",
+			d->o->procfs, strerror(-r), symbols_hint(r));
 	else
 		doctor_report(d, "snapshot", "kallsyms", WORKS, "kernel symbols can be read");
 	if (r == 0)

@@ -190,8 +190,8 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 	}
 	r = symbols_reader_wait(&e->symbols_reader, SYMBOLS_WAIT_NS, &e->symbols);
 	if (r < 0)
-		log_info("%s/kallsyms: %s; kernel stacks will show addresses instead of names",
-			procfs, strerror(-r));
+		log_warning("%s/kallsyms: %s%s; kernel stacks will show addresses instead of names",
+			procfs, strerror(-r), symbols_hint(r));
 	if (fstatat(e->procfs_fd, "self/ns/mnt", &st, 0) == 0)
 		e->home_mount_ns[0] = (uint32_t)st.st_ino;
 	if (fstatat(e->procfs_fd, "1/ns/mnt", &st, 0) == 0)

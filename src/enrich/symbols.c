@@ -538,6 +538,11 @@ static void note_server_waits(struct symbols *s)
 	}
 }
 
+const char *symbols_hint(int error)
+{
+	return error == -EPERM ? " (kernel.kptr_restrict is 2, or CAP_SYSLOG is missing)" : "";
+}
+
 int symbols_new(int procfs_fd, struct symbols **ret_symbols)
 {
 	_cleanup_fclose_ FILE *f = open_at(procfs_fd, "kallsyms");

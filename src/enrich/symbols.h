@@ -22,6 +22,8 @@ struct symbols;
  * (kernel.kptr_restrict, no CAP_SYSLOG), or another negative errno.
  */
 int symbols_new(int procfs_fd, struct symbols **ret_symbols);
+/* What to do about its error, in brackets; "". */
+const char *symbols_hint(int error);
 struct symbols *symbols_free(struct symbols *symbols);
 
 /* A number for the modules that were loaded then, and where. */

@@ -36,26 +36,37 @@ static void describe_probe(const struct session *s, const struct decoded_operati
 	op->backend = probe->backend ? probe->backend->name : RECORD_BACKEND_replay;
 }
 
+/* Addresses are told without names where the kernel does not show its symbols. */
+static bool has_names(const char *kstack)
+{
+	return *kstack && strncmp(kstack, "0x", 2) != 0;
+}
+
 /*
  * Where the thread waits, which its return will not tell. The BPF program took the stack when the
- * thread fell asleep. It has none of a thread that was asleep before; that stack is read from
- * /proc, by a thread that may hang there, and comes later.
+ * thread fell asleep. It has none of a thread that was asleep before, and with
+ * kernel.kptr_restrict=2 no names; then the stack is read from /proc, which has names, by a thread
+ * that may hang there, and comes later.
  */
 static void describe_wait(struct session *s, const struct decoded_operation *decoded,
 	struct record_operation *op, struct incident_stuck *stuck)
 {
+	const char *stack;
+
 	if (op->state == '\0')
 		op->state = '?';
 	/*
 	 * That of a thread which runs cannot be read, and an operation that probe vfs has paired is
 	 * not found by its thread alone.
 	 */
-	if (op->kstack[0] == '\0' && op->state != 'R' && decoded->probe != CONFIG_PROBE_vfs) {
+	if (!has_names(op->kstack) && op->state != 'R' && decoded->probe != CONFIG_PROBE_vfs) {
 		/* It may be another one by now, but thousands are not read again. */
 		if (!stuck->stack_asked || s->incident.stuck_count <= STACKS_READ_AGAIN_MAX)
 			session_ask_stack(s, decoded->probe, (uint32_t)op->tid, op->start_mono_ns);
 		stuck->stack_asked = true;
-		text_copy(op->kstack, sizeof(op->kstack), incident_get_stack(&s->incident, stuck));
+		stack = incident_get_stack(&s->incident, stuck);
+		if (*stack)
+			text_copy(op->kstack, sizeof(op->kstack), stack);
 	}
 	op->kstack_while_blocked = op->kstack[0] != '\0';
 	op->waits_for = enrich_cause(s->o.enrich, op);
@@ -146,8 +157,6 @@ static bool is_proven(struct session *s, const struct decoded_operation *decoded
 		session_ask_stack(s, decoded->probe, tid, op->start_mono_ns);
 		stuck = incident_find_stuck(&s->incident, tid, op->start_mono_ns);
 	}
-	if (stuck && waits_for_server(incident_get_stack(&s->incident, stuck)))
-		stuck->is_proven = true;
 	return stuck && stuck->is_proven;
 }
 

@@ -73,6 +73,45 @@ static void test_a_short_operation_that_failed(void **state)
 		"sort tid 8 on /f");
 }
 
+/* With kernel.kptr_restrict=2 the program that took the stack gets no names, but /proc has them. */
+static void test_a_stack_without_names_is_read_from_proc(void **state)
+{
+	struct event_operation e = {
+		.header = { .type = EVENT_OPERATION, .version = EVENT_VERSION },
+		.probe = CONFIG_PROBE_wait,
+		.start_ns = 1000,
+		.dur_ns = NSEC_PER_SEC,
+		.pid = 7,
+		.tid = 8,
+		.fd = 41,
+		.op = EVENT_OP_FSYNC,
+		.flags = EVENT_PATH_COMPLETE | EVENT_STACK_ASLEEP,
+		.state = 'D',
+		.path_len = 2,
+		.stack_len = 2,
+		.stack_base = 0xffffffff81000000,
+		.stack = { 16, 4096 },
+		.comm = "writer",
+		.path = "f",
+	};
+	struct fixture *f = *state;
+	const struct output *out;
+
+	tree_put(f->t, "proc/8/stack", "[<0>] jbd2_log_wait_commit+0x1/0x2\n");
+	assert_true(session_trigger(f->session, &manual, NSEC_PER_SEC));
+	session_feed_event(f->session, &e, event_pack(&e));
+	e.dur_ns = 2 * NSEC_PER_SEC;
+	e.flags |= EVENT_FINISHED;
+	e.state = 0;
+	session_feed_event(f->session, &e, event_pack(&e));
+	session_stop(f->session, RECORD_REASON_stopped);
+	out = read_output(f);
+	for (unsigned int i = 1; i <= 2; i++) {
+		assert_string_equal(out->lines[i].operation.kstack, "jbd2_log_wait_commit+0x1");
+		assert_int_equal(out->lines[i].operation.waits_for, RECORD_CAUSE_journal_commit);
+	}
+}
+
 /* No program has taken its stack, so that comes from /proc. */
 static void test_a_stuck_operation_becomes_a_stall(void **state)
 {
@@ -265,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		session_test(test_a_short_operation_that_failed),
 		session_test(test_a_stuck_operation_becomes_a_stall),
+		session_test(test_a_stack_without_names_is_read_from_proc),
 		session_test(test_only_the_stack_proves_it),
 		session_test(test_invalid_events_are_counted),
 		session_test(test_stuck_operations_beyond_the_table_are_counted),
