@@ -20,8 +20,8 @@ struct recorded {
 	/* Of a rule about threads: how many of them last, and the program of one, else 0 and "". */
 	double threads;
 	char program[WATCH_COMM_SIZE];
-	double fewer;	      /* the most of them since there were fewer */
-	uint64_t fewer_ns;    /* since when; 0: there are not fewer */
+	double fewer;	     /* the most of them since there were fewer */
+	uint64_t fewer_ns;   /* since when; 0: there are not fewer */
 	uint64_t cleared_ns; /* when the rule was cleared */
 };
 

@@ -255,11 +255,11 @@ static void test_a_container(void **state)
 	put_memory(f, OWNER, 0);
 	put_thread(f, OWNER, "R", 5, "running");
 	put_waiter(f, 102, ADDRESS, 5);
-	tree_put(f->t, "proc/100/status", 
+	tree_put(f->t, "proc/100/status",
 		"Name:\tmysqld\nState:\tS\nTgid:\t100\nPid:\t100\nNSpid:\t100\t1\n");
 	look(f);
 	assert_int_equal(look(f)->count, 0);
-	tree_put(f->t, "proc/100/status", 
+	tree_put(f->t, "proc/100/status",
 		"Name:\tmysqld\nState:\tS\nTgid:\t100\nPid:\t100\nNSpid:\t100\n");
 	look(f);
 	assert_int_equal(look(f)->count, 1);
