@@ -12,19 +12,19 @@
 /* So long has it to be over before it is over. */
 #define CLEAR_NS (60 * NSEC_PER_SEC)
 
-bool recorded_has(const struct recorded *r, double threads, const char *program)
+bool recorded_has(const struct recorded *r, double threads, const char *name)
 {
 	if (!*r->first || (threads >= FREEZE_THREADS && threads >= 2 * r->threads))
 		return false;
-	return !*program || !*r->program || strcmp(program, r->program) == 0;
+	return !*name || !*r->name || strncmp(name, r->name, RECORDED_NAME_SIZE - 1) == 0;
 }
 
 void recorded_note(struct recorded *r, const char *incident, uint64_t number, double threads,
-	const char *program)
+	const char *name)
 {
 	const bool again = *r->first && r->last == number;
 
-	if (!again && !recorded_has(r, threads, program)) {
+	if (!again && !recorded_has(r, threads, name)) {
 		*r = (struct recorded){ 0 };
 		text_copy(r->first, sizeof(r->first), incident);
 	}
@@ -33,8 +33,8 @@ void recorded_note(struct recorded *r, const char *incident, uint64_t number, do
 	r->last = number;
 	if (threads > r->threads)
 		r->threads = threads;
-	if (*program)
-		text_copy(r->program, sizeof(r->program), program);
+	if (*name)
+		text_copy(r->name, sizeof(r->name), name);
 }
 
 void recorded_follow(struct recorded *r, double threads, uint64_t now_ns)

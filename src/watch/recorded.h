@@ -11,30 +11,31 @@
 #include <stdint.h>
 
 #include "record/record.h"
-#include "watch/parsers.h"
+
+/* Longer names are cut off. */
+#define RECORDED_NAME_SIZE 64
 
 struct recorded {
-	char first[RECORD_ID_SIZE]; /* the incident with the beginning; "": none has it */
-	uint32_t incidents;	    /* that have recorded it */
-	uint64_t last;		    /* the number of the last one */
-	/* Of a rule about threads: how many of them last, and the program of one, else 0 and "". */
-	double threads;
-	char program[WATCH_COMM_SIZE];
-	double fewer;	     /* the most of them since there were fewer */
-	uint64_t fewer_ns;   /* since when; 0: there are not fewer */
-	uint64_t cleared_ns; /* when the rule was cleared */
+	char first[RECORD_ID_SIZE];    /* the incident with the beginning; "": none has it */
+	uint32_t incidents;	       /* that have recorded it */
+	uint64_t last;		       /* the number of the last one */
+	char name[RECORDED_NAME_SIZE]; /* what it is about; "": the host */
+	double threads;		       /* of a rule about threads: how many of them last, else 0 */
+	double fewer;		       /* the most of them since there were fewer */
+	uint64_t fewer_ns;	       /* since when; 0: there are not fewer */
+	uint64_t cleared_ns;	       /* when the rule was cleared */
 };
 
 /*
- * Whether what the rule is active for now has been recorded. `threads` and `program` are 0 and ""
- * when it is not about threads: they are counted for the host as a whole, so twice as many and at
- * least four, or those of another program, are another freeze.
+ * Whether what the rule is active for now has been recorded. Threads are counted for the host as a
+ * whole, so twice as many and at least four are another freeze, and so are those of another
+ * program, which is the name then.
  */
-bool recorded_has(const struct recorded *r, double threads, const char *program);
+bool recorded_has(const struct recorded *r, double threads, const char *name);
 
 /* The incident, whose number is above those before it, records it; may be called again for it. */
 void recorded_note(struct recorded *r, const char *incident, uint64_t number, double threads,
-	const char *program);
+	const char *name);
 
 /*
  * So many threads are left of them: what comes on top is compared with these, when there have been

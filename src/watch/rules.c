@@ -391,14 +391,16 @@ static double threads_of(enum config_rule_name rule, const struct rule_state *st
 	return rule_kinds[rule].scope == RULES_SCOPE_process ? state->value : 0;
 }
 
-/* Of a rule about threads the program of one of them; of others "". */
-static void program_of(enum config_rule_name rule, const struct watch *watch,
-	char program[static WATCH_COMM_SIZE])
+/* What the rule is active for: of threads their program, else the subject. */
+static void name_recorded(const struct rules_firing *firing, const struct watch *watch,
+	char name[static RECORDED_NAME_SIZE])
 {
-	*program = '\0';
-	if (rule_kinds[rule].scope == RULES_SCOPE_process)
-		watch_copy_comm(watch, watch_last(watch)->threads.blocked_pid, program,
-			WATCH_COMM_SIZE);
+	const char *subject = *firing->device ? firing->device : firing->subject;
+
+	if (firing->scope == RULES_SCOPE_process)
+		watch_copy_comm(watch, firing->pid, name, RECORDED_NAME_SIZE);
+	else
+		text_copy(name, RECORDED_NAME_SIZE, subject);
 }
 
 static void firing_add(struct evaluation *j, enum config_rule_name rule,
@@ -406,9 +408,8 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
-	char program[WATCH_COMM_SIZE];
+	char name[RECORDED_NAME_SIZE];
 
-	program_of(rule, j->watch, program);
 	*firing = (struct rules_firing){
 		.rule = rule,
 		.name = kind->name,
@@ -417,10 +418,6 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		.value = state->value,
 		.threshold = threshold,
 	};
-	if (recorded_has(&state->recorded, threads_of(rule, state), program)) {
-		text_copy(firing->continues, sizeof(firing->continues), state->recorded.first);
-		firing->incidents = state->recorded.incidents;
-	}
 	if (subject->disk)
 		text_copy(firing->device, sizeof(firing->device), subject->disk->dev_name);
 	if (subject->errors)
@@ -448,6 +445,11 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		firing->pid = mutex->pid;
 		firing->tid = mutex->holder;
 		text_copy(firing->subject, sizeof(firing->subject), mutex->comm);
+	}
+	name_recorded(firing, j->watch, name);
+	if (recorded_has(&state->recorded, threads_of(rule, state), name)) {
+		text_copy(firing->continues, sizeof(firing->continues), state->recorded.first);
+		firing->incidents = state->recorded.incidents;
 	}
 }
 
@@ -625,7 +627,13 @@ bool rules_first_active(const struct rules *rules, const struct watch *watch, ui
 
 void rules_acknowledge(struct rules *rules, const struct watch *watch, const char *incident)
 {
-	char program[WATCH_COMM_SIZE];
+	struct rules_firing firing;
+	struct evaluation j = {
+		.watch = watch,
+		.sample = watch_last(watch),
+		.firings = &firing,
+	};
+	char name[RECORDED_NAME_SIZE];
 
 	if (strcmp(rules->incident, incident) != 0) {
 		text_copy(rules->incident, sizeof(rules->incident), incident);
@@ -634,12 +642,18 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
 		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 			struct rule_state *state = &rules->states[rule][slot];
+			struct subject subject;
+			uint32_t serial;
 
 			state->acknowledged = true;
-			if (!state->active || !watch_last(watch))
+			if (!state->active || !j.sample ||
+				!subject_get(watch, j.sample, rule_kinds[rule].scope, slot,
+					&subject, &serial))
 				continue;
-			program_of(rule, watch, program);
+			j.count = 0;
+			firing_add(&j, rule, state, &subject, rules->config[rule].set);
+			name_recorded(&firing, watch, name);
 			recorded_note(&state->recorded, incident, rules->incidents,
-				threads_of(rule, state), program);
+				threads_of(rule, state), name);
 		}
 }

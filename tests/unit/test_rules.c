@@ -505,7 +505,8 @@ static void test_what_is_clear_for_a_moment_lasts(void **state)
 	struct rig rig = rig_new(*state);
 	const struct rules_firing *f = &rig.firings[0];
 
-	rig_enable(&rig, CONFIG_RULE_iowait)->cooldown_ns = 0;
+	rig.config[CONFIG_RULE_iowait].cooldown_ns = 0;
+	rig_enable(&rig, CONFIG_RULE_iowait);
 	rig_step(&rig, 0);
 	for (unsigned int i = 0; i < 5; i++) {
 		char id[16];

@@ -360,25 +360,42 @@ static void test_other_trouble_is_recorded_at_once(void **state)
 	assert_in_range(pauses_ns[3], COOLDOWN_NS, COOLDOWN_NS + 4 * STEP_NS);
 }
 
-static bool trouble_begins_anew(struct fixture *f)
+/* Clear for some samples, in the cooldown. */
+static bool trouble_ends(struct fixture *f)
 {
-	/* Clear for some samples, in the cooldown. */
-	f->iowait_step = has_passed(f, COOLDOWN_NS / 2) ? 100 : 0;
-	return f->iowait_step > 0;
+	f->iowait_step = 0;
+	return has_passed(f, COOLDOWN_NS / 2);
 }
 
-static void test_what_was_clear_is_no_continuation(void **state)
+/* Two incidents about the busy disk, which was not busy for some samples and `clear_us`. */
+static const char *continues_after(struct fixture *f, useconds_t clear_us)
 {
-	static const step steps[] = { busy_disk, is_closed, mark, trouble_begins_anew,
-		is_closed_twice, NULL };
-	struct fixture *f = *state;
+	static const step first[] = { busy_disk, is_closed, mark, trouble_ends, NULL },
+			  second[] = { busy_disk, is_closed_twice, NULL };
+	static char continues[RECORD_ID_SIZE];
 	const struct record *opens[8];
 	uint64_t pauses_ns[8];
 
 	f->config.incident.max_time_ns = 50 * MS;
-	run(f, steps);
+	run(f, first);
+	/* On the clock of the test. */
+	usleep(clear_us);
+	run(f, second);
 	assert_int_equal(find_pauses(read_output(f), opens, pauses_ns), 2);
-	assert_string_equal(opens[1]->open.continues, "");
+	text_copy(continues, sizeof(continues), opens[1]->open.continues);
+	if (*continues)
+		assert_string_equal(continues, opens[0]->incident);
+	return continues;
+}
+
+static void test_what_was_clear_is_no_continuation(void **state)
+{
+	assert_string_equal(continues_after(*state, 60 * 1000000), "");
+}
+
+static void test_what_was_clear_for_a_moment_is_one(void **state)
+{
+	assert_string_not_equal(continues_after(*state, 1000000), "");
 }
 
 static bool trigger_in_cooldown(struct fixture *f)
@@ -534,6 +551,7 @@ int main(void)
 		session_test(test_trouble_that_lasts_is_recorded_more_seldom),
 		session_test(test_other_trouble_is_recorded_at_once),
 		session_test(test_what_was_clear_is_no_continuation),
+		session_test(test_what_was_clear_for_a_moment_is_one),
 		session_test(test_manual_trigger_in_cooldown),
 		session_test(test_a_stop_ends_the_hold_of_a_manual_trigger),
 		session_test(test_a_cooldown_does_not_end_the_next_incident),

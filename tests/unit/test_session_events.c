@@ -142,7 +142,7 @@ static void test_a_stuck_operation_becomes_a_stall(void **state)
 	assert_string_equal(op->kstack, "io_schedule+0x1\nvfs_read+0x3");
 	assert_true(op->kstack_while_blocked);
 	assert_int_equal(op->dur_ns, NSEC_PER_SEC);
-	assert_int_equal(op->probe, RECORD_PROBE_vfs);
+	assert_int_equal(op->probe, RECORD_PROBE_wait);
 	op = &out->lines[2].operation;
 	assert_int_equal(op->state, 'S');
 	assert_string_equal(op->kstack, "io_schedule+0x1\nvfs_read+0x3");
