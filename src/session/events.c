@@ -36,6 +36,14 @@ static void describe_probe(const struct session *s, const struct decoded_operati
 	op->backend = probe->backend ? probe->backend->name : RECORD_BACKEND_replay;
 }
 
+/* It is in the map of probe `vfs`, and not found there by its thread alone. */
+static bool is_pair(const struct session *s, const struct decoded_operation *decoded)
+{
+	const struct probe_ops *ops = s->probes.probes[CONFIG_PROBE_vfs].ops;
+
+	return decoded->probe == CONFIG_PROBE_vfs && ops && ops->inflight_map;
+}
+
 /* Addresses are told without names where the kernel does not show its symbols. */
 static bool has_names(const char *kstack)
 {
@@ -55,11 +63,8 @@ static void describe_wait(struct session *s, const struct decoded_operation *dec
 
 	if (op->state == '\0')
 		op->state = '?';
-	/*
-	 * That of a thread which runs cannot be read, and an operation that probe vfs has paired is
-	 * not found by its thread alone.
-	 */
-	if (!has_names(op->kstack) && op->state != 'R' && decoded->probe != CONFIG_PROBE_vfs) {
+	/* That of a thread which runs cannot be read. */
+	if (!has_names(op->kstack) && op->state != 'R' && !is_pair(s, decoded)) {
 		/* It may be another one by now, but thousands are not read again. */
 		if (!stuck->stack_asked || s->incident.stuck_count <= STACKS_READ_AGAIN_MAX)
 			session_ask_stack(s, decoded->probe, (uint32_t)op->tid, op->start_mono_ns);
