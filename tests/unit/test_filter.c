@@ -19,6 +19,8 @@ static const struct trace_maps_sizes map_sizes = {
 	.inflight_max = 1024,
 	.filter_pids = EVENT_FILTER_PIDS_MAX,
 	.filter_devs = EVENT_FILTER_DEVS_MAX,
+	.vfs_calls = 1,
+	.cpus = 64,
 };
 
 struct fixture {
@@ -102,10 +104,20 @@ static void make_maps(struct fixture *f)
 {
 	int r = trace_maps_new(&map_sizes, NULL, &f->maps);
 
-	if (r < 0) {
+	if (r == -EPERM) {
 		print_message("BPF maps cannot be made: %s\n", strerror(-r));
 		skip();
 	}
+	assert_int_equal(r, 0);
+}
+
+static uint32_t max_entries(int map)
+{
+	struct bpf_map_info info = { 0 };
+	uint32_t size = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(map, &info, &size), 0);
+	return info.max_entries;
 }
 
 static bool has_key(int map, uint32_t key)
@@ -338,6 +350,18 @@ static void test_maps_are_taken_over(void **state)
 	trace_maps_close(&taken);
 }
 
+/* Each of 64 CPUs takes 128 entries for itself, and what is meant to be in the map has room. */
+static void test_room_for_what_cpus_take(void **state)
+{
+	struct fixture *f = *state;
+
+	make_maps(f);
+	assert_int_equal(max_entries(f->maps.dirtiers), EVENT_BLOCK_DIRTIERS_MAX + 64 * 128);
+	assert_int_equal(max_entries(f->maps.flushers), EVENT_BLOCK_FLUSHERS_MAX + 64 * 128);
+	assert_int_equal(max_entries(f->maps.thread_files), EVENT_THREAD_FILES_MAX + 64 * 128);
+	assert_int_equal(max_entries(f->maps.faults), 1024 / 2 + 64 * 128);
+}
+
 #define filter_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -351,6 +375,7 @@ int main(void)
 		filter_test(test_pids),
 		filter_test(test_cgroup_that_comes_and_goes),
 		filter_test(test_maps_are_taken_over),
+		filter_test(test_room_for_what_cpus_take),
 	};
 
 	log_setup();
