@@ -31,17 +31,14 @@ struct journal_commit_args {
 	__u32 dev;
 };
 
-/* events/jbd2/jbd2_run_stats/format; the times are in jiffies. */
-struct journal_stats_args {
-	__u64 common;
-	__u32 dev;
-	__u32 tid;
-	__u64 wait;
-	__u64 request_delay;
-	__u64 running;
-	__u64 locked;
-	__u64 flushing;
-	__u64 logging;
+/* struct transaction_run_stats_s of include/linux/jbd2.h; the times are in jiffies. */
+struct journal_stats {
+	unsigned long wait;
+	unsigned long request_delay;
+	unsigned long running;
+	unsigned long locked;
+	unsigned long flushing;
+	unsigned long logging;
 	__u32 handle_count;
 	__u32 blocks;
 	__u32 blocks_logged;
@@ -71,17 +68,20 @@ int journal_start_tp(struct journal_commit_args *ctx)
  * Just before the end of the commit. In ordered mode the data of new blocks comes before the
  * metadata.
  */
-SEC("tp/jbd2/jbd2_run_stats")
-int journal_stats_tp(struct journal_stats_args *ctx)
+SEC("raw_tp/jbd2_run_stats")
+int journal_stats_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 all = ctx->locked + ctx->flushing + ctx->logging;
-	__u32 dev = ctx->dev;
+	__u32 dev = (__u32)ctx->args[0];
 	struct event_journal *j = bpf_map_lookup_elem(&journals, &dev);
+	struct journal_stats stats;
+	__u64 all;
 
-	if (!j)
+	/* What tracefs prints has had another layout up to 6.1. */
+	if (!j || bpf_probe_read_kernel(&stats, sizeof(stats), (void *)ctx->args[2]) < 0)
 		return 0;
-	j->blocks = ctx->blocks;
-	j->data_pct = all ? (__u32)(100 * ctx->flushing / all) : 0;
+	all = stats.locked + stats.flushing + stats.logging;
+	j->blocks = stats.blocks;
+	j->data_pct = all ? (__u32)(100 * stats.flushing / all) : 0;
 	return 0;
 }
 

@@ -489,7 +489,7 @@ static const struct probe_program programs[] = {
 	{ "block_flush_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_bio_queue" },
 	{ "block_request_check", PROBE_ATTACH_NONE, NULL },
 	{ "journal_start_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_start_commit" },
-	{ "journal_stats_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_run_stats" },
+	{ "journal_stats_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "jbd2_run_stats" },
 	{ "journal_end_tp", PROBE_ATTACH_TRACEPOINT, "jbd2/jbd2_end_commit" },
 	{ "journal_handle_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "jbd2_handle_stats" },
 };
