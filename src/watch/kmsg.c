@@ -250,9 +250,17 @@ static void drop_oldest(struct kmsg *kmsg)
 	kmsg->recent_count--;
 }
 
+static void forget_lost(struct kmsg *kmsg, uint64_t now_ns)
+{
+	if (now_ns - kmsg->lost_since_ns < KMSG_RECENT_NS)
+		return;
+	kmsg->lost_since_ns = now_ns;
+	kmsg->lost = 0;
+}
+
 void kmsg_begin(struct kmsg *kmsg, uint64_t now_ns)
 {
-	kmsg->lost = 0;
+	forget_lost(kmsg, now_ns);
 	while (kmsg->recent_count > 0 &&
 		kmsg->recent[kmsg->recent_first].read_ns + KMSG_RECENT_NS < now_ns)
 		drop_oldest(kmsg);
@@ -284,10 +292,14 @@ static int read_next(struct kmsg *kmsg, unsigned int *budget, struct kmsg_line *
 
 int kmsg_watch(struct kmsg *kmsg, uint64_t now_ns, unsigned int *budget, struct kmsg_line *ret_line)
 {
+	forget_lost(kmsg, now_ns);
 	if (read_next(kmsg, budget, ret_line) == 0) {
-		/* Whoever fills the log must not make the daemon lag behind it. */
+		/*
+		 * Whoever fills the log must not make the daemon lag behind it. The number of the
+		 * next record tells how many this skips.
+		 */
 		if (*budget == 0)
-			kmsg_skip(kmsg);
+			lseek(kmsg->fd, 0, SEEK_END);
 		return 0;
 	}
 	if (ret_line->level > KMSG_WARNING)

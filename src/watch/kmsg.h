@@ -30,9 +30,10 @@ struct kmsg_line {
 #define KMSG_RECENT_MAX 16
 
 struct kmsg {
-	int fd;		   /* -1: it cannot be read */
-	uint64_t expected; /* sequence number of the next record; 0: not known */
-	uint64_t lost;	   /* records that were overwritten before they were read */
+	int fd;			/* -1: it cannot be read */
+	uint64_t expected;	/* sequence number of the next record; 0: not known */
+	uint64_t lost;		/* records that nobody has read: overwritten, or skipped */
+	uint64_t lost_since_ns; /* while no incident is open: at least since this time */
 	uint32_t recent_first;
 	uint32_t recent_count;
 	/* Warnings and worse, from before the incident. */
@@ -51,12 +52,15 @@ void kmsg_skip(struct kmsg *kmsg);
 
 /*
  * Call it each second while no incident is open: returns 1 with the next line of note and
- * keeps it, 0 when there is none now. Where more was logged than *budget allows, it skips the rest.
+ * keeps it, 0 when there is none now. Where more was logged than *budget allows, it skips the rest,
+ * which counts as lost.
  */
 int kmsg_watch(struct kmsg *kmsg, uint64_t now_ns, unsigned int *budget,
 	struct kmsg_line *ret_line);
 
-/* An incident begins: of the lines that were kept, it forgets those that are too old. */
+/*
+ * An incident begins: of the lines that were kept or lost, it forgets those that are too old.
+ */
 void kmsg_begin(struct kmsg *kmsg, uint64_t now_ns);
 
 /*

@@ -337,10 +337,38 @@ static void test_many_lines_from_before_an_incident(void **state)
 	close(fds[1]);
 }
 
+/* More is logged than is read: what is skipped before an incident is lost for it. */
+static void test_lines_that_are_skipped(void **state)
+{
+	struct kmsg kmsg = {};
+	struct kmsg_line line;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC | O_DIRECT), 0);
+	kmsg.fd = fds[0];
+	for (unsigned int i = 0; i < 4; i++)
+		put(fds[1],
+			(const char *[]){ "6,1,1,-;a\n", "6,2,1,-;b\n", "6,3,1,-;c\n",
+				"6,4,1,-;d\n" }[i]);
+	assert_false(watch(&kmsg, NOW_NS, &line));
+	put(fds[1], "6,1004,2,-;e\n");
+	assert_false(watch(&kmsg, NOW_NS + SECOND_NS, &line));
+	kmsg_begin(&kmsg, NOW_NS + 2 * SECOND_NS);
+	assert_int_equal(kmsg.lost, 999);
+	/* By the next incident that is long ago. */
+	assert_false(watch(&kmsg, NOW_NS + KMSG_RECENT_NS, &line));
+	kmsg_begin(&kmsg, NOW_NS + KMSG_RECENT_NS);
+	assert_int_equal(kmsg.lost, 0);
+	close(fds[0]);
+	close(fds[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_lines_that_are_skipped),
 		cmocka_unit_test(test_long_text),
 		cmocka_unit_test(test_no_record),
 		cmocka_unit_test(test_storage),
