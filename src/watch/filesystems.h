@@ -31,6 +31,7 @@ struct statvfs_worker;
 
 struct filesystems {
 	struct statvfs_worker *worker; /* NULL: no file system is asked */
+	struct config_list patterns;   /* it has these */
 	bool asking;
 	uint64_t asked_ns;
 	uint64_t
@@ -41,8 +42,9 @@ struct filesystems {
 };
 
 /*
- * Asks at once. What was known before stays until the first answer comes. The descriptor stays the
- * caller's. May allocate. 0 or a negative errno.
+ * Asks at once, unless it asks for these already: else each reload would leave behind a thread that
+ * hangs in a file system. What was known before stays until the first answer comes. The descriptor
+ * stays the caller's. May allocate. 0 or a negative errno.
  */
 int filesystems_start(struct filesystems *f, int procfs_fd, const struct config_list *patterns,
 	uint64_t now_ns);

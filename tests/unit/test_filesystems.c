@@ -206,9 +206,10 @@ static bool is_gone(const struct record_file_system *fs)
 	return !fs;
 }
 
+static const struct config_list all = { 1, { "*" } };
+
 static struct watch *watch_filesystems(struct tree *t)
 {
-	static const struct config_list all = { 1, { "*" } };
 	struct watch_options options = tree_options(t);
 	struct watch *w;
 
@@ -236,12 +237,22 @@ static void test_samples_have_it(void **state)
 	watch_free(w);
 }
 
+static unsigned long count_threads(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/task", &st), 0);
+	return st.st_nlink - 2;
+}
+
 /* A pipe that nobody writes to: open(2) waits as a file system that hangs does. */
 static void test_thread_that_hangs(void **state)
 {
 	struct tree *t = *state;
 	char path[PATH_MAX + 32];
+	struct watch_options options;
 	const struct record_limits *s;
+	unsigned long threads;
 	struct watch *w;
 	int fd;
 
@@ -256,6 +267,13 @@ static void test_thread_that_hangs(void **state)
 	assert_int_equal(s->file_systems_count, 1);
 	assert_true(
 		isnan(s->file_systems[0].used_pct) && isnan(s->file_systems[0].inodes_used_pct));
+	/* A reload leaves no further thread behind. */
+	options = tree_options(t);
+	options.filesystem = &all;
+	threads = count_threads();
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(watch_reload(w, &options), 0);
+	assert_int_equal(count_threads(), threads);
 	/* Neither does the end wait for it. */
 	watch_free(w);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
