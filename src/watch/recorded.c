@@ -12,32 +12,61 @@
 /* So long has it to be over before it is over. */
 #define CLEAR_NS (60 * NSEC_PER_SEC)
 
-bool recorded_has(const struct recorded *r, double threads, const char *name)
+static bool lasts(const struct recorded *r, unsigned int rule, uint64_t now_ns)
 {
-	if (!*r->first || (threads >= FREEZE_THREADS && threads >= 2 * r->threads))
-		return false;
-	return !*name || !*r->name || strncmp(name, r->name, RECORDED_NAME_SIZE - 1) == 0;
+	return *r->first && r->rule == rule && now_ns - r->active_ns < CLEAR_NS;
 }
 
-void recorded_note(struct recorded *r, const char *incident, uint64_t number, double threads,
-	const char *name)
+static bool has_name(const struct recorded *r, const char *name)
 {
-	const bool again = *r->first && r->last == number;
+	return strncmp(r->name, name, RECORDED_NAME_SIZE - 1) == 0;
+}
 
-	if (!again && !recorded_has(r, threads, name)) {
-		*r = (struct recorded){ 0 };
+const struct recorded *recorded_find(const struct recorded_table *table, unsigned int rule,
+	const char *name, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < RECORDED_MAX; i++)
+		if (lasts(&table->list[i], rule, now_ns) && has_name(&table->list[i], name))
+			return &table->list[i];
+	return NULL;
+}
+
+bool recorded_has(const struct recorded *r, double threads)
+{
+	return r && (threads < FREEZE_THREADS || threads < 2 * r->threads);
+}
+
+static struct recorded *find_oldest(struct recorded_table *table)
+{
+	struct recorded *oldest = &table->list[0];
+
+	for (unsigned int i = 1; i < RECORDED_MAX; i++)
+		if (table->list[i].active_ns < oldest->active_ns)
+			oldest = &table->list[i];
+	return oldest;
+}
+
+void recorded_note(struct recorded_table *table, unsigned int rule, const char *name,
+	const char *incident, uint64_t number, double threads, uint64_t now_ns)
+{
+	const struct recorded *known = recorded_find(table, rule, name, now_ns);
+	struct recorded *r = known ? &table->list[known - table->list] : find_oldest(table);
+	bool again = known && r->last == number;
+
+	if (!again && !recorded_has(known, threads)) {
+		*r = (struct recorded){ .rule = rule };
+		text_copy(r->name, sizeof(r->name), name);
 		text_copy(r->first, sizeof(r->first), incident);
 	}
 	if (!again)
 		r->incidents++;
 	r->last = number;
+	r->active_ns = now_ns;
 	if (threads > r->threads)
 		r->threads = threads;
-	if (*name)
-		text_copy(r->name, sizeof(r->name), name);
 }
 
-void recorded_follow(struct recorded *r, double threads, uint64_t now_ns)
+static void follow_threads(struct recorded *r, double threads, uint64_t now_ns)
 {
 	if (threads >= r->threads) {
 		r->fewer_ns = 0;
@@ -53,15 +82,17 @@ void recorded_follow(struct recorded *r, double threads, uint64_t now_ns)
 	}
 }
 
-void recorded_clear(struct recorded *r, uint64_t now_ns)
+void recorded_follow(struct recorded_table *table, unsigned int rule, const char *name,
+	double threads, uint64_t now_ns)
 {
-	r->cleared_ns = now_ns;
-}
+	for (unsigned int i = 0; i < RECORDED_MAX; i++) {
+		struct recorded *r = &table->list[i];
 
-void recorded_begin(struct recorded *r, uint64_t now_ns)
-{
-	if (now_ns - r->cleared_ns >= CLEAR_NS)
-		*r = (struct recorded){ 0 };
+		if (!lasts(r, rule, now_ns) || (name && !has_name(r, name)))
+			continue;
+		r->active_ns = now_ns;
+		follow_threads(r, threads, now_ns);
+	}
 }
 
 uint64_t recorded_wait_ns(uint32_t incidents, uint64_t cooldown_ns)

@@ -39,13 +39,14 @@ struct rule_state {
 	double reported;   /* by the kernel, since the last evaluation; 0: nothing */
 	uint64_t over_samples;
 	uint64_t fired_ns;
-	struct recorded recorded; /* what it is active for */
 };
 
 struct rules {
 	struct config_rule config[CONFIG_RULE_COUNT];
 	char incident[RECORD_ID_SIZE]; /* the last one that has recorded what was active */
 	uint64_t incidents;
+	uint64_t now_ns; /* of the last evaluation */
+	struct recorded_table recorded;
 	struct rule_state *states[CONFIG_RULE_COUNT]; /* a slot for each subject of the scope */
 	struct rule_state storage[];
 };
@@ -312,6 +313,7 @@ void rules_reload(struct rules *rules, const struct config_rule config[static CO
 
 struct evaluation {
 	uint64_t now_ns;
+	const struct recorded_table *recorded;
 	const struct watch *watch;
 	const struct record_reading *sample;
 	struct rules_firing *firings;
@@ -408,6 +410,7 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
+	const struct recorded *recorded;
 	char name[RECORDED_NAME_SIZE];
 
 	*firing = (struct rules_firing){
@@ -447,9 +450,10 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		text_copy(firing->subject, sizeof(firing->subject), mutex->comm);
 	}
 	name_recorded(firing, j->watch, name);
-	if (recorded_has(&state->recorded, threads_of(rule, state), name)) {
-		text_copy(firing->continues, sizeof(firing->continues), state->recorded.first);
-		firing->incidents = state->recorded.incidents;
+	recorded = recorded_find(j->recorded, rule, name, j->now_ns);
+	if (recorded_has(recorded, threads_of(rule, state))) {
+		text_copy(firing->continues, sizeof(firing->continues), recorded->first);
+		firing->incidents = recorded->incidents;
 	}
 }
 
@@ -463,11 +467,16 @@ static bool state_is_ready(const struct rule_state *state, const struct config_r
 	return !state->cooling && !(state->active && (fires_once || config->cooldown_ns == 0));
 }
 
-static void state_clear(struct rule_state *state, uint64_t now_ns)
+/* NULL: a rule with one subject, which is not the same each time. */
+static const char *name_of(enum config_rule_name rule, const struct subject *subject)
 {
-	if (state->active)
-		recorded_clear(&state->recorded, now_ns);
-	state->active = false;
+	if (scope_of(rule)->slots == 1)
+		return NULL;
+	if (subject->disk)
+		return subject->disk->dev_name;
+	if (subject->filesystem)
+		return subject->filesystem->mount;
+	return subject->cgroup ? subject->cgroup->path : subject->cpu_limit->path;
 }
 
 static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
@@ -477,13 +486,16 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 	double value = 0;
 	bool may_fire = rule_kinds[rule].value(subject, &value);
 
+	if (state->active)
+		recorded_follow(&rules->recorded, rule, name_of(rule, subject),
+			threads_of(rule, state), j->now_ns);
 	if (state->cooling && j->now_ns - state->fired_ns >= config->cooldown_ns)
 		state->cooling = false;
 	if (isnan(value)) {
 		/* What has no new value is as it was: it neither counts nor ends what has. */
 		if (scope_of(rule)->lapses) {
 			state->over_samples = 0;
-			state_clear(state, j->now_ns);
+			state->active = false;
 		}
 		return;
 	}
@@ -491,18 +503,15 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		value = state->reported;
 	state->reported = 0;
 	state->value = value;
-	recorded_follow(&state->recorded, threads_of(rule, state), j->now_ns);
 	if (may_fire && value > config->set)
 		state->over_samples++;
 	else
 		state->over_samples = 0;
 	/* No value is under a clear threshold of 0, so reaching 0 is enough. */
 	if (value < config->clear || value <= 0)
-		state_clear(state, j->now_ns);
+		state->active = false;
 	if (!state_is_ready(state, config, scope_of(rule)->fires_once) || j->count == j->max)
 		return;
-	if (!state->active)
-		recorded_begin(&state->recorded, j->now_ns);
 	state->active = true;
 	state->acknowledged = false;
 	state->cooling = true;
@@ -532,6 +541,7 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 {
 	struct evaluation j = {
 		.now_ns = now_ns,
+		.recorded = &rules->recorded,
 		.watch = watch,
 		.sample = watch_last(watch),
 		.firings = ret_firings,
@@ -540,6 +550,7 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 
 	if (!j.sample)
 		return 0;
+	rules->now_ns = now_ns;
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
 		if (rules->config[rule].enabled)
 			rule_evaluate_all(rules, &j, rule, watch);
@@ -599,6 +610,8 @@ bool rules_first_active(const struct rules *rules, const struct watch *watch, ui
 	uint64_t cooldown_ns, struct rules_firing *ret_firing)
 {
 	struct evaluation j = {
+		.now_ns = rules->now_ns,
+		.recorded = &rules->recorded,
 		.watch = watch,
 		.sample = watch_last(watch),
 		.firings = ret_firing,
@@ -629,6 +642,8 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 {
 	struct rules_firing firing;
 	struct evaluation j = {
+		.now_ns = rules->now_ns,
+		.recorded = &rules->recorded,
 		.watch = watch,
 		.sample = watch_last(watch),
 		.firings = &firing,
@@ -653,7 +668,7 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 			j.count = 0;
 			firing_add(&j, rule, state, &subject, rules->config[rule].set);
 			name_recorded(&firing, watch, name);
-			recorded_note(&state->recorded, incident, rules->incidents,
-				threads_of(rule, state), name);
+			recorded_note(&rules->recorded, rule, name, incident, rules->incidents,
+				threads_of(rule, state), rules->now_ns);
 		}
 }

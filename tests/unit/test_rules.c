@@ -549,54 +549,108 @@ static void test_another_disk_is_due_at_once(void **state)
 	rig_free(&rig);
 }
 
+#define RULE 7
+
+static bool has(const struct recorded_table *t, const char *name, double threads, uint64_t now_ns)
+{
+	return recorded_has(recorded_find(t, RULE, name, now_ns), threads);
+}
+
 /* Threads are counted for the whole host: many more of them are another freeze. */
 static void test_more_threads_are_not_recorded(void **state)
 {
-	struct recorded r = { 0 };
+	struct recorded_table t = { 0 };
+	const uint64_t now_ns = MINUTES(100);
 
 	(void)state;
-	assert_false(recorded_has(&r, 0, ""));
-	recorded_note(&r, "first", 1, 3, "mariadbd");
-	assert_true(recorded_has(&r, 3, "mariadbd"));
-	assert_true(recorded_has(&r, 5, "mariadbd"));
-	assert_false(recorded_has(&r, 6, "mariadbd"));
-	assert_false(recorded_has(&r, 3, "postgres"));
-	assert_true(recorded_has(&r, 3, ""));
+	assert_false(has(&t, "mariadbd", 0, now_ns));
+	recorded_note(&t, RULE, "mariadbd", "first", 1, 3, now_ns);
+	assert_true(has(&t, "mariadbd", 3, now_ns));
+	assert_true(has(&t, "mariadbd", 5, now_ns));
+	assert_false(has(&t, "mariadbd", 6, now_ns));
+	assert_null(recorded_find(&t, RULE, "postgres", now_ns));
+	assert_null(recorded_find(&t, RULE + 1, "mariadbd", now_ns));
 	/* The most that the incident has seen. */
-	recorded_note(&r, "first", 1, 8, "mariadbd");
-	recorded_note(&r, "first", 1, 2, "mariadbd");
-	assert_int_equal(r.incidents, 1);
-	assert_true(recorded_has(&r, 15, "mariadbd"));
-	assert_false(recorded_has(&r, 16, "mariadbd"));
-	recorded_note(&r, "second", 2, 9, "mariadbd");
-	assert_string_equal(r.first, "first");
-	assert_int_equal(r.incidents, 2);
-	recorded_note(&r, "third", 3, 18, "mariadbd");
-	assert_string_equal(r.first, "third");
-	assert_int_equal(r.incidents, 1);
-	recorded_note(&r, "fourth", 4, 1, "postgres");
-	assert_string_equal(r.first, "fourth");
-	assert_true(recorded_has(&r, 3, "postgres"));
-	assert_false(recorded_has(&r, 4, "postgres"));
+	recorded_note(&t, RULE, "mariadbd", "first", 1, 8, now_ns);
+	recorded_note(&t, RULE, "mariadbd", "first", 1, 2, now_ns);
+	assert_int_equal(recorded_find(&t, RULE, "mariadbd", now_ns)->incidents, 1);
+	assert_true(has(&t, "mariadbd", 15, now_ns));
+	assert_false(has(&t, "mariadbd", 16, now_ns));
+	recorded_note(&t, RULE, "mariadbd", "second", 2, 9, now_ns);
+	assert_string_equal(recorded_find(&t, RULE, "mariadbd", now_ns)->first, "first");
+	assert_int_equal(recorded_find(&t, RULE, "mariadbd", now_ns)->incidents, 2);
+	recorded_note(&t, RULE, "mariadbd", "third", 3, 18, now_ns);
+	assert_string_equal(recorded_find(&t, RULE, "mariadbd", now_ns)->first, "third");
+	assert_int_equal(recorded_find(&t, RULE, "mariadbd", now_ns)->incidents, 1);
 }
 
 /* Fewer for a moment are the same freeze; fewer for a minute leave room for another one. */
 static void test_fewer_threads(void **state)
 {
-	struct recorded r = { 0 };
+	struct recorded_table t = { 0 };
 	uint64_t now_ns = MINUTES(100);
 
 	(void)state;
-	recorded_note(&r, "first", 1, 10, "mariadbd");
+	recorded_note(&t, RULE, "mariadbd", "first", 1, 10, now_ns);
 	for (unsigned int i = 0; i < 120; i++) {
-		recorded_follow(&r, i % 30 == 29 ? 10 : 1, now_ns);
+		recorded_follow(&t, RULE, NULL, i % 30 == 29 ? 10 : 1, now_ns);
 		now_ns += NSEC_PER_SEC;
 	}
-	assert_true(recorded_has(&r, 10, "mariadbd"));
-	for (unsigned int i = 0; i <= 60; i++)
-		recorded_follow(&r, i == 7 ? 3 : 1, now_ns + i * NSEC_PER_SEC);
-	assert_true(recorded_has(&r, 5, "mariadbd"));
-	assert_false(recorded_has(&r, 6, "mariadbd"));
+	assert_true(has(&t, "mariadbd", 10, now_ns));
+	for (unsigned int i = 0; i <= 60; i++) {
+		recorded_follow(&t, RULE, NULL, i == 7 ? 3 : 1, now_ns);
+		now_ns += NSEC_PER_SEC;
+	}
+	assert_true(has(&t, "mariadbd", 5, now_ns));
+	assert_false(has(&t, "mariadbd", 6, now_ns));
+}
+
+/* Threads of two programs hang on one disk, now these for longest and now those. */
+static void test_two_programs(void **state)
+{
+	static const char *const names[] = { "mariadbd", "redis-server" };
+	struct recorded_table t = { 0 };
+	uint64_t now_ns = MINUTES(100);
+	const struct recorded *r;
+
+	(void)state;
+	recorded_note(&t, RULE, names[0], "first", 1, 3, now_ns);
+	assert_false(has(&t, names[1], 3, now_ns));
+	recorded_note(&t, RULE, names[1], "second", 2, 3, now_ns);
+	for (uint64_t i = 3; i < 23; i++) {
+		for (unsigned int j = 0; j < 120; j++) {
+			now_ns += NSEC_PER_SEC;
+			recorded_follow(&t, RULE, NULL, 3, now_ns);
+		}
+		assert_true(has(&t, names[i % 2], 3, now_ns));
+		recorded_note(&t, RULE, names[i % 2], "further", i, 3, now_ns);
+	}
+	r = recorded_find(&t, RULE, names[0], now_ns);
+	assert_string_equal(r->first, "first");
+	assert_int_equal(r->incidents, 11);
+	r = recorded_find(&t, RULE, names[1], now_ns);
+	assert_string_equal(r->first, "second");
+	assert_int_equal(r->incidents, 11);
+	/* A rule that names its subject each time follows only that. */
+	for (unsigned int i = 0; i < 60; i++)
+		recorded_follow(&t, RULE, names[0], 3, now_ns + i * NSEC_PER_SEC);
+	assert_non_null(recorded_find(&t, RULE, names[0], now_ns + MINUTES(1)));
+	assert_null(recorded_find(&t, RULE, names[1], now_ns + MINUTES(1)));
+}
+
+static void test_many_names(void **state)
+{
+	struct recorded_table t = { 0 };
+	char name[32];
+
+	(void)state;
+	for (unsigned int i = 0; i <= RECORDED_MAX; i++) {
+		snprintf(name, sizeof(name), "disk %u", i);
+		recorded_note(&t, RULE, name, "first", 1, 0, MINUTES(100) + i);
+	}
+	assert_null(recorded_find(&t, RULE, "disk 0", MINUTES(100) + RECORDED_MAX));
+	assert_non_null(recorded_find(&t, RULE, "disk 1", MINUTES(100) + RECORDED_MAX));
+	assert_non_null(recorded_find(&t, RULE, name, MINUTES(100) + RECORDED_MAX));
 }
 
 static void put_blocked(struct tree *t, unsigned int count, unsigned int switches)
@@ -662,6 +716,8 @@ int main(void)
 		tree_test(test_what_is_clear_for_a_moment_lasts),
 		cmocka_unit_test(test_more_threads_are_not_recorded),
 		cmocka_unit_test(test_fewer_threads),
+		cmocka_unit_test(test_two_programs),
+		cmocka_unit_test(test_many_names),
 		tree_test(test_what_has_passed_hides_no_other_freeze),
 	};
 
