@@ -212,13 +212,10 @@ static void on_pressure(void *userdata, uint64_t events)
 	struct daemon *d = userdata;
 
 	(void)events;
-	if (d->stopping)
+	if (d->stopping || session_get_state(d->session) != SESSION_IDLE ||
+		!rules_report_pressure(d->rules))
 		return;
 	end_sample(d);
-	if (session_get_state(d->session) != SESSION_IDLE ||
-		!d->config->rules[CONFIG_RULE_psi_io_full].enabled)
-		return;
-	rules_report_pressure(d->rules);
 	begin_sample(d);
 	loop_set_timer(d->sample_timer, d->config->watch.interval_ns, d->config->watch.interval_ns);
 }

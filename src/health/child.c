@@ -55,7 +55,9 @@ __attribute__((noreturn)) static void become(const char *program, const struct h
 	/* The OOM killer spares the daemon, but not its child. A failure here is ignored. */
 	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	(void)(write(oom_fd, "0", 1) < 0);
-	/* Nor may it get a CPU before others, as the unit lets the daemon. */
+	/* Nor may it get a CPU before others, as the unit lets the daemon (Nice=). */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
 	setrlimit(RLIMIT_NICE, &nothing);
 	setrlimit(RLIMIT_RTPRIO, &nothing);
 	if (become_user(user) < 0)

@@ -383,15 +383,15 @@ static int new_timers(struct session *s)
 	return r < 0 ? r : loop_add_timer(s->o.loop, on_max_time, s, &s->max_timer);
 }
 
-void session_inherit(struct session *s, const struct session *previous)
+void session_inherit(struct session *s, struct session *previous)
 {
 	s->incidents = previous->incidents;
 	text_copy(s->incident.id, sizeof(s->incident.id), previous->incident.id);
 	s->cooldown = previous->cooldown;
 	s->firings = previous->firings;
 	s->last_verdict = previous->last_verdict;
-	/* The other session has read what came while this one was loaded. */
-	kmsg_skip(&s->kmsg);
+	/* With what it has read, and where it was. */
+	kmsg_take(&s->kmsg, &previous->kmsg);
 }
 
 int session_new(const struct session_options *options, struct session **ret_session)

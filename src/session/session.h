@@ -100,7 +100,7 @@ bool session_can_keep_probes(const struct config *a, const struct config *b);
 /* Takes other settings into use, for which it can keep its probes. No incident may be open. */
 void session_set_config(struct session *session, const struct config *config);
 /* At a reload the counts, the last id and verdict, and the cooldown go on in the new session. */
-void session_inherit(struct session *session, const struct session *previous);
+void session_inherit(struct session *session, struct session *previous);
 void session_set_callbacks(struct session *session, session_loaded_fn loaded,
 	session_closed_fn closed, void *userdata);
 

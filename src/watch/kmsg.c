@@ -232,16 +232,16 @@ int kmsg_open(struct kmsg *kmsg, const char *path)
 	return 0;
 }
 
-void kmsg_skip(struct kmsg *kmsg)
-{
-	if (kmsg->fd >= 0)
-		lseek(kmsg->fd, 0, SEEK_END);
-	kmsg->expected = 0;
-}
-
 void kmsg_close(struct kmsg *kmsg)
 {
 	kmsg->fd = close_fd(kmsg->fd);
+}
+
+void kmsg_take(struct kmsg *kmsg, struct kmsg *from)
+{
+	kmsg_close(kmsg);
+	*kmsg = *from;
+	from->fd = -1;
 }
 
 static void drop_oldest(struct kmsg *kmsg)

@@ -47,8 +47,8 @@ struct kmsg {
  */
 int kmsg_open(struct kmsg *kmsg, const char *path);
 void kmsg_close(struct kmsg *kmsg);
-/* What the log has by now is not read any more. */
-void kmsg_skip(struct kmsg *kmsg);
+/* Goes on where the other one was, which cannot read any more. */
+void kmsg_take(struct kmsg *kmsg, struct kmsg *from);
 
 /*
  * Call it each second while no incident is open: returns 1 with the next line of note and

@@ -561,14 +561,17 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 	return j.count;
 }
 
-void rules_report_pressure(struct rules *rules)
+bool rules_report_pressure(struct rules *rules)
 {
 	const struct config_rule *config = &rules->config[CONFIG_RULE_psi_io_full];
 	struct rule_state *state = &rules->states[CONFIG_RULE_psi_io_full][0];
 
+	if (!config->enabled || state->active || config->set >= PRESSURE_TRIGGER_PCT)
+		return false;
 	state->reported = PRESSURE_TRIGGER_PCT;
 	if (state->over_samples + 1 < config->hold_samples)
 		state->over_samples = config->hold_samples - 1;
+	return true;
 }
 
 static unsigned int count_active(const struct rules *rules, bool only_holding)

@@ -92,9 +92,10 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 /*
  * The kernel reported that all tasks waited for I/O in PRESSURE_TRIGGER_PCT of half a second. That
  * is the value of psi_io_full in the next evaluation, which does not wait for `hold` samples. The
- * sample may be over a longer time, in which the share is smaller.
+ * sample may be over a longer time, in which the share is smaller. False: that changes nothing, as
+ * when the rule is active already; a sample for each report would take the place of the others.
  */
-void rules_report_pressure(struct rules *rules);
+bool rules_report_pressure(struct rules *rules);
 
 /* How many have fired and are not under their clear threshold yet; each subject counts. */
 unsigned int rules_active(const struct rules *rules);

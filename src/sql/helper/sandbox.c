@@ -197,6 +197,9 @@ static int set_limits(void)
 	struct rlimit lock = { .rlim_cur = MEMORY_BYTES_MAX, .rlim_max = MEMORY_BYTES_MAX };
 	int r;
 
+	/* The unit lets the daemon have a CPU before others, and not this process. */
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		setpriority(PRIO_PROCESS, 0, 0);
 	/* Only root can raise a lower hard limit. If this fails, less memory is locked. */
 	setrlimit(RLIMIT_MEMLOCK, &lock);
 	if ((r = set_limit(RLIMIT_CORE, 0)) < 0 || (r = set_limit(RLIMIT_FSIZE, 0)) < 0 ||
