@@ -215,10 +215,9 @@ static __always_inline bool call_number_may_be_on_file(long nr)
 	/* -1: a page fault */
 	if (nr & ~(COMPAT_SYSCALL_32BIT | (EVENT_SYSCALLS_MAX - 1)))
 		return nr == -1;
-	index = ((__u64)nr | (__u64)nr / (COMPAT_SYSCALL_32BIT / EVENT_SYSCALLS_MAX)) &
-		(EVENT_SYSCALLS_MAX * 2 - 1);
+	index = event_syscall_index((__u64)nr);
 	barrier_var(index);
-	return cfg_sleeps_on_file[index];
+	return cfg_sleeps_on_file[index & (EVENT_SYSCALLS_MAX * 2 - 1)];
 }
 
 /*

@@ -18,8 +18,7 @@
 /* Filled by probe_open.h of the user side. The verifier sees the values and drops dead branches. */
 const volatile struct event_settings cfg_common = {};
 
-/* Added to the number of a system call of the 32-bit table, which has numbers of its own. */
-#define COMPAT_SYSCALL_32BIT 0x10000
+#define COMPAT_SYSCALL_32BIT EVENT_SYSCALL_32BIT
 
 struct compat_syscall {
 	long nr;

@@ -243,6 +243,8 @@ struct event_syscall {
 	__event_s16 own_nr;	/* of the same call in the machine's own table; -1: unknown */
 };
 #define EVENT_SYSCALLS_MAX 512
+/* Added to the number of a system call of the 32-bit table, which has numbers of its own. */
+#define EVENT_SYSCALL_32BIT 0x10000
 #define EVENT_SYSCALL_OTHER ((struct event_syscall){ EVENT_OP_OTHER, -1, -1, -1, -1, -1, 0, 0, -1 })
 
 /*
@@ -327,6 +329,18 @@ struct event_lock {
 
 /* Stands for a function that is more than 2 GiB away from the base; readers leave it out. */
 #define EVENT_STACK_FAR INT32_MIN
+
+/*
+ * The index in a table of the machine's own numbers, which are below EVENT_SYSCALLS_MAX, and behind
+ * them of those of 32 bits.
+ */
+static __event_inline __event_u64 event_syscall_index(__event_u64 nr)
+{
+	const __event_u64 is_32bit = nr & EVENT_SYSCALL_32BIT;
+
+	return (nr & (EVENT_SYSCALLS_MAX - 1)) |
+		is_32bit / (EVENT_SYSCALL_32BIT / EVENT_SYSCALLS_MAX);
+}
 
 /*
  * Keeps a stack of 1 to EVENT_STACK_DEPTH frames, the innermost first, in half the space. The base

@@ -295,6 +295,16 @@ static void test_wait_is_refused_where_it_could_hang_the_host(void **state)
 }
 
 /* Numbers and arguments as in arch/arm/tools/syscall.tbl; the same on any machine. */
+static void test_each_system_call_has_its_own_index(void **state)
+{
+	(void)state;
+	for (unsigned int nr = 0; nr < EVENT_SYSCALLS_MAX; nr++) {
+		assert_int_equal(event_syscall_index(nr), nr);
+		assert_int_equal(event_syscall_index(EVENT_SYSCALL_32BIT + nr),
+			EVENT_SYSCALLS_MAX + nr);
+	}
+}
+
 static void test_system_calls_of_32_bit_programs_of_arm(void **state)
 {
 	static struct event_syscall calls[EVENT_SYSCALLS_MAX];
@@ -451,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_who_needs_wait_is_marked),
 		cmocka_unit_test(test_replaced_objects_are_forgotten),
 		cmocka_unit_test(test_preempting_kernels),
+		cmocka_unit_test(test_each_system_call_has_its_own_index),
 		cmocka_unit_test(test_system_calls_of_32_bit_programs),
 		cmocka_unit_test(test_system_calls_of_32_bit_programs_of_arm),
 		cmocka_unit_test(test_ring_buffers_that_may_sleep),
