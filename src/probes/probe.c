@@ -204,9 +204,32 @@ static int attach_backend(struct probe *probe, const struct probe_backend *backe
 	return 0;
 }
 
+static bool has_optional(const struct probe *probe, const struct probe_backend *backend)
+{
+	for (unsigned int i = 0; i < backend->programs_count; i++)
+		if (optional_path(probe, backend->programs[i].name))
+			return true;
+	return false;
+}
+
 int probe_attach(struct probe *probe)
 {
-	return probe->object ? attach_backend(probe, probe->backend) : -ENOENT;
+	const struct probe_backend *backend = probe->backend;
+	int r;
+
+	if (!probe->object)
+		return -ENOENT;
+	r = attach_backend(probe, backend);
+	/* Whoever clears up in tracefs, as `perf probe -d` does, has removed the events. */
+	if (r == -ENOENT && probe_uses_kprobes(probe) && create_events(probe, backend) == 0)
+		r = attach_backend(probe, backend);
+	/* The module of an optional program has gone. */
+	if (r < 0 && has_optional(probe, backend)) {
+		snprintf(probe->partial[backend - probe->ops->backends], PROBE_REASON_SIZE,
+			"%s: cannot attach: %s", record_backend_text(backend->name), strerror(-r));
+		r = attach_backend(probe, backend);
+	}
+	return r;
 }
 
 bool probe_detach_next(struct probe *probe)
@@ -282,14 +305,6 @@ static int try_programs(struct probe *probe, const struct probe_backend *backend
 		remove_events(probe, backend);
 	}
 	return r;
-}
-
-static bool has_optional(const struct probe *probe, const struct probe_backend *backend)
-{
-	for (unsigned int i = 0; i < backend->programs_count; i++)
-		if (optional_path(probe, backend->programs[i].name))
-			return true;
-	return false;
 }
 
 /*
