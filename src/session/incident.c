@@ -116,7 +116,8 @@ void incident_set_stack(struct incident *incident, struct incident_stuck *stuck,
 			break;
 	if (i == incident->stacks_count) {
 		if (!has_room_for_stack(incident, len)) {
-			incident->stacks_left_out++;
+			incident->stacks_left_out += !stuck->stack_left_out;
+			stuck->stack_left_out = true;
 			return;
 		}
 		incident->stacks[i].at = incident->stacks_bytes;

@@ -192,6 +192,7 @@ static void test_stacks_beyond_the_limit_are_left_out(void **state)
 	assert_int_equal(i->stacks_left_out, 0);
 	incident_set_stack(i, last, "one_more+0x0");
 	assert_string_equal(incident_get_stack(i, last), "");
+	incident_set_stack(i, last, "yet_another+0x0");
 	assert_int_equal(i->stacks_left_out, 1);
 	/* Stacks that are in the table can still be shared. */
 	incident_set_stack(i, last, "frame_63+0x0");
@@ -212,7 +213,7 @@ static void test_text_of_stacks_beyond_the_limit_is_left_out(void **state)
 		incident_set_stack(i, incident_note_stuck(i, n, 100), stack);
 	}
 	assert_int_equal(n - 1, INCIDENT_STACKS_BYTES / RECORD_STACK_SIZE);
-	incident_set_stack(i, incident_note_stuck(i, n, 100), "short+0x0");
+	incident_set_stack(i, incident_note_stuck(i, n + 1, 100), "short+0x0");
 	assert_int_equal(i->stacks_left_out, 2);
 	stack[0] = '0';
 	snprintf(stack, 8, "%07u", 5);
