@@ -77,7 +77,8 @@ static __always_inline bool sleep_describe_file(const struct event_sleep *sleep,
 		if (n >= EVENT_SLEEP_PATH_SIZE)
 			e->flags &= ~EVENT_PATH_COMPLETE;
 	}
-	return !cfg_common.filter_dev;
+	/* Whatever it waits for may be on a wanted device, as an open() or a look-up. */
+	return true;
 }
 
 /*
