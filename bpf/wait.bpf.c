@@ -23,6 +23,14 @@ enum scratch_slot {
 #include "locks.bpf.h"
 #include "tasks.bpf.h"
 
+/* The bits of the probes that are attached; user space writes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} reporting_probes SEC(".maps");
+
 /* Whether sched_switch passes the state, which kernel_types_count_args() of user space tells. */
 const volatile bool cfg_switch_tells_state = false;
 /* Whether probe `vfs` notes reads and writes as they begin. */
@@ -199,12 +207,17 @@ static __noinline int stack_is_for_server(void *ctx, __u32 op, __u64 now)
 }
 
 /*
- * Whether another probe reports what the thread waits for: requests that it submitted since arming.
- * Sleeping in io_submit() or io_uring_enter() is no operation of its own then.
+ * Whether another probe reports what the thread waits for: requests that it submitted since that
+ * was attached. Sleeping in io_submit() or io_uring_enter() is no operation of its own then.
  */
 static __always_inline bool requests_are_reported(const struct wait_call *w)
 {
-	return w->is.op == EVENT_OP_SUBMIT && w->is.is_reported;
+	__u32 zero = 0, *reporting;
+
+	if (w->is.op != EVENT_OP_SUBMIT || !w->is.reporter)
+		return false;
+	reporting = bpf_map_lookup_elem(&reporting_probes, &zero);
+	return reporting && (*reporting & w->is.reporter);
 }
 
 /* A fault or msync() has no descriptor, but `fault` or `sync` has noted the file, if attached. */

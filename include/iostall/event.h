@@ -237,10 +237,10 @@ struct event_syscall {
 	__event_s8 path; /* a string in the memory of the caller */
 	__event_s8 offset;
 	__event_s8 bytes;
-	__event_s8 other_fd;	/* for a copy: the other side */
-	__event_u8 is_reported; /* another probe reports every operation of this call */
-	__event_u8 wide;	/* enum event_wide */
-	__event_s16 own_nr;	/* of the same call in the machine's own table; -1: unknown */
+	__event_s8 other_fd; /* for a copy: the other side */
+	__event_u8 reporter; /* the bit of the probe that reports every operation of this call; 0 */
+	__event_u8 wide;     /* enum event_wide */
+	__event_s16 own_nr;  /* of the same call in the machine's own table; -1: unknown */
 };
 #define EVENT_SYSCALLS_MAX 512
 /* Added to the number of a system call of the 32-bit table, which has numbers of its own. */

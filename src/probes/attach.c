@@ -2,6 +2,8 @@
 /* Attaches and detaches the probes of a set: those that note who falls asleep, and the rest. */
 #include <string.h>
 
+#include <bpf/bpf.h>
+
 #include "probes/set.h"
 #include "util/log.h"
 
@@ -30,9 +32,20 @@ static void attach_where(struct probe_set *set, bool scanned)
 	}
 }
 
+static void tell_attached(const struct probe_set *set)
+{
+	const uint32_t zero = 0;
+	uint32_t bits = 0;
+
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		bits |= (uint32_t)set->attached[i] << i;
+	bpf_map_update_elem(set->maps.reporting_probes, &zero, &bits, BPF_ANY);
+}
+
 void probe_set_begin_attaching(struct probe_set *set)
 {
 	memset(set->attached, 0, sizeof(set->attached));
+	tell_attached(set);
 }
 
 void probe_set_attach_scanned(struct probe_set *set)
@@ -44,6 +57,7 @@ void probe_set_attach_rest(struct probe_set *set)
 {
 	probe_set_prepare(set);
 	attach_where(set, false);
+	tell_attached(set);
 }
 
 void probe_set_detach_scanned(struct probe_set *set)

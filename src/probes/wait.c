@@ -47,10 +47,12 @@ static const int own_numbers[] = {
 #undef COPY
 };
 
-static void mark_reported(struct wait_bpf *skeleton, const int *numbers)
+static_assert(CONFIG_PROBE_COUNT <= 8, "a bit for each probe in event_syscall.reporter");
+
+static void mark_reported(struct wait_bpf *skeleton, unsigned int probe, const int *numbers)
 {
 	for (const int *nr = numbers; *nr >= 0; nr++)
-		skeleton->rodata->cfg_syscalls[*nr].is_reported = true;
+		skeleton->rodata->cfg_syscalls[*nr].reporter = (uint8_t)(1u << probe);
 }
 
 /*
@@ -103,7 +105,7 @@ static int wait_configure(struct wait_bpf *skeleton, const struct probe_settings
 	fill_sleeps_on_file(skeleton);
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		if (settings->loaded[i] && settings->loaded[i]->reported_syscalls)
-			mark_reported(skeleton, settings->loaded[i]->reported_syscalls);
+			mark_reported(skeleton, i, settings->loaded[i]->reported_syscalls);
 	return 0;
 }
 
