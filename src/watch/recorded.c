@@ -11,22 +11,45 @@
 #define FREEZE_THREADS 4
 /* So long has it to be over before it is over. */
 #define CLEAR_NS (60 * NSEC_PER_SEC)
+#define CLEAR_SAMPLES 3
+/* While it goes on, the incidents that record it are WAIT_MAX_NS apart. */
+#define UNNAMED_NS (2 * WAIT_MAX_NS)
 
-static bool lasts(const struct recorded *r, unsigned int rule, uint64_t now_ns)
+void recorded_sample(struct recorded_table *table, uint64_t now_ns)
 {
-	return *r->first && r->rule == rule && now_ns - r->active_ns < CLEAR_NS;
+	table->interval_ns = table->sampled_ns ? now_ns - table->sampled_ns : 0;
+	table->sampled_ns = now_ns;
 }
 
-static bool has_name(const struct recorded *r, const char *name)
+/* FNV-1a. */
+static uint64_t hash_of(unsigned int rule, const char *name)
 {
-	return strncmp(r->name, name, RECORDED_NAME_SIZE - 1) == 0;
+	uint64_t hash = 0xcbf29ce484222325ull ^ rule;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
+	return hash;
+}
+
+static uint64_t clear_ns(const struct recorded_table *table)
+{
+	const uint64_t samples_ns = CLEAR_SAMPLES * table->interval_ns;
+
+	return samples_ns > CLEAR_NS ? samples_ns : CLEAR_NS;
+}
+
+static bool lasts(const struct recorded_table *table, const struct recorded *r, uint64_t now_ns)
+{
+	return *r->first && now_ns - r->active_ns < clear_ns(table);
 }
 
 const struct recorded *recorded_find(const struct recorded_table *table, unsigned int rule,
 	const char *name, uint64_t now_ns)
 {
-	for (unsigned int i = 0; i < RECORDED_MAX; i++)
-		if (lasts(&table->list[i], rule, now_ns) && has_name(&table->list[i], name))
+	const uint64_t hash = hash_of(rule, name);
+
+	for (uint32_t i = 0; i < table->max; i++)
+		if (table->list[i].hash == hash && lasts(table, &table->list[i], now_ns))
 			return &table->list[i];
 	return NULL;
 }
@@ -40,7 +63,7 @@ static struct recorded *find_oldest(struct recorded_table *table)
 {
 	struct recorded *oldest = &table->list[0];
 
-	for (unsigned int i = 1; i < RECORDED_MAX; i++)
+	for (uint32_t i = 1; i < table->max; i++)
 		if (table->list[i].active_ns < oldest->active_ns)
 			oldest = &table->list[i];
 	return oldest;
@@ -54,14 +77,13 @@ void recorded_note(struct recorded_table *table, unsigned int rule, const char *
 	bool again = known && r->last == number;
 
 	if (!again && !recorded_has(known, threads)) {
-		*r = (struct recorded){ .rule = rule };
-		text_copy(r->name, sizeof(r->name), name);
+		*r = (struct recorded){ .hash = hash_of(rule, name), .rule = rule };
 		text_copy(r->first, sizeof(r->first), incident);
 	}
 	if (!again)
 		r->incidents++;
 	r->last = number;
-	r->active_ns = now_ns;
+	r->active_ns = r->noted_ns = now_ns;
 	if (threads > r->threads)
 		r->threads = threads;
 }
@@ -85,10 +107,13 @@ static void follow_threads(struct recorded *r, double threads, uint64_t now_ns)
 void recorded_follow(struct recorded_table *table, unsigned int rule, const char *name,
 	double threads, uint64_t now_ns)
 {
-	for (unsigned int i = 0; i < RECORDED_MAX; i++) {
+	const uint64_t hash = name ? hash_of(rule, name) : 0;
+
+	for (uint32_t i = 0; i < table->max; i++) {
 		struct recorded *r = &table->list[i];
 
-		if (!lasts(r, rule, now_ns) || (name && !has_name(r, name)))
+		if (r->rule != rule || !lasts(table, r, now_ns) ||
+			(name ? r->hash != hash : now_ns - r->noted_ns >= UNNAMED_NS))
 			continue;
 		r->active_ns = now_ns;
 		follow_threads(r, threads, now_ns);

@@ -29,6 +29,9 @@ struct subject {
 	const struct watch_kernel_errors *errors;
 };
 
+/* Names that rules without several subjects were active for lately. */
+#define RECORDED_NAMES_MAX 64
+
 /* A rule over one subject. */
 struct rule_state {
 	uint32_t serial; /* of the subject */
@@ -290,6 +293,13 @@ int rules_new(const struct config_rule config[static CONFIG_RULE_COUNT], struct 
 	rules = calloc(1, sizeof(*rules) + slots * sizeof(rules->storage[0]));
 	if (!rules)
 		return -ENOMEM;
+	/* A rule with a single slot may have been active for several names. */
+	rules->recorded.max = (uint32_t)slots + RECORDED_NAMES_MAX;
+	rules->recorded.list = calloc(rules->recorded.max, sizeof(rules->recorded.list[0]));
+	if (!rules->recorded.list) {
+		free(rules);
+		return -ENOMEM;
+	}
 	state = rules->storage;
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
 		rules->states[rule] = state;
@@ -302,6 +312,8 @@ int rules_new(const struct config_rule config[static CONFIG_RULE_COUNT], struct 
 
 struct rules *rules_free(struct rules *rules)
 {
+	if (rules)
+		free(rules->recorded.list);
 	free(rules);
 	return NULL;
 }
@@ -393,16 +405,28 @@ static double threads_of(enum config_rule_name rule, const struct rule_state *st
 	return rule_kinds[rule].scope == RULES_SCOPE_process ? state->value : 0;
 }
 
-/* What the rule is active for: of threads their program, else the subject. */
-static void name_recorded(const struct rules_firing *firing, const struct watch *watch,
-	char name[static RECORDED_NAME_SIZE])
+/* NULL: a rule with one subject, which is not the same each time. */
+static const char *name_of(enum config_rule_name rule, const struct subject *subject)
 {
-	const char *subject = *firing->device ? firing->device : firing->subject;
+	if (scope_of(rule)->slots == 1)
+		return NULL;
+	if (subject->disk)
+		return subject->disk->dev_name;
+	if (subject->filesystem)
+		return subject->filesystem->mount;
+	return subject->cgroup ? subject->cgroup->path : subject->cpu_limit->path;
+}
 
-	if (firing->scope == RULES_SCOPE_process)
-		watch_copy_comm(watch, firing->pid, name, RECORDED_NAME_SIZE);
-	else
-		text_copy(name, RECORDED_NAME_SIZE, subject);
+/* What the rule is active for now: of threads their program, else the subject. */
+static const char *name_now(const struct rules_firing *firing, const struct subject *subject,
+	const struct watch *watch, char comm[static WATCH_COMM_SIZE])
+{
+	const char *name = name_of(firing->rule, subject);
+
+	if (name || firing->scope != RULES_SCOPE_process)
+		return name ? name : firing->subject;
+	watch_copy_comm(watch, firing->pid, comm, WATCH_COMM_SIZE);
+	return comm;
 }
 
 static void firing_add(struct evaluation *j, enum config_rule_name rule,
@@ -411,7 +435,7 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
 	const struct recorded *recorded;
-	char name[RECORDED_NAME_SIZE];
+	char comm[WATCH_COMM_SIZE];
 
 	*firing = (struct rules_firing){
 		.rule = rule,
@@ -449,8 +473,8 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		firing->tid = mutex->holder;
 		text_copy(firing->subject, sizeof(firing->subject), mutex->comm);
 	}
-	name_recorded(firing, j->watch, name);
-	recorded = recorded_find(j->recorded, rule, name, j->now_ns);
+	recorded = recorded_find(j->recorded, rule, name_now(firing, subject, j->watch, comm),
+		j->now_ns);
 	if (recorded_has(recorded, threads_of(rule, state))) {
 		text_copy(firing->continues, sizeof(firing->continues), recorded->first);
 		firing->incidents = recorded->incidents;
@@ -465,18 +489,6 @@ static bool state_is_ready(const struct rule_state *state, const struct config_r
 		return false;
 	/* Without a cooldown a rule fires again only after it was clear. */
 	return !state->cooling && !(state->active && (fires_once || config->cooldown_ns == 0));
-}
-
-/* NULL: a rule with one subject, which is not the same each time. */
-static const char *name_of(enum config_rule_name rule, const struct subject *subject)
-{
-	if (scope_of(rule)->slots == 1)
-		return NULL;
-	if (subject->disk)
-		return subject->disk->dev_name;
-	if (subject->filesystem)
-		return subject->filesystem->mount;
-	return subject->cgroup ? subject->cgroup->path : subject->cpu_limit->path;
 }
 
 static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
@@ -551,6 +563,7 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 	if (!j.sample)
 		return 0;
 	rules->now_ns = now_ns;
+	recorded_sample(&rules->recorded, now_ns);
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
 		if (rules->config[rule].enabled)
 			rule_evaluate_all(rules, &j, rule, watch);
@@ -651,7 +664,7 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 		.sample = watch_last(watch),
 		.firings = &firing,
 	};
-	char name[RECORDED_NAME_SIZE];
+	char comm[WATCH_COMM_SIZE];
 
 	if (strcmp(rules->incident, incident) != 0) {
 		text_copy(rules->incident, sizeof(rules->incident), incident);
@@ -670,8 +683,8 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 				continue;
 			j.count = 0;
 			firing_add(&j, rule, state, &subject, rules->config[rule].set);
-			name_recorded(&firing, watch, name);
-			recorded_note(&rules->recorded, rule, name, incident, rules->incidents,
-				threads_of(rule, state), rules->now_ns);
+			recorded_note(&rules->recorded, rule,
+				name_now(&firing, &subject, watch, comm), incident,
+				rules->incidents, threads_of(rule, state), rules->now_ns);
 		}
 }

@@ -551,6 +551,11 @@ static void test_another_disk_is_due_at_once(void **state)
 
 #define RULE 7
 
+#define RECORDED_MAX 8
+#define RECORDED_TABLE                                                                             \
+	((struct recorded_table){ .list = (struct recorded[RECORDED_MAX]){ { 0 } },                \
+		.max = RECORDED_MAX })
+
 static bool has(const struct recorded_table *t, const char *name, double threads, uint64_t now_ns)
 {
 	return recorded_has(recorded_find(t, RULE, name, now_ns), threads);
@@ -559,7 +564,7 @@ static bool has(const struct recorded_table *t, const char *name, double threads
 /* Threads are counted for the whole host: many more of them are another freeze. */
 static void test_more_threads_are_not_recorded(void **state)
 {
-	struct recorded_table t = { 0 };
+	struct recorded_table t = RECORDED_TABLE;
 	const uint64_t now_ns = MINUTES(100);
 
 	(void)state;
@@ -587,7 +592,7 @@ static void test_more_threads_are_not_recorded(void **state)
 /* Fewer for a moment are the same freeze; fewer for a minute leave room for another one. */
 static void test_fewer_threads(void **state)
 {
-	struct recorded_table t = { 0 };
+	struct recorded_table t = RECORDED_TABLE;
 	uint64_t now_ns = MINUTES(100);
 
 	(void)state;
@@ -609,7 +614,7 @@ static void test_fewer_threads(void **state)
 static void test_two_programs(void **state)
 {
 	static const char *const names[] = { "mariadbd", "redis-server" };
-	struct recorded_table t = { 0 };
+	struct recorded_table t = RECORDED_TABLE;
 	uint64_t now_ns = MINUTES(100);
 	const struct recorded *r;
 
@@ -638,9 +643,23 @@ static void test_two_programs(void **state)
 	assert_null(recorded_find(&t, RULE, names[1], now_ns + MINUTES(1)));
 }
 
+/* Names of pods begin alike. */
+static void test_names_that_begin_alike(void **state)
+{
+	struct recorded_table t = RECORDED_TABLE;
+	char name[256];
+
+	(void)state;
+	snprintf(name, sizeof(name), "/%0200d", 1);
+	recorded_note(&t, RULE, name, "first", 1, 0, MINUTES(100));
+	assert_non_null(recorded_find(&t, RULE, name, MINUTES(100)));
+	snprintf(name, sizeof(name), "/%0200d", 2);
+	assert_null(recorded_find(&t, RULE, name, MINUTES(100)));
+}
+
 static void test_many_names(void **state)
 {
-	struct recorded_table t = { 0 };
+	struct recorded_table t = RECORDED_TABLE;
 	char name[32];
 
 	(void)state;
@@ -651,6 +670,88 @@ static void test_many_names(void **state)
 	assert_null(recorded_find(&t, RULE, "disk 0", MINUTES(100) + RECORDED_MAX));
 	assert_non_null(recorded_find(&t, RULE, "disk 1", MINUTES(100) + RECORDED_MAX));
 	assert_non_null(recorded_find(&t, RULE, name, MINUTES(100) + RECORDED_MAX));
+}
+
+/* Two samples are never nearer than the interval, which may be a minute. */
+static void test_long_interval(void **state)
+{
+	struct recorded_table t = RECORDED_TABLE;
+	uint64_t now_ns = MINUTES(100);
+
+	(void)state;
+	recorded_sample(&t, now_ns);
+	recorded_note(&t, RULE, "mariadbd", "first", 1, 3, now_ns);
+	for (unsigned int i = 0; i < 5; i++) {
+		now_ns += MINUTES(1) + 1;
+		recorded_sample(&t, now_ns);
+		assert_true(has(&t, "mariadbd", 3, now_ns));
+		recorded_follow(&t, RULE, "mariadbd", 3, now_ns);
+	}
+	for (unsigned int i = 0; i < 3; i++) {
+		now_ns += MINUTES(1) + 1;
+		recorded_sample(&t, now_ns);
+	}
+	assert_false(has(&t, "mariadbd", 3, now_ns));
+}
+
+/* While one program hangs for days, another one is well, and hangs anew. */
+static void test_what_is_not_named_lapses(void **state)
+{
+	struct recorded_table t = RECORDED_TABLE;
+	uint64_t now_ns = MINUTES(100);
+
+	(void)state;
+	recorded_note(&t, RULE, "mariadbd", "first", 1, 3, now_ns);
+	recorded_note(&t, RULE, "tar", "second", 2, 3, now_ns);
+	for (unsigned int i = 0; i < 120; i++) {
+		now_ns += MINUTES(1) - 1;
+		recorded_follow(&t, RULE, NULL, 3, now_ns);
+		if (i % 60 == 0)
+			recorded_note(&t, RULE, "tar", "second", 2, 3, now_ns);
+	}
+	now_ns += MINUTES(1) - 1;
+	assert_true(has(&t, "tar", 3, now_ns));
+	now_ns += MINUTES(1);
+	recorded_follow(&t, RULE, NULL, 3, now_ns);
+	assert_false(has(&t, "mariadbd", 3, now_ns));
+}
+
+#define MANY_DISKS 100
+
+static size_t step_many_disks(struct rig *rig, unsigned int second)
+{
+	char text[MANY_DISKS * 64];
+	struct text t = TEXT_ON(text);
+
+	text_reset(&t);
+	for (unsigned int i = 0; i < MANY_DISKS; i++)
+		text_addf(&t, "253 %u dm-%u 0 0 0 0 0 0 0 0 1 %u 0\n", i, i, second * 1000);
+	tree_put(rig->tree, "proc/diskstats", "%s", text);
+	tree_sample(rig->tree, rig->watch, 1000);
+	return rules_evaluate(rig->rules, rig->watch, rig->tree->now_ns, rig->firings, FIRINGS_MAX);
+}
+
+/* An array of disks stops to answer: all that is active has been recorded, however much it is. */
+static void test_many_disks(void **state)
+{
+	struct rig rig = rig_new(*state);
+	struct rules_firing firing;
+	unsigned int second = 0;
+
+	rig_enable(&rig, CONFIG_RULE_utilisation);
+	rig_enable(&rig, CONFIG_RULE_hung);
+	while (second < 60) {
+		step_many_disks(&rig, second++);
+		rules_acknowledge(rig.rules, rig.watch, "first");
+	}
+	assert_int_equal(rules_active(rig.rules), 2 * MANY_DISKS);
+	for (; second < 90; second++) {
+		step_many_disks(&rig, second);
+		assert_false(rules_first_active(rig.rules, rig.watch, 0, MINUTES(1), &firing));
+	}
+	assert_true(rules_first_active(rig.rules, rig.watch, MINUTES(1), MINUTES(1), &firing));
+	assert_string_equal(firing.continues, "first");
+	rig_free(&rig);
 }
 
 static void put_blocked(struct tree *t, unsigned int count, unsigned int switches)
@@ -717,7 +818,11 @@ int main(void)
 		cmocka_unit_test(test_more_threads_are_not_recorded),
 		cmocka_unit_test(test_fewer_threads),
 		cmocka_unit_test(test_two_programs),
+		cmocka_unit_test(test_names_that_begin_alike),
 		cmocka_unit_test(test_many_names),
+		cmocka_unit_test(test_long_interval),
+		cmocka_unit_test(test_what_is_not_named_lapses),
+		tree_test(test_many_disks),
 		tree_test(test_what_has_passed_hides_no_other_freeze),
 	};
 
