@@ -80,6 +80,20 @@ bool kmsg_is_about_storage(const char *text)
 	return false;
 }
 
+static const char *const oom_beginnings[] = {
+	"oom-kill:",
+	"Out of memory",
+	"Memory cgroup out of memory",
+};
+
+bool kmsg_is_oom_kill(const char *text)
+{
+	for (unsigned int i = 0; i < ARRAY_SIZE(oom_beginnings); i++)
+		if (strncmp(text, oom_beginnings[i], strlen(oom_beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
 /* A drive without a medium is not watched either, see watch.device_ignore. */
 bool kmsg_is_failure(const char *text)
 {
@@ -90,7 +104,9 @@ bool kmsg_is_failure(const char *text)
 	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++)
 		if (strstr(text, others[i]))
 			return false;
-	return kmsg_is_about_storage(text) && strncmp(text, "sr ", 3) != 0;
+	/* A process that is killed may have any of those words in its name. */
+	return !kmsg_is_oom_kill(text) && kmsg_is_about_storage(text) &&
+		strncmp(text, "sr ", 3) != 0;
 }
 
 static const struct {
@@ -150,20 +166,6 @@ bool kmsg_names_disk(const char *text, const char *disk)
 		if (!is_part_of_name(*end))
 			return true;
 	}
-	return false;
-}
-
-static const char *const oom_beginnings[] = {
-	"oom-kill:",
-	"Out of memory",
-	"Memory cgroup out of memory",
-};
-
-bool kmsg_is_oom_kill(const char *text)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(oom_beginnings); i++)
-		if (strncmp(text, oom_beginnings[i], strlen(oom_beginnings[i])) == 0)
-			return true;
 	return false;
 }
 

@@ -215,6 +215,21 @@ static void test_oom_kills(void **state)
 	assert_false(kmsg_is_oom_kill("mysqld invoked oom-killer: gfp_mask=0x0"));
 }
 
+/* Whoever may name a process may have it killed: its name is not what the kernel says of a disk. */
+static void test_a_name_is_no_failure(void **state)
+{
+	static const char *const lines[] = {
+		"Out of memory: Killed process 77 (I/O error) total-vm:1kB, anon-rss:2kB, UID:0 x",
+		"Memory cgroup out of memory: Killed process 8 (EXT4-fs error) total-vm:1kB",
+		"oom-kill:constraint=CONSTRAINT_MEMCG,task=timeout error,pid=77,uid=0",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_false(kmsg_is_failure(lines[i]));
+	assert_true(kmsg_is_failure("I/O error, dev sda, sector 8"));
+}
+
 /* A datagram for each record is what the device's read() is like. */
 static void test_reading(void **state)
 {
@@ -375,6 +390,7 @@ int main(void)
 		cmocka_unit_test(test_stopped_file_systems),
 		cmocka_unit_test(test_names_of_disks),
 		cmocka_unit_test(test_oom_kills),
+		cmocka_unit_test(test_a_name_is_no_failure),
 		cmocka_unit_test(test_reading),
 		cmocka_unit_test(test_lines_from_before_an_incident),
 		cmocka_unit_test(test_many_lines_from_before_an_incident),
