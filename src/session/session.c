@@ -431,6 +431,9 @@ bool session_can_keep_probes(const struct config *a, const struct config *b)
 void session_set_config(struct session *s, const struct config *config)
 {
 	s->o.config = config;
+	/* It may have become readable. */
+	if (!s->o.without_probes && s->kmsg.fd < 0)
+		open_kernel_log(s);
 }
 
 void session_retire(struct session *s)

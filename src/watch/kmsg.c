@@ -241,6 +241,8 @@ void kmsg_close(struct kmsg *kmsg)
 
 void kmsg_take(struct kmsg *kmsg, struct kmsg *from)
 {
+	if (from->fd < 0)
+		return;
 	kmsg_close(kmsg);
 	*kmsg = *from;
 	from->fd = -1;

@@ -47,7 +47,10 @@ struct kmsg {
  */
 int kmsg_open(struct kmsg *kmsg, const char *path);
 void kmsg_close(struct kmsg *kmsg);
-/* Goes on where the other one was, which cannot read any more. */
+/*
+ * Goes on where the other one was, which cannot read any more; unless that one never could, since
+ * the log may have become readable meanwhile.
+ */
 void kmsg_take(struct kmsg *kmsg, struct kmsg *from);
 
 /*

@@ -379,6 +379,37 @@ static void test_lines_that_are_skipped(void **state)
 	close(fds[1]);
 }
 
+/* The one before could never read it: what has been opened since is kept. */
+static void test_taking_over(void **state)
+{
+	struct kmsg kmsg = {}, before = { .fd = -1 };
+	struct kmsg_line line;
+	int fds[2], old[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC | O_DIRECT), 0);
+	kmsg.fd = fds[0];
+	put(fds[1], "3,10,1,-;I/O error, dev sda, sector 8\n");
+	kmsg_take(&kmsg, &before);
+	assert_int_equal(kmsg.fd, fds[0]);
+	assert_true(next(&kmsg, &line));
+	assert_string_equal(line.text, "I/O error, dev sda, sector 8");
+	/* One that can read it goes on where it was. */
+	assert_int_equal(pipe2(old, O_NONBLOCK | O_CLOEXEC | O_DIRECT), 0);
+	before.fd = old[0];
+	before.expected = 11;
+	put(old[1], "3,12,1,-;I/O error, dev sdb, sector 8\n");
+	kmsg_take(&kmsg, &before);
+	assert_int_equal(before.fd, -1);
+	assert_int_equal(fcntl(fds[0], F_GETFD), -1);
+	assert_true(next(&kmsg, &line));
+	assert_string_equal(line.text, "I/O error, dev sdb, sector 8");
+	assert_int_equal(kmsg.lost, 1);
+	kmsg_close(&kmsg);
+	close(fds[1]);
+	close(old[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -391,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_disks),
 		cmocka_unit_test(test_oom_kills),
 		cmocka_unit_test(test_a_name_is_no_failure),
+		cmocka_unit_test(test_taking_over),
 		cmocka_unit_test(test_reading),
 		cmocka_unit_test(test_lines_from_before_an_incident),
 		cmocka_unit_test(test_many_lines_from_before_an_incident),
