@@ -194,6 +194,25 @@ static void test_the_largest_file(void **state)
 	assert_int_equal(writer.grown_bytes, 0);
 }
 
+/* The kernel lists the locks of a file behind its flags. */
+static void test_a_file_with_locks(void **state)
+{
+	char info[1024] = "pos:\t0\nflags:\t0100002\nmnt_id:\t22\nino:\t1234567\n";
+	struct fixture *f = *state;
+	struct record_writer writer;
+	size_t len = strlen(info);
+
+	for (int i = 0; i < 8; i++)
+		len += (size_t)snprintf(info + len, sizeof(info) - len,
+			"lock:\t%d: POSIX  ADVISORY  WRITE 1070 08:02:1234567 %d %d\n", i + 1,
+			1073741824 + i, 1073741824 + i);
+	put_file(f, "full/locked", 32 * KIB);
+	open_file(f, 10, 3, "full/locked", "0100002");
+	tree_put_bytes(f->t, "proc/10/fdinfo/3", info, len);
+	writer = look(f);
+	assert_writer(&writer, 10, "full/locked");
+}
+
 /* A large file that is written all the time does not fill a disk; a small one that grows does. */
 static void test_the_file_that_grows(void **state)
 {
@@ -416,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		writers_test(test_the_largest_file),
+		writers_test(test_a_file_with_locks),
 		writers_test(test_the_file_that_grows),
 		writers_test(test_a_path_of_another_device),
 		writers_test(test_a_file_that_is_made_meanwhile),
