@@ -21,6 +21,7 @@
 #define NSEC_PER_MINUTE_REAL 60e9
 
 _Static_assert(WATCH_CGROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
+_Static_assert(WATCH_CGROUPS_MAX == FREEZERS_GROUPS_MAX, "what is said of a full table names one");
 
 static bool is_word(const char *word, size_t len, const char *what)
 {

@@ -69,6 +69,7 @@ void cpu_limits_reset(struct cpu_limits *l)
 {
 	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
 		group_free(&l->groups[i]);
+	l->left_out = 0;
 }
 
 /*
@@ -99,7 +100,7 @@ static void add_group(struct cpu_limits *l, struct cgroup_stats *stats, int sysf
 	const struct cgroup_path *path, const struct cgroup_path *usage)
 {
 	uint64_t hash = cgroup_path_hash(path);
-	struct cpu_limits_group *place = NULL;
+	struct cpu_limits_group *place = NULL, opened = { .path_hash = hash };
 
 	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++) {
 		if (l->groups[i].used && l->groups[i].path_hash == hash)
@@ -107,14 +108,18 @@ static void add_group(struct cpu_limits *l, struct cgroup_stats *stats, int sysf
 		if (!l->groups[i].used && !place)
 			place = &l->groups[i];
 	}
-	if (!place)
+	if (!group_open(&opened, sysfs_fd, path, usage))
 		return;
-	if (!path->v1 &&
-		cgroup_stats_set(stats, CGROUP_STATS_CPU, (unsigned int)(place - l->groups), path) <
-			0)
+	if (!place ||
+		(!path->v1 &&
+			cgroup_stats_set(stats, CGROUP_STATS_CPU, (unsigned int)(place - l->groups),
+				path) < 0)) {
+		group_free(&opened);
+		l->left_out++;
 		return;
-	*place = (struct cpu_limits_group){ .path_hash = hash, .serial = ++l->serial };
-	(void)group_open(place, sysfs_fd, path, usage);
+	}
+	opened.serial = ++l->serial;
+	*place = opened;
 }
 
 /* The limit of a group holds for all below it, in both versions. */

@@ -45,6 +45,7 @@ struct cpu_limits_group {
 };
 
 struct cpu_limits {
+	uint32_t left_out; /* groups that found the table full */
 	uint32_t serial;
 	struct cpu_limits_group groups[CPU_LIMITS_GROUPS_MAX];
 };

@@ -34,6 +34,7 @@ void freezers_reset(struct freezers *f)
 {
 	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++)
 		group_free(&f->groups[i]);
+	f->left_out = 0;
 }
 
 static bool group_open(struct freezers_group *group, int sysfs_fd, const struct cgroup_path *path)
@@ -67,7 +68,7 @@ void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processe
 	const char *buf, size_t len)
 {
 	struct watch_process *process = processes_find(processes, pid);
-	struct freezers_group *place = NULL;
+	struct freezers_group *place = NULL, opened;
 	struct cgroup_path path;
 	uint64_t hash;
 
@@ -89,10 +90,15 @@ void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processe
 		if (!group->used && !place)
 			place = group;
 	}
-	if (!place)
+	opened = (struct freezers_group){ .pid = pid, .path_hash = hash };
+	if (!group_open(&opened, sysfs_fd, &path))
 		return;
-	*place = (struct freezers_group){ .pid = pid, .path_hash = hash };
-	(void)group_open(place, sysfs_fd, &path);
+	if (!place) {
+		group_free(&opened);
+		f->left_out++;
+		return;
+	}
+	*place = opened;
 }
 
 /* False: the group has been removed. */

@@ -34,6 +34,7 @@ struct freezers_group {
 };
 
 struct freezers {
+	uint32_t left_out; /* groups that found the table full */
 	struct freezers_group groups[FREEZERS_GROUPS_MAX];
 };
 

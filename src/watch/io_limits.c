@@ -86,6 +86,7 @@ void io_limits_reset(struct io_limits *l)
 {
 	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
 		group_free(&l->groups[i]);
+	l->left_out = 0;
 }
 
 /* False: the controller is not enabled for this group. */
@@ -111,7 +112,7 @@ static void add_group(struct io_limits *l, struct cgroup_stats *stats, int sysfs
 	const struct cgroup_path *path)
 {
 	uint64_t hash = cgroup_path_hash(path);
-	struct io_limits_group *place = NULL;
+	struct io_limits_group *place = NULL, opened = { .path_hash = hash };
 
 	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++) {
 		if (l->groups[i].used && l->groups[i].path_hash == hash)
@@ -119,14 +120,17 @@ static void add_group(struct io_limits *l, struct cgroup_stats *stats, int sysfs
 		if (!l->groups[i].used && !place)
 			place = &l->groups[i];
 	}
-	if (!place)
+	if (!group_open(&opened, sysfs_fd, path))
 		return;
-	if (!path->v1 &&
-		cgroup_stats_set(stats, CGROUP_STATS_IO, (unsigned int)(place - l->groups), path) <
-			0)
+	if (!place ||
+		(!path->v1 &&
+			cgroup_stats_set(stats, CGROUP_STATS_IO, (unsigned int)(place - l->groups),
+				path) < 0)) {
+		group_free(&opened);
+		l->left_out++;
 		return;
-	*place = (struct io_limits_group){ .path_hash = hash };
-	(void)group_open(place, sysfs_fd, path);
+	}
+	*place = opened;
 }
 
 void io_limits_learn(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd, const char *buf,

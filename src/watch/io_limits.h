@@ -53,6 +53,7 @@ struct io_limits_group {
 };
 
 struct io_limits {
+	uint32_t left_out; /* groups that found the table full */
 	struct io_limits_group groups[IO_LIMITS_GROUPS_MAX];
 };
 

@@ -585,7 +585,8 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.threads = w->threads.left_out,
 		.disks = w->disks.left_out,
 		.filesystems = w->filesystems.left_out,
-		.cgroups = w->cgroups.left_out,
+		.cgroups = w->cgroups.left_out + w->cgroups.io.left_out +
+			w->cgroups.cpu.left_out + w->cgroups.freezers.left_out,
 		.unread = w->cgroups.stats.late + w->threads.late,
 	};
 }

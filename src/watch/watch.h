@@ -52,7 +52,7 @@ struct watch_left_out {
 	uint32_t threads;     /* in D or stopped, beyond WATCH_THREADS_MAX */
 	uint32_t disks;	      /* at work, beyond WATCH_DISKS_MAX: not judged */
 	uint32_t filesystems; /* beyond WATCH_FILESYSTEMS_MAX */
-	uint32_t cgroups;     /* beyond WATCH_CGROUPS_MAX */
+	uint32_t cgroups;     /* once for each table of WATCH_CGROUPS_MAX that was full */
 	uint64_t unread;      /* samples until now that were taken while a reader hung */
 };
 

@@ -350,6 +350,49 @@ static void test_no_cgroup(void **state)
 	watch_free(w);
 }
 
+/* Each limit has a table of its own, which one group after the other finds full. */
+static void test_groups_without_room(void **state)
+{
+	static const char *const files[][2] = {
+		{ "memory.current", "900\n" },
+		{ "cgroup.events", "populated 1\nfrozen 0\n" },
+		{ "cpu.max", "50000 100000\n" },
+		{ "io.max", "8:16 rbps=10485760 wbps=max riops=max wiops=max\n" },
+	};
+	struct tree *t = *state;
+	char name[96];
+
+	tree_list_add(&t->process, "postgres");
+	for (size_t kind = 0; kind < sizeof(files) / sizeof(files[0]); kind++) {
+		struct watch_options options = tree_options(t);
+		struct watch_left_out left_out;
+		struct watch *w;
+
+		for (int i = 0; i < WATCH_CGROUPS_MAX + 3; i++) {
+			tree_put_thread(t, 10 + i, 10 + i, "postgres", 'S', 500, 9);
+			snprintf(name, sizeof(name), "proc/%d/cgroup", 10 + i);
+			tree_put(t, name, "0::/%zu/%d\n", kind, i);
+			snprintf(name, sizeof(name), "sys/fs/cgroup/%zu/%d/%s", kind, i,
+				files[kind][0]);
+			tree_put(t, name, "%s", files[kind][1]);
+			snprintf(name, sizeof(name), "/%zu/%d", kind, i);
+			if (kind == 0)
+				put_limit(t, name, "1000");
+		}
+		w = tree_watch(t);
+		for (unsigned int i = 0; i < 6; i++)
+			tree_sample(t, w, 1000);
+		watch_get_left_out(w, &left_out);
+		print_message("%s: %u groups without room\n", files[kind][0], left_out.cgroups);
+		assert_int_equal(left_out.cgroups, 3);
+		options.process = NULL;
+		assert_int_equal(watch_reload(w, &options), 0);
+		watch_get_left_out(w, &left_out);
+		assert_int_equal(left_out.cgroups, 0);
+		watch_free(w);
+	}
+}
+
 /* /proc/PID/cgroup is looked at once, a few at a time, and never while an incident is open. */
 static void test_learning(void **state)
 {
@@ -543,6 +586,7 @@ int main(void)
 		tree_test(test_v1),
 		tree_test(test_no_cgroup),
 		tree_test(test_learning),
+		tree_test(test_groups_without_room),
 		tree_test(test_a_lock_that_is_held),
 		tree_test(test_long_path),
 		tree_test(test_growth),
