@@ -238,12 +238,28 @@ static void note_role(struct sql_target *t, const struct sql_frame_session *f)
 	t->roles[0] = role;
 }
 
+static bool is_of_server(const struct sql_target *t, int32_t tid)
+{
+	return sql_thread_is_of(t->o->procfs_fd, tid, t->server.server_pid,
+		t->sessions_are_processes);
+}
+
+/* A worker that has ended in the incident keeps its role, unless another thread has its id now. */
 const char *sql_target_find_role(const struct sql_target *t, int32_t tid)
 {
 	for (unsigned int i = 0; tid > 0 && i < SQL_ROLES_MAX; i++)
 		if (t->roles[i].tid == tid)
-			return t->roles[i].name;
+			return is_of_server(t, tid) || !sql_thread_exists(t->o->procfs_fd, tid)
+				? t->roles[i].name
+				: "";
 	return "";
+}
+
+static void forget_ended_roles(struct sql_target *t)
+{
+	for (unsigned int i = 0; i < SQL_ROLES_MAX; i++)
+		if (t->roles[i].tid > 0 && !is_of_server(t, t->roles[i].tid))
+			t->roles[i] = (struct sql_role){ .tid = -1 };
 }
 
 /* False when a helper sends more than it should. */
@@ -254,17 +270,13 @@ static bool take_session(struct sql_target *t, struct sql_frame_session *f)
 		text_copy(f->no_tid, sizeof(f->no_tid),
 			t->has_own_ids ? "the server has thread ids of its own, in a container"
 				       : "the server process is unknown (TCP, or in a container)");
-	} else if (f->tid &&
-		!sql_thread_is_of(t->o->procfs_fd, f->tid, t->server.server_pid,
-			t->sessions_are_processes)) {
+	} else if (f->tid && !is_of_server(t, f->tid)) {
 		f->tid = 0;
 		text_copy(f->no_tid, sizeof(f->no_tid), "no thread of the server on this host");
 	}
 	f->worker |= f->leader_pid > 0;
 	/* It names a process of this host as much as tid does. */
-	if (t->has_own_ids ||
-		!sql_thread_is_of(t->o->procfs_fd, f->leader_pid, t->server.server_pid,
-			t->sessions_are_processes))
+	if (t->has_own_ids || !is_of_server(t, f->leader_pid))
 		f->leader_pid = 0;
 	note_role(t, f);
 	return sql_snapshot_add(t->building, f) == 0;
@@ -470,6 +482,7 @@ void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 	sql_snapshot_begin(t->worst, 0);
 	sql_slow_begin(&t->slow, now_ns);
 	sql_io_workers_begin(&t->io_workers);
+	forget_ended_roles(t);
 	t->invalid = 0;
 	t->armed = true;
 	sql_moved_forget(&t->moved);

@@ -46,7 +46,7 @@ struct sql_target_options {
 #define SQL_ROLES_MAX 32
 
 struct sql_role {
-	int32_t tid; /* 0: free */
+	int32_t tid; /* 0: free; -1: forgotten */
 	char name[SQL_NAME_SIZE];
 };
 
@@ -126,7 +126,10 @@ void sql_target_ask(struct sql_target *target, uint64_t now_ns);
  */
 void sql_target_look_again(struct sql_target *target, uint64_t now_ns);
 
-/* Forgets the worst answer and the slow statements of the last incident. */
+/*
+ * Forgets the worst answer and the slow statements of the last incident, and the roles of threads
+ * that have ended.
+ */
 void sql_target_begin_incident(struct sql_target *target, uint64_t now_ns);
 
 /*
@@ -139,7 +142,10 @@ uint64_t sql_target_choose_pause(uint64_t interval_ns, uint64_t cost_ns, uint32_
 /* How long an answer takes the database, by the estimate so far and the newest answer. Pure. */
 uint64_t sql_target_estimate_cost(uint64_t cost_ns, uint64_t server_ns);
 
-/* "checkpointer"; "" for what serves a client, and for what is unknown. */
+/*
+ * "checkpointer"; "" for what serves a client, for what is unknown, and for a thread of another
+ * process. Looks at /proc when it knows one.
+ */
 const char *sql_target_find_role(const struct sql_target *target, int32_t tid);
 
 /* How long helper or server have not answered; 0: they have, or it is not late yet. */

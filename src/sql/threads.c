@@ -21,6 +21,14 @@ bool sql_has_own_ids(int procfs_fd, int32_t server_pid)
 		status.has_own_ids;
 }
 
+bool sql_thread_exists(int procfs_fd, int32_t tid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "%d", tid);
+	return faccessat(procfs_fd, path, F_OK, 0) == 0;
+}
+
 bool sql_thread_is_of(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process)
 {
 	char path[64];

@@ -19,6 +19,9 @@ bool sql_has_own_ids(int procfs_fd, int32_t server_pid);
  */
 bool sql_thread_is_of(int procfs_fd, int32_t tid, int32_t server_pid, bool is_process);
 
+/* Of any process of this host. */
+bool sql_thread_exists(int procfs_fd, int32_t tid);
+
 /* The parent of a process; 0: there is no such process. */
 int32_t sql_read_parent(int procfs_fd, int32_t pid);
 

@@ -3,7 +3,10 @@
 /* What several databases do at once, and which of them does most of it. */
 #include "test_sql_setup.h"
 
+#include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 
 static const struct config_list states = { .count = 1, .items = { "Sending?data" } };
 
@@ -223,6 +226,68 @@ static void test_role_of_a_process(void **state)
 	teardown(&f);
 }
 
+static bool has_worker(struct fixture *f)
+{
+	return has_two_answers(f) && *sql_find_role(f->sql, FAKE_WORKER_TID);
+}
+
+static void make_thread(const char *procfs, int pid, int tid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%d", procfs, tid);
+	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/%d", procfs, pid);
+	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/%d/task", procfs, pid);
+	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof(path), "%s/%d/task/%d", procfs, pid, tid);
+	assert_true(mkdir(path, 0755) == 0 || errno == EEXIST);
+}
+
+static void end_thread(const char *procfs, int pid, int tid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%d/task/%d", procfs, pid, tid);
+	assert_int_equal(rmdir(path), 0);
+	if (pid == tid) {
+		snprintf(path, sizeof(path), "%s/%d/task", procfs, pid);
+		assert_int_equal(rmdir(path), 0);
+	}
+	snprintf(path, sizeof(path), "%s/%d", procfs, tid);
+	assert_int_equal(rmdir(path), 0);
+}
+
+/* Whoever gets the number of a worker that has ended does not get its role. */
+static void test_role_of_a_number_that_comes_again(void **state)
+{
+	char procfs[] = "/tmp/iostall-roles-XXXXXX", path[128];
+	struct fixture f;
+
+	(void)state;
+	assert_non_null(mkdtemp(procfs));
+	make_thread(procfs, FAKE_SERVER_PID, FAKE_WORKER_TID);
+	setup_in(&f, procfs, "sql.worker", "");
+	run_until(&f, has_worker);
+	/* It has ended in the incident that it belongs to. */
+	sql_begin_incident(f.sql);
+	end_thread(procfs, FAKE_SERVER_PID, FAKE_WORKER_TID);
+	assert_string_equal(sql_find_role(f.sql, FAKE_WORKER_TID), "autovacuum worker");
+	make_thread(procfs, FAKE_WORKER_TID, FAKE_WORKER_TID);
+	assert_string_equal(sql_find_role(f.sql, FAKE_WORKER_TID), "");
+	/* And by the next incident it has ended, too. */
+	sql_begin_incident(f.sql);
+	end_thread(procfs, FAKE_WORKER_TID, FAKE_WORKER_TID);
+	assert_string_equal(sql_find_role(f.sql, FAKE_WORKER_TID), "");
+	teardown(&f);
+	snprintf(path, sizeof(path), "%s/%d/task", procfs, FAKE_SERVER_PID);
+	assert_int_equal(rmdir(path), 0);
+	snprintf(path, sizeof(path), "%s/%d", procfs, FAKE_SERVER_PID);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rmdir(procfs), 0);
+}
+
 /* An old answer says what is known until the next one. */
 static void test_values_stay_until_the_next_answer(void **state)
 {
@@ -252,6 +317,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_cost_rises_slowly),
 		cmocka_unit_test(test_only_lasting_statements_count),
 		cmocka_unit_test(test_role_of_a_process),
+		cmocka_unit_test(test_role_of_a_number_that_comes_again),
 		cmocka_unit_test(test_values_stay_until_the_next_answer),
 	};
 

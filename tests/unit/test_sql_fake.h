@@ -20,6 +20,10 @@
 #include "sql/protocol.h"
 #include "util/clock.h"
 
+/* Of "worker", which are in no /proc but that of the test. */
+#define FAKE_SERVER_PID 700
+#define FAKE_WORKER_TID 701
+
 static inline void fake_send(const void *frame, size_t size)
 {
 	if (send(STDIN_FILENO, frame, size, MSG_NOSIGNAL) < 0)
@@ -278,6 +282,10 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		fake_background(ask, nth == 1 ? getpid() : 0, "checkpointer");
 		if (nth > 5)
 			fake_session(ask, 17, getpid(), NSEC_PER_SEC);
+		fake_end(ask, "");
+	} else if (strcmp(mode, "worker") == 0) {
+		fake_server_of(FAKE_SERVER_PID, "");
+		fake_background(ask, nth == 1 ? FAKE_WORKER_TID : 0, "autovacuum worker");
 		fake_end(ask, "");
 	} else if (strcmp(mode, "logins") == 0) {
 		for (unsigned int i = 0; i < 5000; i++)

@@ -54,7 +54,7 @@ static inline void on_tick(void *userdata, uint64_t expirations)
 }
 
 /* A loop ends once, so each wait has its own; targets keep theirs. */
-static inline void setup_with_password(struct fixture *f, const char *section,
+static inline void setup_in(struct fixture *f, const char *procfs, const char *section,
 	const char *password_file)
 {
 	memset(f, 0, sizeof(*f));
@@ -68,7 +68,7 @@ static inline void setup_with_password(struct fixture *f, const char *section,
 	assert_int_equal(sql_new(
 				 &(struct sql_options){
 					 .config = &f->config,
-					 .procfs = "/proc",
+					 .procfs = procfs,
 					 .loop = f->loop,
 					 .helper = "/proc/self/exe",
 					 .timing = { .late_ns = 50 * MS,
@@ -80,6 +80,12 @@ static inline void setup_with_password(struct fixture *f, const char *section,
 				 &f->sql),
 		0);
 	assert_int_equal(sql_targets_count(f->sql), 1);
+}
+
+static inline void setup_with_password(struct fixture *f, const char *section,
+	const char *password_file)
+{
+	setup_in(f, "/proc", section, password_file);
 }
 
 static inline void setup_with(struct fixture *f, const char *section)
