@@ -7,6 +7,7 @@
 
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/log.h"
 #include "util/parse.h"
 
 /* The deepest call has a buffer for the name of a file. */
@@ -96,7 +97,27 @@ static void take_answer(struct process_io *p, const struct process_io_answer *a)
 		slot->counts[slot->taken++ % PROCESS_IO_READINGS] = a->counts;
 }
 
-/* False: a thread reads, and does not hang yet. */
+/* It may only have had no CPU: it is left out for as long as its thread does not return. */
+static bool replace_hung(struct process_io *p, int32_t pid)
+{
+	int place = renewable_worker_renew(&p->worker, clock_mono_ns());
+
+	/* It has ended just now. */
+	if (place == -EAGAIN)
+		return false;
+	if (place >= 0 || !p->has_told)
+		log_notice(
+			"watch: /proc/%d/io has kept its reader waiting for 5 s; until it can be read, what "
+			"%s wrote and read before an incident is not known",
+			pid, place >= 0 ? "that process" : "any process");
+	p->has_told = place < 0;
+	if (place < 0)
+		return false;
+	p->hung[place] = pid;
+	return true;
+}
+
+/* False: a thread reads, and does not hang yet, or cannot be replaced. */
 static bool take_answers(struct process_io *p)
 {
 	const struct process_io_reading *r = p->worker.state;
@@ -108,17 +129,9 @@ static bool take_answers(struct process_io *p)
 	done = __atomic_load_n(&r->done, __ATOMIC_ACQUIRE);
 	for (unsigned int i = 0; p->asked && i < done && i < r->count; i++)
 		take_answer(p, &r->answers[i]);
-	if (is_late) {
-		int32_t hangs = done < r->count ? r->answers[done].pid : 0;
-		int place = renewable_worker_renew(&p->worker, clock_mono_ns());
-
-		if (place < 0)
-			return false;
-		p->hangs = hangs;
-		p->hung_place = (unsigned int)place;
-	}
 	p->asked = false;
-	return true;
+	/* When it has read all, it ends just now. */
+	return !is_late || (done < r->count && replace_hung(p, r->answers[done].pid));
 }
 
 static bool is_listed(const struct processes *processes, int32_t pid)
@@ -147,25 +160,48 @@ static void assign_slots(struct process_io *p, const struct processes *processes
 	}
 }
 
-void process_io_update(struct process_io *p, const struct processes *processes)
+static bool hangs(const struct process_io *p, int32_t pid)
 {
-	struct process_io_reading *r;
+	for (unsigned int i = 0; i < RENEWABLE_WORKER_HUNG_MAX; i++)
+		if (p->hung[i] == pid && renewable_worker_hangs_at(&p->worker, i))
+			return true;
+	return false;
+}
 
-	if (!take_answers(p))
-		return;
-	/* It may only have had no CPU. */
-	if (p->hangs && !renewable_worker_hangs_at(&p->worker, p->hung_place))
-		p->hangs = 0;
+static void ask(struct process_io *p, const struct processes *processes)
+{
+	struct process_io_reading *r = p->worker.state;
+
 	assign_slots(p, processes);
-	r = p->worker.state;
 	r->count = r->done = 0;
-	for (unsigned int i = 0; i < PROCESS_IO_MAX; i++)
-		if (p->slots[i].pid && p->slots[i].pid != p->hangs)
-			r->answers[r->count++].pid = p->slots[i].pid;
+	for (unsigned int i = 0; i < PROCESS_IO_MAX; i++) {
+		int32_t pid = p->slots[i].pid;
+
+		if (!pid)
+			continue;
+		if (hangs(p, pid))
+			p->lacks = true;
+		else
+			r->answers[r->count++].pid = pid;
+	}
 	if (r->count == 0)
 		return;
 	p->asked = true;
+	p->has_told = false;
 	renewable_worker_start(&p->worker, clock_mono_ns());
+}
+
+/* Samples of an incident are counted like those before it, whose answers its record lacks. */
+void process_io_update(struct process_io *p, const struct processes *processes, bool armed)
+{
+	bool is_late = renewable_worker_is_late(&p->worker, clock_mono_ns());
+
+	if (!armed && take_answers(p)) {
+		p->lacks = is_late;
+		ask(p, processes);
+	}
+	p->lacks = p->lacks || is_late;
+	p->late += p->lacks;
 }
 
 /* From the oldest to the newest reading; nothing when that is not fresh. */

@@ -49,8 +49,10 @@ struct process_io_slot {
 struct process_io {
 	struct renewable_worker worker;
 	bool asked;
-	int32_t hangs;		 /* the process that a thread hangs in; 0: none */
-	unsigned int hung_place; /* of that thread, see renewable_worker_renew() */
+	bool has_told; /* that too many threads hang for any process to be asked */
+	bool lacks;    /* what a watched process has moved, because a thread hangs */
+	uint64_t late; /* samples for which it did */
+	int32_t hung[RENEWABLE_WORKER_HUNG_MAX]; /* processes that threads hang in, by their places */
 	struct process_io_slot slots[PROCESS_IO_MAX];
 };
 
@@ -60,10 +62,10 @@ int process_io_init(struct process_io *p, int procfs_fd);
 void process_io_done(struct process_io *p);
 
 /*
- * Takes the answers to the last question and has the counters read again. Only called while no
- * incident is open. May start a thread.
+ * Takes the answers to the last question and has the counters read again, unless an incident is
+ * open, `armed`. May start a thread then.
  */
-void process_io_update(struct process_io *p, const struct processes *processes);
+void process_io_update(struct process_io *p, const struct processes *processes, bool armed);
 
 /* Those that moved most, in descending order. */
 void process_io_fill(const struct process_io *p, const struct processes *processes,

@@ -379,9 +379,9 @@ bool watch_end_sample(struct watch *w, bool armed)
 	if (!armed)
 		filesystems_replace_hung(&w->filesystems, now_ns);
 	filesystems_fill_limits(&w->filesystems, &w->limits);
+	process_io_update(&w->process_io, &w->processes, armed);
 	if (!armed) {
 		cgroups_learn(&w->cgroups, &w->processes);
-		process_io_update(&w->process_io, &w->processes);
 		process_io_fill(&w->process_io, &w->processes, &w->limits);
 	} else {
 		w->limits.process_io_count = 0;
@@ -587,6 +587,6 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.filesystems = w->filesystems.left_out,
 		.cgroups = w->cgroups.left_out + w->cgroups.io.left_out +
 			w->cgroups.cpu.left_out + w->cgroups.freezers.left_out,
-		.unread = w->cgroups.stats.late + w->threads.late,
+		.unread = w->cgroups.stats.late + w->threads.late + w->process_io.late,
 	};
 }

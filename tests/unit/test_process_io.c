@@ -7,10 +7,24 @@
 #include "test_watch_tree.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "test_verdict_setup.h"
 #include "watch/process_io.h"
+
+uint64_t __real_clock_mono_ns(void);
+uint64_t __wrap_clock_mono_ns(void);
+
+/* By so much the clock is ahead: a test need not wait until a thread is late. */
+static uint64_t ahead_ns;
+
+uint64_t __wrap_clock_mono_ns(void)
+{
+	return __real_clock_mono_ns() + ahead_ns;
+}
 
 static void test_text(void **state)
 {
@@ -135,6 +149,127 @@ static void test_what_is_not_read(void **state)
 	watch_free(w);
 }
 
+#define LOOKS_MAX 1000
+
+/*
+ * Whoever opens the counters of the process hangs until the descriptor is closed that is returned:
+ * the kernel lets others wait for a lease, and tells its holder that somebody does.
+ */
+static int make_hang(struct tree *t, int pid)
+{
+	char path[PATH_MAX + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%d/io", t->procfs, pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	signal(SIGIO, SIG_IGN);
+	/* Not while a thread is reading it. */
+	for (unsigned int i = 0; i < WAITS_MAX && fcntl(fd, F_SETLEASE, F_WRLCK) < 0; i++)
+		usleep(500);
+	assert_int_equal(fcntl(fd, F_GETLEASE), F_WRLCK);
+	return fd;
+}
+
+/* Until a thread waits there, and is late. */
+static void be_late(struct tree *t, struct watch *w, int fd)
+{
+	for (unsigned int i = 0; i < LOOKS_MAX && fcntl(fd, F_GETLEASE) == F_WRLCK; i++)
+		take(t, w, 1);
+	assert_int_not_equal(fcntl(fd, F_GETLEASE), F_WRLCK);
+	ahead_ns += 6 * NSEC_PER_SEC;
+}
+
+static uint64_t unread(const struct watch *w)
+{
+	struct watch_left_out left_out;
+
+	watch_get_left_out(w, &left_out);
+	return left_out.unread;
+}
+
+/* Its counters go on, and are read. */
+static void wait_moved(struct tree *t, struct watch *w, int pid, uint64_t from)
+{
+	for (uint64_t i = 0; i < LOOKS_MAX && !has_moved(w, pid); i++) {
+		put_io(t, pid, from + 100 * i, 0);
+		take(t, w, 1);
+	}
+	assert_true(has_moved(w, pid));
+}
+
+/* How many lines of the log, which has been caught in the file, say it. */
+static unsigned int count_lines(int fd, const char *text)
+{
+	static char log[65536];
+	ssize_t n = pread(fd, log, sizeof(log) - 1, 0);
+	unsigned int count = 0;
+
+	assert_true(n >= 0);
+	log[n] = '\0';
+	for (const char *p = log; (p = strstr(p, text)); p++)
+		count++;
+	return count;
+}
+
+/* Each hangs in a thread of its own, and one more keeps all others from being asked. */
+static void test_several_hang(void **state)
+{
+	struct tree *t = *state;
+	int fds[RENEWABLE_WORKER_HUNG_MAX + 1];
+	uint64_t before;
+	struct watch *w;
+	int last = 10 + RENEWABLE_WORKER_HUNG_MAX + 1, stderr_fd, log_fd;
+
+	tree_list_add(&t->process, "db");
+	for (int pid = 10; pid <= last; pid++) {
+		tree_put_thread(t, pid, pid, "db", 'S', 500, 9);
+		put_io(t, pid, 1000, 0);
+	}
+	w = tree_watch(t);
+	take(t, w, 2);
+	assert_int_equal(unread(w), 0);
+	for (int i = 0; i <= RENEWABLE_WORKER_HUNG_MAX; i++) {
+		before = unread(w);
+		fds[i] = make_hang(t, 10 + i);
+		be_late(t, w, fds[i]);
+		if (i == RENEWABLE_WORKER_HUNG_MAX)
+			break;
+		/* All others are asked, each second. */
+		wait_moved(t, w, last, 1000000 * (uint64_t)(i + 1));
+		print_message("%d hang, %" PRIu64 " samples unread\n", i + 1, unread(w));
+		assert_true(unread(w) > before);
+		/* It rests, and what it has moved is forgotten. */
+		for (unsigned int k = 0; k < LOOKS_MAX && has_moved(w, last); k++)
+			take(t, w, 1);
+		assert_false(has_moved(w, last));
+	}
+	/* Nobody is asked any more. Each sample is counted, and one line of the log says it. */
+	before = unread(w);
+	log_fd = memfd_create("log", MFD_CLOEXEC);
+	stderr_fd = dup(STDERR_FILENO);
+	assert_int_equal(dup2(log_fd, STDERR_FILENO), STDERR_FILENO);
+	take(t, w, 3);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	assert_int_equal(count_lines(log_fd, "any process"), 1);
+	close(log_fd);
+	assert_int_equal(unread(w), before + 3);
+	/* So is one of an incident, in which nobody is asked anyhow. */
+	assert_int_equal(watch_take_sample(w, true), 0);
+	assert_int_equal(unread(w), before + 4);
+	for (int i = 0; i <= RENEWABLE_WORKER_HUNG_MAX; i++)
+		close(fds[i]);
+	wait_moved(t, w, 10, 1000000 * 10);
+	wait_moved(t, w, last, 1000000 * 10);
+	for (unsigned int i = 0; i < LOOKS_MAX && unread(w) != before; i++) {
+		before = unread(w);
+		take(t, w, 1);
+	}
+	assert_int_equal(unread(w), before);
+	watch_free(w);
+}
+
 /* The verdict */
 
 struct second {
@@ -243,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_text),
 		cmocka_unit_test_setup_teardown(test_readings, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_read, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_several_hang, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_who_moved_most_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_what_was_traced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_is_not_it, setup, teardown),
