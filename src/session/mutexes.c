@@ -121,10 +121,12 @@ void session_prepare_sample(struct session *s)
 {
 	struct record_held_mutex mutex = { 0 };
 	const struct mutex_seen *worst = NULL;
+	bool is_wanted;
 
 	if (!s->mutexes)
 		return;
-	if (session_is_open(s) || s->o.config->rules[CONFIG_RULE_mutex].enabled)
+	is_wanted = session_is_open(s) || s->o.config->rules[CONFIG_RULE_mutex].enabled;
+	if (is_wanted)
 		worst = mutexes_worst(find(s));
 	if (worst) {
 		mutex.present = true;
@@ -134,4 +136,6 @@ void session_prepare_sample(struct session *s)
 		text_copy(mutex.comm, sizeof(mutex.comm), worst->comm);
 	}
 	watch_set_mutex(s->o.watch, &mutex);
+	if (is_wanted && mutexes_lacks(s->mutexes, clock_mono_ns()))
+		watch_count_unread(s->o.watch);
 }

@@ -82,6 +82,8 @@ struct mutexes {
 	struct renewable_worker worker;		 /* its state is a struct search */
 	int32_t hung[RENEWABLE_WORKER_HUNG_MAX]; /* in which process, by its place in the worker */
 	bool is_asked;
+	bool is_skipping; /* a process, in which an earlier look hangs */
+	bool has_told;	  /* that this look hangs and cannot be replaced */
 	bool has_new;	  /* the last look was one at all, and has found new waiters */
 	uint64_t last_ns; /* when it began */
 	uint64_t all_ns;  /* when the last one at all began */
@@ -234,12 +236,19 @@ static void forget_who_left(struct search *s)
 	s->count = kept;
 }
 
-/* False: another thread hangs in what it asks of this process. */
-static bool may_look_at(struct search *s, int32_t pid)
+/* Another thread hangs in what it asks of this process. */
+static bool is_skipped(const struct search *s, int32_t pid)
 {
 	for (unsigned int i = 0; i < ARRAY_SIZE(s->skip); i++)
 		if (s->skip[i] == pid)
-			return false;
+			return true;
+	return false;
+}
+
+static bool may_look_at(struct search *s, int32_t pid)
+{
+	if (is_skipped(s, pid))
+		return false;
 	__atomic_store_n(&s->looking_at, pid, __ATOMIC_RELEASE);
 	return true;
 }
@@ -509,6 +518,12 @@ void mutexes_replace_hung(struct mutexes *m, uint64_t now_ns)
 	struct search *hung = m->worker.state;
 	int place = renewable_worker_renew(&m->worker, now_ns);
 
+	if (place == -EBUSY && !m->has_told)
+		log_warning(
+			"watch: %d processes keep whoever asks about them waiting; the rule mutex is not "
+			"checked, and records have no mutexes, until one of them answers",
+			RENEWABLE_WORKER_HUNG_MAX + 1);
+	m->has_told = m->has_told || place == -EBUSY;
 	if (place < 0)
 		return;
 	m->is_asked = false;
@@ -517,6 +532,11 @@ void mutexes_replace_hung(struct mutexes *m, uint64_t now_ns)
 		"watch: process %d keeps whoever asks about it waiting; the rule mutex leaves it "
 		"out until it answers",
 		m->hung[place]);
+}
+
+bool mutexes_lacks(const struct mutexes *m, uint64_t now_ns)
+{
+	return m->is_skipping || renewable_worker_is_late(&m->worker, now_ns);
 }
 
 static void take_answer(struct mutexes *m, const struct search *s)
@@ -549,9 +569,13 @@ static void look(struct mutexes *m, const struct watch_process *processes, unsig
 	for (unsigned int i = 0; i < ARRAY_SIZE(s->skip); i++)
 		s->skip[i] = renewable_worker_hangs_at(&m->worker, i) ? m->hung[i] : 0;
 	s->pids_count = count < ARRAY_SIZE(s->pids) ? count : ARRAY_SIZE(s->pids);
-	for (uint32_t i = 0; i < s->pids_count; i++)
+	m->is_skipping = false;
+	for (uint32_t i = 0; i < s->pids_count; i++) {
 		s->pids[i] = processes[i].pid;
+		m->is_skipping = m->is_skipping || is_skipped(s, s->pids[i]);
+	}
 	m->is_asked = true;
+	m->has_told = false;
 	renewable_worker_start(&m->worker, now_ns);
 }
 

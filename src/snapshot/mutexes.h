@@ -78,6 +78,12 @@ const struct mutexes_answer *mutexes_find(struct mutexes *mutexes,
 	const struct watch_process *processes, unsigned int count, bool armed, uint64_t now_ns);
 
 /*
+ * The looks lack processes: one hangs for too long, or an earlier one hangs in a process that was
+ * to be looked at.
+ */
+bool mutexes_lacks(const struct mutexes *mutexes, uint64_t now_ns);
+
+/*
  * The mutex at which most threads stand, of those whose holder is known and does not wait for work,
  * and at which none has stood for minutes; NULL: there is none.
  */

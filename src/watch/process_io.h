@@ -52,7 +52,7 @@ struct process_io {
 	bool has_told; /* that too many threads hang for any process to be asked */
 	bool lacks;    /* what a watched process has moved, because a thread hangs */
 	uint64_t late; /* samples for which it did */
-	int32_t hung[RENEWABLE_WORKER_HUNG_MAX]; /* processes that threads hang in, by their places */
+	int32_t hung[RENEWABLE_WORKER_HUNG_MAX]; /* in which process, by its place in the worker */
 	struct process_io_slot slots[PROCESS_IO_MAX];
 };
 

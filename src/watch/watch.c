@@ -66,6 +66,7 @@ struct watch {
 	struct watch_sql_targets sql_targets;
 	struct record_held_mutex mutex;
 	int32_t mutex_pid; /* of the last one */
+	uint64_t unread;   /* samples that lack mutexes */
 	int32_t stopped_pid;
 	struct record_health health;
 	char health_target[RECORD_SUBJECT_SIZE];
@@ -451,6 +452,11 @@ void watch_set_mutex(struct watch *w, const struct record_held_mutex *mutex)
 		w->mutex_pid = mutex->pid;
 }
 
+void watch_count_unread(struct watch *w)
+{
+	w->unread++;
+}
+
 int32_t watch_mutex_pid(const struct watch *w)
 {
 	return w->mutex_pid;
@@ -585,8 +591,8 @@ void watch_get_left_out(const struct watch *w, struct watch_left_out *ret_left_o
 		.threads = w->threads.left_out,
 		.disks = w->disks.left_out,
 		.filesystems = w->filesystems.left_out,
-		.cgroups = w->cgroups.left_out + w->cgroups.io.left_out +
-			w->cgroups.cpu.left_out + w->cgroups.freezers.left_out,
-		.unread = w->cgroups.stats.late + w->threads.late + w->process_io.late,
+		.cgroups = w->cgroups.left_out + w->cgroups.io.left_out + w->cgroups.cpu.left_out +
+			w->cgroups.freezers.left_out,
+		.unread = w->cgroups.stats.late + w->threads.late + w->process_io.late + w->unread,
 	};
 }

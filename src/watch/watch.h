@@ -128,6 +128,8 @@ const struct watch_sql_targets *watch_sql_targets(const struct watch *watch);
 
 /* Sets what the next samples say of mutexes of programs. */
 void watch_set_mutex(struct watch *watch, const struct record_held_mutex *mutex);
+/* The next sample says less of them, because whoever looked for them hangs. */
+void watch_count_unread(struct watch *watch);
 /* Of the last one that was present; 0: there was none. */
 int32_t watch_mutex_pid(const struct watch *watch);
 

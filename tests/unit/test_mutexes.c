@@ -7,9 +7,12 @@
 #include "test_watch_tree.h"
 
 #include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "snapshot/mutexes.h"
+#include "util/renewable_worker.h"
 
 #define PID 100
 #define OWNER 101
@@ -409,6 +412,86 @@ static void test_a_process_that_hangs_is_left_out(void **state)
 	close(open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
 }
 
+/* A process of two threads; who looks at the first of them hangs until the descriptor is closed. */
+static int put_hanging(struct fixture *f, int pid)
+{
+	char path[PATH_MAX + 64], name[64];
+	int fd;
+
+	for (int tid = pid; tid < pid + 2; tid++) {
+		snprintf(name, sizeof(name), "proc/%d/task/%d/syscall", pid, tid);
+		tree_put(f->t, name, "running\n");
+	}
+	snprintf(path, sizeof(path), "%s/%d/task/%d/syscall", f->t->procfs, pid, pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	signal(SIGIO, SIG_IGN);
+	/* The kernel lets others wait for a lease, and tells its holder that somebody does. */
+	assert_int_equal(fcntl(fd, F_SETLEASE, F_WRLCK), 0);
+	return fd;
+}
+
+/* How many lines the log has, which is caught meanwhile, when a thread hangs for too long. */
+static unsigned int replace_hung(struct fixture *f)
+{
+	int log_fd = memfd_create("log", MFD_CLOEXEC), stderr_fd = dup(STDERR_FILENO);
+	unsigned int lines = 0;
+	char log[4096];
+	ssize_t n;
+
+	f->now_ns += MUTEXES_LIMIT_NS;
+	assert_int_equal(dup2(log_fd, STDERR_FILENO), STDERR_FILENO);
+	for (unsigned int i = 0; i < 3; i++)
+		mutexes_replace_hung(f->mutexes, f->now_ns);
+	dup2(stderr_fd, STDERR_FILENO);
+	close(stderr_fd);
+	n = pread(log_fd, log, sizeof(log) - 1, 0);
+	close(log_fd);
+	assert_true(n >= 0);
+	log[n] = '\0';
+	print_message("%s", log);
+	for (const char *p = log; (p = strchr(p, '\n')); p++)
+		lines++;
+	return lines;
+}
+
+/* More than can be replaced: nothing is found any more, and that is said. */
+static void test_many_processes_hang(void **state)
+{
+	struct watch_process processes[RENEWABLE_WORKER_HUNG_MAX + 1] = { 0 };
+	int fds[RENEWABLE_WORKER_HUNG_MAX + 1];
+	struct fixture *f = *state;
+	unsigned int count = 0;
+
+	look(f);
+	assert_false(mutexes_lacks(f->mutexes, f->now_ns));
+	while (count <= RENEWABLE_WORKER_HUNG_MAX) {
+		processes[count].pid = 200 + 100 * (int)count;
+		fds[count] = put_hanging(f, processes[count].pid);
+		count++;
+		f->now_ns += 60 * NSEC_PER_SEC;
+		mutexes_find(f->mutexes, processes, count, true, f->now_ns);
+		for (unsigned int i = 0; i < WAITS_MAX; i++) {
+			if (fcntl(fds[count - 1], F_GETLEASE) != F_WRLCK)
+				break;
+			usleep(500);
+		}
+		assert_int_not_equal(fcntl(fds[count - 1], F_GETLEASE), F_WRLCK);
+		assert_int_equal(mutexes_lacks(f->mutexes, f->now_ns), count > 1);
+		assert_int_equal(replace_hung(f), 1);
+	}
+	assert_int_equal(replace_hung(f), 0);
+	assert_true(mutexes_lacks(f->mutexes, f->now_ns));
+	while (count > 0)
+		close(fds[--count]);
+	for (unsigned int i = 0; i < WAITS_MAX && mutexes_lacks(f->mutexes, f->now_ns); i++) {
+		usleep(500);
+		f->now_ns += 60 * NSEC_PER_SEC;
+		mutexes_find(f->mutexes, processes, RENEWABLE_WORKER_HUNG_MAX + 1, true, f->now_ns);
+	}
+	assert_false(mutexes_lacks(f->mutexes, f->now_ns));
+}
+
 #define MUTEX(waiting, tid, state, syscall)                                                        \
 	{                                                                                          \
 		.since_ns = since, .waiters = (waiting), .holder = (tid), .holder_state = (state), \
@@ -453,6 +536,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_looks_before_an_incident, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_process_that_hangs_is_left_out, setup,
 			teardown),
+		cmocka_unit_test_setup_teardown(test_many_processes_hang, setup, teardown),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test_setup_teardown(test_a_mutex_is_held, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_chain, setup, teardown),

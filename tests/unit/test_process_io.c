@@ -270,6 +270,17 @@ static void test_several_hang(void **state)
 	watch_free(w);
 }
 
+/* As when the looks for mutexes hang, which are no part of a sample. */
+static void test_what_others_could_not_read(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w = tree_watch(t);
+
+	watch_count_unread(w);
+	assert_int_equal(unread(w), 1);
+	watch_free(w);
+}
+
 /* The verdict */
 
 struct second {
@@ -379,6 +390,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_readings, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_read, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_several_hang, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_what_others_could_not_read, tree_setup,
+			tree_teardown),
 		cmocka_unit_test_setup_teardown(test_who_moved_most_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_what_was_traced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_is_not_it, setup, teardown),
