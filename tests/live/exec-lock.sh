@@ -26,11 +26,17 @@ is_in_d()
 	grep -q '^State:.D' "/proc/$1/status"
 }
 
-# hang_in_exec OPTION PROGRAM...: sets VICTIM to a watched process that hangs while it executes a program.
+# hang_in_exec OPTION PROGRAM...: sets VICTIM to a watched process that hangs while it executes a program. It waits
+# until stall_bg() has read its stat, which newer kernels keep from whoever comes later.
 hang_in_exec()
 {
-	stall_bg "$STALL_DIR/$VICTIM_NAME" "$1" "$LIVE_FUSE/file" "${@:2}"
+	local gate=$STALL_DIR/gate
+
+	[[ -p $gate ]] || mkfifo "$gate" || exit 1
+	stall_bg "$BASH" -c 'read -r <"$0"; exec "$@"' "$gate" \
+		"$STALL_DIR/$VICTIM_NAME" "$1" "$LIVE_FUSE/file" "${@:2}"
 	VICTIM=$STALL_PID
+	echo >"$gate"
 	assert_cmd "a process hangs while it executes a program" wait_until "$LIVE_WAIT_S" is_in_d "$VICTIM"
 }
 
