@@ -141,6 +141,14 @@ static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned i
 {
 	if (w->op == EVENT_OP_NONE)
 		return false;
+	/*
+	 * In io_uring_enter() a thread sleeps so until its ring has something: a request on a file
+	 * has an end that `uring` sees, and one of a socket, a pipe or a timer may never have one.
+	 * The kernel counts each as waiting for I/O; 8a796565cec3 ("io_uring: Use io_schedule* in
+	 * cqring wait", 6.5, and in stable kernels).
+	 */
+	if (w->op == EVENT_OP_SUBMIT && !(state & TASK_UNINTERRUPTIBLE))
+		return false;
 	if (iowait || ((state & TASK_UNINTERRUPTIBLE) && !(state & TASK_NOLOAD)))
 		return true;
 	/*

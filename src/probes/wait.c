@@ -51,8 +51,16 @@ static_assert(CONFIG_PROBE_COUNT <= 8, "a bit for each probe in event_syscall.re
 
 static void mark_reported(struct wait_bpf *skeleton, unsigned int probe, const int *numbers)
 {
-	for (const int *nr = numbers; *nr >= 0; nr++)
-		skeleton->rodata->cfg_syscalls[*nr].reporter = (uint8_t)(1u << probe);
+	const uint8_t bit = (uint8_t)(1u << probe);
+
+	for (const int *nr = numbers; *nr >= 0; nr++) {
+		skeleton->rodata->cfg_syscalls[*nr].reporter = bit;
+		/* Requests are seen whoever submits them; of calls, only those of the own table. */
+		for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
+			if (skeleton->rodata->cfg_syscalls_32[i].own_nr == *nr &&
+				skeleton->rodata->cfg_syscalls_32[i].op == EVENT_OP_SUBMIT)
+				skeleton->rodata->cfg_syscalls_32[i].reporter = bit;
+	}
 }
 
 /*

@@ -2,7 +2,7 @@
 /*
  * A workload that submits asynchronous requests, by io_uring or by libaio's system calls, and
  * measures each from its submission to its completion: one JSON line per request, in the form of
- * stallio.
+ * stallio. With --idle it waits for a request that nothing on a disk can end, until it is killed.
  * Build: cc requestio.c
  */
 #define _GNU_SOURCE 1
@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -46,6 +48,7 @@ struct options {
 	const char *go_path;
 	const char *stay_path; /* the ring or context is kept until it exists */
 	const char *comm;
+	const char *idle; /* what its request waits for */
 	uint64_t count;
 	uint64_t offset;
 	uint64_t length;
@@ -186,6 +189,35 @@ static int ring_reap(struct run *run, struct request **ret_request, int64_t *ret
 	*ret_result = cqe->res;
 	__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
 	return 0;
+}
+
+/* Waits as a server does that has nothing to do: until a socket or a pipe has something. */
+static int idle(struct run *run)
+{
+	static char byte;
+	const bool is_socket = strcmp(run->opt.idle, "socket") == 0;
+	struct ring *ring = &run->ring;
+	int fds[2], r = is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, fds) : pipe(fds);
+
+	if (r < 0)
+		return fail(run->opt.idle);
+	if (ring_open(run) < 0)
+		return -1;
+	ring->sqes[0] = (struct io_uring_sqe){
+		.opcode = is_socket ? IORING_OP_POLL_ADD : IORING_OP_READ,
+		.fd = fds[0],
+	};
+	if (is_socket) {
+		ring->sqes[0].poll32_events = POLLIN;
+	} else {
+		ring->sqes[0].addr = (uint64_t)(uintptr_t)&byte;
+		ring->sqes[0].len = 1;
+	}
+	ring->sq_array[0] = 0;
+	__atomic_store_n(ring->sq_tail, 1, __ATOMIC_RELEASE);
+	r = (int)syscall(SYS_io_uring_enter, ring->fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+	fprintf(stderr, "requestio: the wait for a %s has ended: %d\n", run->opt.idle, r);
+	return -1;
 }
 
 /*
@@ -373,6 +405,7 @@ static int parse(int argc, char **argv, struct options *opt)
 		{ "length", required_argument, NULL, 'l' },
 		{ "hold-fd", required_argument, NULL, 'h' },
 		{ "comm", required_argument, NULL, 'c' },
+		{ "idle", required_argument, NULL, 'i' },
 		{ "ready", required_argument, NULL, 'r' },
 		{ "go", required_argument, NULL, 'g' },
 		{ "stay", required_argument, NULL, 's' },
@@ -411,6 +444,9 @@ static int parse(int argc, char **argv, struct options *opt)
 		case 'c':
 			opt->comm = optarg;
 			break;
+		case 'i':
+			opt->idle = optarg;
+			break;
 		case 'r':
 			opt->ready_path = optarg;
 			break;
@@ -436,7 +472,8 @@ static int parse(int argc, char **argv, struct options *opt)
 			return -1;
 		}
 	}
-	return opt->path && opt->count <= REQUESTS_MAX && (!opt->vectored || opt->length > 512)
+	return (opt->path || opt->idle) && opt->count <= REQUESTS_MAX &&
+			(!opt->vectored || opt->length > 512)
 		? 0
 		: -1;
 }
@@ -449,8 +486,11 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"requestio --engine uring|aio --op read|write|fsync --file FILE [--count N] "
 			"[--offset B] [--length B]\n  [--direct] [--vectored] [--worker] [--registered] "
-			"[--hold-fd FD] [--comm NAME] [--ready FILE] [--go FILE] [--stay FILE]\n");
+			"[--hold-fd FD] [--comm NAME] [--ready FILE] [--go FILE] [--stay FILE]\n"
+			"requestio --idle socket|pipe\n");
 		return 2;
 	}
+	if (run.opt.idle)
+		return idle(&run) < 0;
 	return prepare(&run) < 0 || wait_for_go(&run.opt) < 0 || work(&run) < 0;
 }
