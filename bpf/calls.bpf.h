@@ -208,6 +208,22 @@ static __always_inline void call_read(struct task_struct *task, bool is_current,
 	__builtin_memset(&w->call, 0, sizeof(w->call));
 }
 
+/*
+ * Whether the thread waits for the child of its vfork() to execute a program or to end, which is in
+ * D state and has nothing to do with storage. What the child ends is on the stack of its parent. It
+ * is the youngest child of that; CLONE_PARENT would make it a sister, and is not in use for that.
+ */
+static __always_inline bool call_is_wait_for_child(struct task_struct *task)
+{
+	struct list_head *none = (void *)task + bpf_core_field_offset(task->children);
+	struct list_head *youngest = BPF_CORE_READ(task, children.prev);
+	struct task_struct *child = (void *)youngest - bpf_core_field_offset(task->sibling);
+
+	return youngest != none &&
+		(__u64)BPF_CORE_READ(child, vfork_done) - (__u64)BPF_CORE_READ(task, stack) <
+		cfg_common.registers_offset;
+}
+
 static __always_inline bool call_number_may_be_on_file(long nr)
 {
 	__u64 index;

@@ -382,12 +382,17 @@ static __always_inline bool file_system_is_pseudo(unsigned long magic)
 	return false;
 }
 
-/* Which file; false when it is on a pseudo file system or not on a device of trace.device. */
+/*
+ * Which file; false when it is not on a device of trace.device, or on a pseudo file system and the
+ * thread waits for an event. Who sleeps there in D state waits for a lock, memory or a disk, as a
+ * reader of /proc/PID/cmdline or who writes to cgroup.procs. The flags of the event are set before.
+ */
 static __always_inline bool inode_describe(struct inode *inode, struct event_operation *e)
 {
 	__u32 mode = BPF_CORE_READ(inode, i_mode);
 
-	if (file_system_is_pseudo(BPF_CORE_READ(inode, i_sb, s_magic)))
+	if (!(e->flags & EVENT_UNINTERRUPTIBLE) &&
+		file_system_is_pseudo(BPF_CORE_READ(inode, i_sb, s_magic)))
 		return false;
 
 	e->inode = BPF_CORE_READ(inode, i_ino);

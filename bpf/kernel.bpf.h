@@ -36,6 +36,10 @@ struct hlist_node {
 	struct hlist_node *next;
 };
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
 struct hlist_head {
 	struct hlist_node *first;
 };
@@ -250,8 +254,11 @@ struct task_struct {
 	unsigned int __state;
 	int pid;
 	int tgid;
+	struct list_head children;
+	struct list_head sibling;
 	struct pid *thread_pid;
 	struct hlist_node pid_links[4];
+	void *vfork_done;
 	int prio;
 	unsigned int in_iowait : 1;
 	int on_cpu;
@@ -343,10 +350,6 @@ enum req_flag_bits {
 	__REQ_FUA,
 	__REQ_PREFLUSH,
 	__REQ_SWAP,
-};
-
-struct list_head {
-	struct list_head *next;
 };
 
 struct request;

@@ -139,7 +139,7 @@ static __always_inline bool is_same_call(const struct event_sleep *sleep, const 
 static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned int state,
 	bool iowait, const struct wait_call *w)
 {
-	if (w->op == EVENT_OP_NONE)
+	if (w->op == EVENT_OP_OTHER && call_is_wait_for_child(task))
 		return false;
 	/*
 	 * In io_uring_enter() a thread sleeps so until its ring has something: a request on a file
@@ -282,7 +282,7 @@ static __always_inline void sleep_note_file(struct task_struct *task, const stru
 
 /* Fills in everything but the times and the stack. */
 static __always_inline void sleep_describe(struct task_struct *task, const struct wait_call *w,
-	bool is_current, bool iowait, struct event_sleep *sleep)
+	bool is_current, bool iowait, unsigned int state, struct event_sleep *sleep)
 {
 	sleep->op.task = (__u64)task;
 	sleep->op.pid = (__u32)BPF_CORE_READ(task, tgid);
@@ -295,6 +295,8 @@ static __always_inline void sleep_describe(struct task_struct *task, const struc
 		sleep->args[i] = w->call.args[i];
 	sleep->counter = w->counter;
 	sleep->flags = iowait ? EVENT_IOWAIT : 0;
+	if (state & TASK_UNINTERRUPTIBLE)
+		sleep->flags |= EVENT_UNINTERRUPTIBLE;
 	sleep->slept_ns = 0;
 	sleep->woken_ns = 0;
 	sleep->sleeps = 1;
@@ -400,9 +402,11 @@ static __always_inline void switch_in(struct task_struct *task)
 
 /* It sleeps again in the operation that is noted. */
 static __always_inline void sleep_again(void *ctx, struct task_struct *task,
-	const struct wait_call *w, struct event_sleep *sleep, __u64 now)
+	const struct wait_call *w, unsigned int state, struct event_sleep *sleep, __u64 now)
 {
 	sleep->sleeps++;
+	if (!(state & TASK_UNINTERRUPTIBLE))
+		sleep->flags &= (__u16)~EVENT_UNINTERRUPTIBLE;
 	/* Keep the stack of the sleep in which the operation became a stall. */
 	if (sleep->slept_ns < cfg_common.min_stall_ns)
 		sleep_take_stack(ctx, sleep, now);
@@ -467,7 +471,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 		/* This sleep has shown what the task scan could not know. */
 		if (server >= 0)
 			sleep->flags &= (__u16)~EVENT_UNPROVEN;
-		sleep_again(ctx, task, w, sleep, now);
+		sleep_again(ctx, task, w, state, sleep, now);
 		return;
 	}
 	if (pending)
@@ -481,7 +485,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 		sleep = sleep_new(task, tid);
 	if (!sleep)
 		return;
-	sleep_describe(task, w, true, iowait, sleep);
+	sleep_describe(task, w, true, iowait, state, sleep);
 	/* User space reads its stack from /proc, as that of one that was asleep before. */
 	if (server < 0)
 		sleep->flags |= EVENT_UNPROVEN;
@@ -593,7 +597,7 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	sleep = bpf_map_lookup_elem(&blanks, &slot);
 	if (!sleep)
 		return 0;
-	sleep_describe(task, w, false, iowait, sleep);
+	sleep_describe(task, w, false, iowait, state, sleep);
 	sleep->flags |= EVENT_BEFORE_ARM;
 	if (!proven)
 		sleep->flags |= EVENT_UNPROVEN;

@@ -83,7 +83,6 @@ enum event_op {
 	EVENT_OP_OTHER,	   /* any other system call */
 	EVENT_OP_KERNEL,   /* a kernel thread */
 	EVENT_OP_COUNT,
-	EVENT_OP_NONE = EVENT_OP_COUNT, /* sleeps in this system call are ignored */
 };
 
 enum event_flags {
@@ -103,6 +102,7 @@ enum event_flags {
 	EVENT_FAILED = 1 << 10,	  /* it failed, however short it was; dur_ns is not known */
 	EVENT_UNPROVEN = 1 << 11, /* only its stack can say whether it waits for a file server */
 	EVENT_AWAKE = 1 << 12,	  /* no thread slept in it: slept_ns and sleeps 0 are measured */
+	EVENT_UNINTERRUPTIBLE = 1 << 13, /* each sleep of its thread in it was in D state */
 };
 
 /* What every BPF object is told when it is loaded: its constant cfg_common. */

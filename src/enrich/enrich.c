@@ -520,11 +520,23 @@ static bool is_about_file(const struct record_operation *op)
 	return op->op != RECORD_OP_other && op->op != RECORD_OP_kernel;
 }
 
+/* mounts, mountinfo and mountstats of /proc/PID */
+static bool lists_mounts(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && strncmp(name, "/mount", strlen("/mount")) == 0;
+}
+
 enum record_cause enrich_cause(const struct enrich *e, const struct record_operation *op)
 {
 	enum record_cause cause = waits_for(op->kstack);
 	const struct mount *m;
 
+	/* Two functions m_start() begin to list what is mapped, and what is mounted. */
+	if (cause == RECORD_CAUSE_memory_map_lock && waits_for_map_of_other(op->kstack) &&
+		lists_mounts(op->path))
+		return RECORD_CAUSE_read_write_lock;
 	/* Without a stack the request of a thread that goes on is known to be under way. */
 	if (!is_about_file(op) || (op->kstack[0] == '\0' && !record_probe_has_requests(op->probe)))
 		return cause;

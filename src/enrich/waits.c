@@ -127,6 +127,13 @@ bool waits_may_be_for_inode(const char *kstack)
 	return begins_with(skip_lock(kstack), writers, ARRAY_SIZE(writers));
 }
 
+bool waits_for_map_of_other(const char *kstack)
+{
+	static const char *const readers[] = { "m_start", "get_mm_cmdline", "__access_remote_vm" };
+
+	return begins_with(skip_lock(kstack), readers, ARRAY_SIZE(readers));
+}
+
 bool waits_holds_map(const char *kstack)
 {
 	for (; *kstack; kstack = next_frame(kstack))

@@ -55,8 +55,10 @@ static bool is_uncertain(const struct record_operation *op)
 
 static enum record_kernel_lock kind_of(const struct record_operation *op)
 {
+	/* Of which process is not known where it is not its own. */
 	if (op->waits_for == RECORD_CAUSE_memory_map_lock)
-		return RECORD_KERNEL_LOCK_memory_map;
+		return waits_for_map_of_other(op->kstack) ? RECORD_KERNEL_LOCK_NONE
+							  : RECORD_KERNEL_LOCK_memory_map;
 	/* It may be another lock than that of the inode: the kernel is asked. */
 	if (op->inode && (op->waits_for == RECORD_CAUSE_read_write_lock || is_uncertain(op)))
 		return RECORD_KERNEL_LOCK_inode;

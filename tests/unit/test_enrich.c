@@ -514,6 +514,20 @@ static void test_cause_of_a_request_to_a_server(void **state)
 	assert_string_equal(record_cause_text(enrich(f, on_disk, no_stack).waits_for), "");
 }
 
+/* Two functions of the kernel have the same name; the file tells which one it is. */
+static void test_cause_of_a_list_of_mounts(void **state)
+{
+	static const char stack[] = "rwsem_down_read_slowpath\ndown_read\nm_start\nseq_read_iter";
+	struct fixture *f = *state;
+	struct record_operation op = { .op = RECORD_OP_read, .probe = RECORD_PROBE_vfs };
+
+	text_copy(op.kstack, sizeof(op.kstack), stack);
+	text_copy(op.path, sizeof(op.path), "/proc/17/smaps");
+	assert_int_equal(enrich_cause(f->enrich, &op), RECORD_CAUSE_memory_map_lock);
+	text_copy(op.path, sizeof(op.path), "/proc/17/mountinfo");
+	assert_int_equal(enrich_cause(f->enrich, &op), RECORD_CAUSE_read_write_lock);
+}
+
 /* The overlays of containers are the last mounts of a host, behind three others for each. */
 static void test_many_mounts(void **state)
 {
@@ -908,6 +922,7 @@ int main(void)
 		enrich_test(test_disk_of_an_anonymous_device),
 		enrich_test(test_cause_on_a_file_server),
 		enrich_test(test_cause_of_a_request_to_a_server),
+		enrich_test(test_cause_of_a_list_of_mounts),
 		enrich_test(test_disks_below),
 		enrich_test(test_volumes_are_learned_before_loop_devices),
 		enrich_test(test_disks_are_learned_while_the_host_is_well),

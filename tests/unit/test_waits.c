@@ -67,6 +67,12 @@ static const struct {
 	/* It has the lock. */
 	{ "io_schedule\nfolio_wait_bit_common\next4_da_write_begin\next4_buffered_write_iter",
 		"page" },
+	{ "schedule\nrwsem_down_write_slowpath\ndown_write_killable\ndup_mm\ncopy_process",
+		"memory map lock" },
+	{ "schedule\nrwsem_down_read_slowpath\ndown_read_killable\n__access_remote_vm\n"
+	  "access_remote_vm\nproc_pid_cmdline_read",
+		"memory map lock" },
+	{ "m_start+0x7a\nseq_read_iter+0x12c\nseq_read", "memory map lock" },
 	{ "lock_mm_and_find_vma+0x61\ndo_user_addr_fault+0x1a3\nexc_page_fault+0x69",
 		"memory map lock" },
 	{ "schedule\nrwsem_down_write_slowpath\ndown_write\next4_buffered_write_iter",
@@ -148,6 +154,17 @@ static void test_stacks_of_an_interruption(void **state)
 	assert_false(waits_holds_map("rwsem_down_write_slowpath\ndown_write\n__vm_munmap"));
 }
 
+static void test_whose_memory_map_it_is(void **state)
+{
+	(void)state;
+	assert_true(waits_for_map_of_other("rwsem_down_read_slowpath\ndown_read_killable\n"
+					   "__access_remote_vm\nproc_pid_cmdline_read"));
+	assert_true(waits_for_map_of_other("m_start+0x7a\nseq_read_iter+0x12c"));
+	assert_false(waits_for_map_of_other("rwsem_down_write_slowpath\nvm_mmap_pgoff"));
+	/* It has that lock and waits for its own: a page fault while it copies the result. */
+	assert_false(waits_for_map_of_other("lock_mm_and_find_vma\nexc_page_fault\nm_start"));
+}
+
 /* The lock is taken inline, so only the kernel can tell whether the thread waits for it. */
 static void test_what_may_be_the_lock_of_an_inode(void **state)
 {
@@ -165,6 +182,7 @@ int main(void)
 		cmocka_unit_test(test_real_stacks),
 		cmocka_unit_test(test_function_outside_the_scheduler),
 		cmocka_unit_test(test_stacks_of_an_interruption),
+		cmocka_unit_test(test_whose_memory_map_it_is),
 		cmocka_unit_test(test_what_may_be_the_lock_of_an_inode),
 	};
 
