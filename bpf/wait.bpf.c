@@ -154,10 +154,12 @@ static __always_inline bool is_wanted_sleep(struct task_struct *task, unsigned i
 	/*
 	 * FUSE and some network file systems sleep interruptibly. So does a copy that waits for its
 	 * other side, a socket or a pipe, which is why copies are left out. An ioctl may wait for
-	 * anything. Of calls with a path, see may_sleep_for_server().
+	 * anything. Of calls with a path, see may_sleep_for_server(). A call that is done waits for
+	 * nothing: its thread is stopped on its way out, or its control group is frozen.
 	 */
-	return (state & TASK_INTERRUPTIBLE) && w->fd >= 0 && w->op != EVENT_OP_COPY &&
-		w->op != EVENT_OP_OTHER && file_is_storage(file_of_fd(task, (__u32)w->fd));
+	return (state & TASK_INTERRUPTIBLE) && w->fd >= 0 && !w->call.is_done &&
+		w->op != EVENT_OP_COPY && w->op != EVENT_OP_OTHER &&
+		file_is_storage(file_of_fd(task, (__u32)w->fd));
 }
 
 /*
