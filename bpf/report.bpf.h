@@ -77,8 +77,12 @@ static __always_inline bool sleep_describe_file(const struct event_sleep *sleep,
 		if (n >= EVENT_SLEEP_PATH_SIZE)
 			e->flags &= ~EVENT_PATH_COMPLETE;
 	}
-	/* Whatever it waits for may be on a wanted device, as an open() or a look-up. */
-	return true;
+	/*
+	 * Whatever it waits for may be on a wanted device, as an open() or a look-up. Of threads of
+	 * the kernel, and of those that submit requests, only a few are.
+	 */
+	return !cfg_common.filter_dev ||
+		(sleep->op.op != EVENT_OP_KERNEL && sleep->op.op != EVENT_OP_SUBMIT);
 }
 
 /*

@@ -252,8 +252,8 @@ const struct config_setting config_settings[] = {
 	  .help = "Control groups that are traced, as paths below the root of cgroup2. Empty means all." },
 	{ "trace", "device", CONFIG_TYPE_LIST, FIELD(trace.device), .check_item = check_device,
 	  .standard = "", .example = "sdb",
-	  .help = "Devices whose files are traced, by name or as MAJOR:MINOR, and operations whose file is not known, such as "
-		  "an open. Empty means all." },
+	  .help = "Devices whose files are traced, by name or as MAJOR:MINOR, and operations of programs whose file is not "
+		  "known, such as an open. Empty means all." },
 	{ "trace", "ring_bytes", CONFIG_TYPE_RING_SIZE, FIELD(trace.ring_bytes),
 	  .min = KIB(64), .max = MIB(64), .standard = "1M",
 	  .help = "Size of the ring buffer for events from the kernel. The return of a read takes about 0.3 KB. "

@@ -81,6 +81,15 @@ static bool scan_item(struct session *s, const struct scan_source *source,
 }
 
 /*
+ * Whether it keeps the incident open while it hangs. A thread of the kernel may sleep for as long as
+ * it likes, as that of a RAID does which is resynchronized at its limit: whom it keeps waiting counts.
+ */
+static bool keeps_open(const struct session *s, const struct inflight_item *item)
+{
+	return item->op != EVENT_OP_KERNEL && !verdict_is_earlier(&s->facts, item->start_ns);
+}
+
+/*
  * There is no time left to report the operation. One that has had a line is no loss, and one that
  * has returned meanwhile has sent its own event.
  */
@@ -128,8 +137,7 @@ static bool scan_source(struct session *s, uint64_t deadline_ns)
 			count_unreported(s, &source, item);
 			continue;
 		}
-		if (scan_item(s, &source, item, now_ns, pass->last) &&
-			!verdict_is_earlier(&s->facts, item->start_ns))
+		if (scan_item(s, &source, item, now_ns, pass->last) && keeps_open(s, item))
 			pass->stuck++;
 		if (pass->next % SCAN_CONSUME_EACH == SCAN_CONSUME_EACH - 1)
 			session_consume_ring(s);

@@ -40,8 +40,10 @@ static void keep(struct inflight_scan *scan, uint64_t key, const struct event_in
 		return;
 	if (scan->count == ARRAY_SIZE(scan->items))
 		keep_oldest(scan);
-	scan->items[scan->count++] =
-		(struct inflight_item){ .key = key, .start_ns = op->start_ns, .tid = op->tid };
+	scan->items[scan->count++] = (struct inflight_item){ .key = key,
+		.start_ns = op->start_ns,
+		.tid = op->tid,
+		.op = op->op };
 }
 
 static void collect_batch(struct inflight_scan *scan, const struct inflight_map *map,

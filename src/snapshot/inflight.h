@@ -32,6 +32,7 @@ struct inflight_item {
 	uint64_t key; /* thread id, or the key of a request */
 	uint64_t start_ns;
 	uint32_t tid;
+	uint8_t op; /* enum event_op */
 };
 
 struct inflight_scan {
