@@ -44,23 +44,33 @@ struct journal_stats {
 	__u32 blocks_logged;
 };
 
+static const struct event_journal no_journal = {};
+
+/* NULL, counted: there is no room. */
+static __always_inline struct event_journal *journal_get(__u32 dev)
+{
+	struct event_journal *j = bpf_map_lookup_elem(&journals, &dev);
+
+	if (j)
+		return j;
+	bpf_map_update_elem(&journals, &dev, &no_journal, BPF_NOEXIST);
+	j = bpf_map_lookup_elem(&journals, &dev);
+	if (!j)
+		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	return j;
+}
+
 /* A journal has one commit at a time, by one kernel thread, so nothing of it changes meanwhile. */
 SEC("tp/jbd2/jbd2_start_commit")
 int journal_start_tp(struct journal_commit_args *ctx)
 {
-	struct event_journal fresh = {}, *j;
-	__u32 dev = ctx->dev;
+	struct event_journal *j = journal_get(ctx->dev);
 
-	j = bpf_map_lookup_elem(&journals, &dev);
-	if (j) {
-		j->start_ns = bpf_ktime_get_ns();
-		j->blocks = 0;
-		j->data_pct = 0;
+	if (!j)
 		return 0;
-	}
-	fresh.start_ns = bpf_ktime_get_ns();
-	if (bpf_map_update_elem(&journals, &dev, &fresh, BPF_ANY) < 0)
-		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	j->start_ns = bpf_ktime_get_ns();
+	j->blocks = 0;
+	j->data_pct = 0;
 	return 0;
 }
 
@@ -88,19 +98,18 @@ int journal_stats_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 SEC("tp/jbd2/jbd2_end_commit")
 int journal_end_tp(struct journal_commit_args *ctx)
 {
-	struct event_journal *j, early = { .early_end_ns = bpf_ktime_get_ns() };
-	__u32 dev = ctx->dev;
-	__u64 ns;
+	__u64 now = bpf_ktime_get_ns(), ns;
+	struct event_journal *j = journal_get(ctx->dev);
 
-	j = bpf_map_lookup_elem(&journals, &dev);
-	if (!j) {
-		if (bpf_map_update_elem(&journals, &dev, &early, BPF_ANY) < 0)
-			loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	if (!j)
+		return 0;
+	/* The first one that ends was under way already. */
+	if (!j->start_ns) {
+		if (!j->commits && !j->early_end_ns)
+			j->early_end_ns = now;
 		return 0;
 	}
-	if (!j->start_ns)
-		return 0;
-	ns = early.early_end_ns - j->start_ns;
+	ns = now - j->start_ns;
 	j->start_ns = 0;
 	j->commits++;
 	j->commit_ns += ns;
@@ -118,6 +127,7 @@ int journal_handle_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct event_journal_user_key key = { .dev = (__u32)ctx->args[0] };
 	struct event_journal_user fresh = {}, *known;
+	struct event_journal *j;
 	__s32 blocks = (__s32)ctx->args[7];
 	struct task_struct *task;
 
@@ -139,10 +149,15 @@ int journal_handle_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	/* Another thread of the process may have been faster. */
 	known = bpf_map_lookup_elem(&journal_users, &key);
-	if (known)
+	if (known) {
 		__sync_fetch_and_add(&known->blocks, (__u64)blocks);
-	else
-		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+		return 0;
+	}
+	loss_count(EVENT_LOSS_ACCOUNT_FULL);
+	/* Else one of those that are known would have changed most of what is known. */
+	j = journal_get(key.dev);
+	if (j)
+		__sync_fetch_and_add(&j->others_blocks, (__u64)blocks);
 	return 0;
 }
 

@@ -512,9 +512,10 @@ struct event_journal {
 	__event_u64 commits;  /* that have ended, and were seen from their begin */
 	__event_u64 commit_ns;
 	__event_u64 longest_ns;
-	__event_u64 early_end_ns; /* of the commit that was under way at the attach; 0: none was */
-	__event_u32 blocks;	  /* of the commit that is under way, known near its end */
-	__event_u32 data_pct;	  /* of its time, to write the data of files first */
+	__event_u64 early_end_ns;  /* of the commit that was under way at the attach; 0: none was */
+	__event_u64 others_blocks; /* changed by those that found no room in journal_users */
+	__event_u32 blocks;	   /* of the commit that is under way, known near its end */
+	__event_u32 data_pct;	   /* of its time, to write the data of files first */
 	__event_u32 longest_blocks;
 	__event_u32 longest_data_pct;
 };
@@ -573,7 +574,7 @@ static_assert(sizeof(struct event_block_device) == 720, "wire format");
 static_assert(sizeof(struct event_block_thread) == 184, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
 static_assert(sizeof(struct event_block_request) == 80, "wire format");
-static_assert(sizeof(struct event_journal) == 56, "wire format");
+static_assert(sizeof(struct event_journal) == 64, "wire format");
 static_assert(sizeof(struct event_journal_user) == 32, "wire format");
 
 #endif

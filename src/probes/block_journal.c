@@ -52,7 +52,7 @@ static bool find_half(uint32_t dev, const struct block_journal_user *users, size
 }
 
 static void fill_user(uint32_t dev, const struct block_journal_user *users, size_t count,
-	struct record_journal *j)
+	uint64_t others_blocks, struct record_journal *j)
 {
 	struct journal_part part;
 
@@ -60,6 +60,7 @@ static void fill_user(uint32_t dev, const struct block_journal_user *users, size
 	for (size_t i = 0; i < count; i++)
 		if (users[i].key.dev == dev)
 			j->blocks += users[i].value.blocks;
+	j->blocks += others_blocks;
 	if (!find_half(dev, users, count, j->blocks, &part))
 		return;
 	j->share_pct = 100.0 * (double)part.blocks / (double)j->blocks;
@@ -83,7 +84,7 @@ void block_journal_fill(uint32_t dev, const struct event_journal *journal,
 		j->early_ns = journal->early_end_ns - report->attached_ns;
 	if (journal->start_ns && report->now_ns > journal->start_ns)
 		j->under_way_ns = report->now_ns - journal->start_ns;
-	fill_user(dev, users, count, j);
+	fill_user(dev, users, count, journal->others_blocks, j);
 }
 
 static size_t read_users(int fd, struct block_journal_user *users)

@@ -392,6 +392,7 @@ static void test_who_filled_a_journal(void **state)
 		{ { DEV_A, 8, 100 }, { .blocks = 40, .comm = "rm" } },
 		{ { DEV_B, 9, 100 }, { .blocks = 1000, .comm = "other" } },
 	};
+	struct event_journal crowded = journal;
 	struct record_journal j = { 0 };
 
 	(void)state;
@@ -405,6 +406,12 @@ static void test_who_filled_a_journal(void **state)
 	assert_int_equal(j.pid, 7);
 	assert_string_equal(j.comm, "dd");
 	assert_true(j.share_pct == 60);
+	/* Who found no room may have changed more. */
+	crowded.others_blocks = 21;
+	j = (struct record_journal){ 0 };
+	block_journal_fill(DEV_A, &crowded, users, ARRAY_SIZE(users), &report, &j);
+	assert_int_equal(j.blocks, 121);
+	assert_int_equal(j.pid, 0);
 	/* A kernel thread allocates blocks for others, and less than half is nobody's. */
 	users[0].value.kernel = 1;
 	j = (struct record_journal){ 0 };
