@@ -116,6 +116,7 @@ static int open_object(struct probe *probe, const struct probe_backend *backend,
 	r = probe->ops->open(&with_log, backend, &probe->skeleton, &probe->object);
 	if (r < 0)
 		return r;
+	probe->partly_attached = false;
 	r = trace_maps_reuse(maps, probe->object);
 	bpf_object__for_each_program(program, probe->object) bpf_program__set_autoload(program,
 		find_program(backend, bpf_program__name(program)) &&
@@ -215,19 +216,27 @@ static bool has_optional(const struct probe *probe, const struct probe_backend *
 int probe_attach(struct probe *probe)
 {
 	const struct probe_backend *backend = probe->backend;
+	char *partial;
 	int r;
 
 	if (!probe->object)
 		return -ENOENT;
+	partial = probe->partial[backend - probe->ops->backends];
+	if (probe->partly_attached)
+		*partial = '\0';
+	probe->partly_attached = false;
 	r = attach_backend(probe, backend);
 	/* Whoever clears up in tracefs, as `perf probe -d` does, has removed the events. */
 	if (r == -ENOENT && probe_uses_kprobes(probe) && create_events(probe, backend) == 0)
 		r = attach_backend(probe, backend);
-	/* The module of an optional program has gone. */
-	if (r < 0 && has_optional(probe, backend)) {
-		snprintf(probe->partial[backend - probe->ops->backends], PROBE_REASON_SIZE,
-			"%s: cannot attach: %s", record_backend_text(backend->name), strerror(-r));
+	/* The module of an optional program has gone; it may be there again the next time. */
+	if (r == -ENOENT && has_optional(probe, backend) && !*partial) {
+		snprintf(partial, PROBE_REASON_SIZE, "%s: cannot attach: %s",
+			record_backend_text(backend->name), strerror(-r));
 		r = attach_backend(probe, backend);
+		probe->partly_attached = r == 0;
+		if (r < 0)
+			*partial = '\0';
 	}
 	return r;
 }

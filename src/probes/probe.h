@@ -162,6 +162,7 @@ struct probe {
 	uint32_t generation;
 	/* Why backends[i] does without its optional programs; empty: it has them all. */
 	char partial[PROBE_BACKENDS_MAX][PROBE_REASON_SIZE];
+	bool partly_attached; /* only for the last time: they are loaded */
 	/* Why backends[i] does not work; empty for the one in use and for those not tried. */
 	char reasons[PROBE_BACKENDS_MAX][PROBE_REASON_SIZE];
 	/* What to do about it; for doctor and the log. */

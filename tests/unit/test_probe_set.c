@@ -2,7 +2,8 @@
 /* time: none */
 /*
  * When the requests that a probe has noted are forgotten: nobody sees their end once its last
- * program is detached. The maps are real, the programs are not loaded.
+ * program is detached. And what a probe does without that cannot be attached. The maps are real, the
+ * programs are not loaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,11 +14,17 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <string.h>
 
 #include "iostall/event.h"
 #include "probes/set.h"
 #include "util/cleanup.h"
+#include "util/text.h"
+
+struct bpf_link *__wrap_bpf_program__attach_raw_tracepoint(const struct bpf_program *program,
+	const char *name);
+int __wrap_bpf_link__destroy(struct bpf_link *link);
 
 static const uint64_t request = 0xffff888012345678;
 
@@ -131,11 +138,80 @@ static void test_forgotten_before_attaching(void **state)
 	assert_true(is_noted(f->uring));
 }
 
+static const char *refused; /* the program that cannot be attached */
+static int refusal;	    /* with which error */
+
+struct bpf_link *__wrap_bpf_program__attach_raw_tracepoint(const struct bpf_program *program,
+	const char *name)
+{
+	static char link;
+
+	(void)name;
+	if (!refused || strcmp(bpf_program__name(program), refused) != 0)
+		return (void *)&link;
+	errno = refusal;
+	return NULL;
+}
+
+int __wrap_bpf_link__destroy(struct bpf_link *link)
+{
+	(void)link;
+	return 0;
+}
+
+static enum record_io_path submissions_are_optional(const char *program)
+{
+	return strcmp(program, "uring_submit_again_raw_tp") == 0 ? RECORD_IO_PATH_io_uring
+								 : RECORD_IO_PATH_NONE;
+}
+
+static int attach(struct fixture *f, const char *program, int error)
+{
+	while (probe_detach_next(f->uring))
+		;
+	refused = program;
+	refusal = error;
+	return probe_attach(f->uring);
+}
+
+/* That of a module may go, and come again. */
+static void test_what_cannot_be_attached(void **state)
+{
+	struct fixture *f = *state;
+	static struct probe_ops ops;
+
+	ops = *f->uring->ops;
+	ops.optional_path = submissions_are_optional;
+	f->uring->ops = &ops;
+	/* A lack of memory or descriptors passes: it says nothing of the program. */
+	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOMEM), -ENOMEM);
+	assert_false(probe_is_partial(f->uring));
+	assert_int_equal(attach(f, "uring_submit_again_raw_tp", EMFILE), -EMFILE);
+	assert_false(probe_is_partial(f->uring));
+	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOENT), 0);
+	assert_true(probe_is_partial(f->uring));
+	assert_int_equal(f->uring->links_count, 3);
+	/* It is loaded, and tried again. */
+	assert_int_equal(attach(f, NULL, 0), 0);
+	assert_false(probe_is_partial(f->uring));
+	assert_int_equal(f->uring->links_count, 4);
+	/* Without it nothing would change. */
+	assert_int_equal(attach(f, "uring_complete_raw_tp", ENOENT), -ENOENT);
+	assert_false(probe_is_partial(f->uring));
+	/* Whoever has loaded the probe without it has nothing to try. */
+	text_copy(f->uring->partial[0], PROBE_REASON_SIZE, "raw_tp: cannot load");
+	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOENT), 0);
+	assert_true(probe_is_partial(f->uring));
+	assert_int_equal(f->uring->links_count, 3);
+	f->uring->ops = probe_ops_get(CONFIG_PROBE_uring);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_forgotten_with_the_last_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten_before_attaching, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_cannot_be_attached, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
