@@ -48,7 +48,7 @@ struct kernel_types {
 	char path[64];
 	int args[ARRAY_SIZE(tracepoints)];
 	uint64_t addresses[ARRAY_SIZE(symbols)]; /* 0: not found */
-	bool addresses_are_hidden;
+	bool is_hidden[ARRAY_SIZE(symbols)];
 	unsigned int targets_count;
 	struct attach_target targets[FUNCTIONS_MAX];
 	int fentry_handler;
@@ -379,7 +379,7 @@ static void note_address(struct kernel_types *types, const char *line)
 	for (unsigned int i = 0; i < ARRAY_SIZE(symbols); i++) {
 		if (strlen(symbols[i]) != len || memcmp(symbols[i], name, len) != 0)
 			continue;
-		types->addresses_are_hidden = address == 0;
+		types->is_hidden[i] = address == 0;
 		types->addresses[i] = address;
 	}
 }
@@ -497,10 +497,12 @@ int kernel_types_find_address(const struct kernel_types *types, const char *symb
 	uint64_t *ret_address)
 {
 	for (unsigned int i = 0; types && i < ARRAY_SIZE(symbols); i++) {
-		if (strcmp(symbols[i], symbol) != 0 || !types->addresses[i])
+		if (strcmp(symbols[i], symbol) != 0)
 			continue;
+		if (!types->addresses[i])
+			return types->is_hidden[i] ? -EPERM : -ENOENT;
 		*ret_address = types->addresses[i];
 		return 0;
 	}
-	return types && types->addresses_are_hidden ? -EPERM : -ENOENT;
+	return -ENOENT;
 }

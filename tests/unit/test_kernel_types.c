@@ -189,6 +189,42 @@ static void test_names(void **state)
 	assert_false(type_names_has(&names, "absent"));
 }
 
+FILE *__wrap_fopen(const char *path, const char *mode);
+FILE *__real_fopen(const char *path, const char *mode);
+
+static const char *kallsyms; /* what that file has; NULL: the kernel's own */
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	if (!kallsyms || strcmp(path, "/proc/kallsyms") != 0)
+		return __real_fopen(path, mode);
+	return fmemopen((void *)(uintptr_t)kallsyms, strlen(kallsyms), "r");
+}
+
+/*
+ * kernel.kptr_restrict=2 hides the addresses and not the names, so a function that is not there is
+ * not said to be hidden.
+ */
+static void test_hidden_addresses(void **state)
+{
+	struct kernel_types *types = NULL;
+	uint64_t address = 5;
+	int r;
+
+	(void)state;
+	kallsyms = "0000000000000000 T aio_complete_rw\n0000000000000000 T schedule\n";
+	r = kernel_types_new(NULL, 0, &types);
+	kallsyms = NULL;
+	if (r < 0) {
+		print_message("the kernel has no BTF: %s\n", strerror(-r));
+		skip();
+	}
+	assert_int_equal(kernel_types_find_address(types, "aio_complete_rw", &address), -EPERM);
+	assert_int_equal(kernel_types_find_address(types, "frozen", &address), -ENOENT);
+	assert_int_equal(address, 5);
+	kernel_types_free(types);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +232,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_prototypes_are_copied, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unused_types_are_left_out, setup, teardown),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_hidden_addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
