@@ -96,14 +96,23 @@ enum blank_slot {
 #define FULL_PAUSE_JIFFIES 25
 __u64 sleeps_full_jiffies = 0;
 
+static __always_inline void sleep_note_path(const struct wait_call *w, struct event_sleep *sleep)
+{
+	if (w->is.path >= 0)
+		bpf_probe_read_user_str(sleep->path, sizeof(sleep->path),
+			(void *)call_arg(&w->call, w->is.path));
+}
+
 /*
  * Compares the paths themselves, because a program that goes through a directory tree passes each
- * path in the same buffer.
+ * path in the same buffer. The task scan could not read that of a thread that it has noted.
  */
 static __always_inline bool is_same_path(const struct event_sleep *sleep, const struct wait_call *w)
 {
 	char path[EVENT_SLEEP_PATH_SIZE] = {};
 
+	if ((sleep->flags & EVENT_BEFORE_ARM) && !sleep->path[0])
+		return true;
 	bpf_probe_read_user_str(path, sizeof(path), (void *)call_arg(&w->call, w->is.path));
 	for (unsigned int i = 0; i < EVENT_SLEEP_PATH_SIZE / sizeof(__u64); i++)
 		if (((__u64 *)path)[i] != ((const __u64 *)sleep->path)[i])
@@ -305,9 +314,8 @@ static __always_inline void sleep_describe(struct task_struct *task, const struc
 	sleep->stack_len = 0;
 	sleep->stack_sleep = 0;
 	__builtin_memset(sleep->path, 0, sizeof(sleep->path));
-	if (is_current && w->is.path >= 0)
-		bpf_probe_read_user_str(sleep->path, sizeof(sleep->path),
-			(void *)call_arg(&w->call, w->is.path));
+	if (is_current)
+		sleep_note_path(w, sleep);
 	sleep_note_file(task, w, sleep);
 }
 
@@ -412,6 +420,8 @@ static __always_inline void sleep_again(void *ctx, struct task_struct *task,
 	/* Keep the stack of the sleep in which the operation became a stall. */
 	if (sleep->slept_ns < cfg_common.min_stall_ns)
 		sleep_take_stack(ctx, sleep, now);
+	if (!sleep->path[0])
+		sleep_note_path(w, sleep);
 	/* It may have waited for the position or for mmap_lock until now. */
 	if (sleep->op.pos == (__u64)-1)
 		sleep_note_position(task, w, sleep);
