@@ -103,6 +103,7 @@ struct inode {
 	unsigned short i_mode;
 	dev_t i_rdev;
 	struct super_block *i_sb;
+	struct address_space *i_mapping;
 	unsigned long i_ino;
 	loff_t i_size;
 	struct hlist_head i_dentry;
