@@ -117,6 +117,8 @@ static struct incident_stuck *begin_stuck(struct session *s,
 		s->incident.stuck_operations++;
 	stuck->reported_age_ns = op->dur_ns;
 	stuck->is_request = record_probe_has_requests(op->probe);
+	stuck->may_be_elsewhere =
+		s->probes.settings.common.filter_dev && !op->dev.major && !op->dev.minor;
 	if (op->dur_ns > s->incident.longest_ns)
 		s->incident.longest_ns = op->dur_ns;
 	if (stuck->is_request)

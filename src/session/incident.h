@@ -30,6 +30,8 @@ struct incident_stuck {
 	bool is_request : 1; /* a request in flight: its thread need not wait for it */
 	bool has_line : 1;  /* it has lines of its own, and does not only stand in that of others */
 	bool is_proven : 1; /* see EVENT_UNPROVEN */
+	/* Its device is not known, and trace.device wants some only. */
+	bool may_be_elsewhere : 1;
 	bool stack_left_out : 1; /* there was no room for it */
 	bool stack_asked : 1;	 /* its stack is being read from /proc, or was, or cannot be */
 };

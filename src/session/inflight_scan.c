@@ -61,7 +61,7 @@ static unsigned int resolve(int program_fd, const struct inflight_item *item, bo
 	return bpf_prog_test_run_opts(program_fd, &opts) == 0 ? opts.retval : 0;
 }
 
-/* Reports an operation if a line is due. Returns whether it hangs. */
+/* Reports an operation if a line is due. Returns whether it hangs on what is traced. */
 static bool scan_item(struct session *s, const struct scan_source *source,
 	const struct inflight_item *item, uint64_t now_ns, bool final)
 {
@@ -75,8 +75,10 @@ static bool scan_item(struct session *s, const struct scan_source *source,
 	 */
 	known = incident_find_stuck(&s->incident, item->tid, item->start_ns);
 	if (known && !final && !incident_stuck_is_due(known, age_ns))
-		return true;
+		return !known->may_be_elsewhere;
 	in_flight = resolve(source->program_fd, item, false);
+	if (known && known->may_be_elsewhere)
+		return false;
 	return in_flight == 1 || (in_flight == 2 && known && known->is_proven);
 }
 
