@@ -32,7 +32,7 @@ static void attach_where(struct probe_set *set, bool scanned)
 	}
 }
 
-static void tell_attached(const struct probe_set *set)
+void probe_set_tell_attached(const struct probe_set *set)
 {
 	const uint32_t zero = 0;
 	uint32_t bits = 0;
@@ -45,7 +45,7 @@ static void tell_attached(const struct probe_set *set)
 void probe_set_begin_attaching(struct probe_set *set)
 {
 	memset(set->attached, 0, sizeof(set->attached));
-	tell_attached(set);
+	probe_set_tell_attached(set);
 }
 
 void probe_set_attach_scanned(struct probe_set *set)
@@ -57,7 +57,7 @@ void probe_set_attach_rest(struct probe_set *set)
 {
 	probe_set_prepare(set);
 	attach_where(set, false);
-	tell_attached(set);
+	probe_set_tell_attached(set);
 }
 
 void probe_set_detach_scanned(struct probe_set *set)

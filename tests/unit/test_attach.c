@@ -6,12 +6,15 @@
  */
 #include "test_session_setup.h"
 
+#include <bpf/bpf.h>
 #include <pthread.h>
 
 #include "session/internal.h"
 
 void __wrap_probe_set_attach_scanned(struct probe_set *set);
 void __real_probe_set_attach_scanned(struct probe_set *set);
+void __wrap_probe_set_attach_rest(struct probe_set *set);
+void __real_probe_set_attach_rest(struct probe_set *set);
 void __wrap_probe_set_detach_scanned(struct probe_set *set);
 void __real_probe_set_detach_scanned(struct probe_set *set);
 
@@ -20,7 +23,7 @@ struct gate {
 	bool reached; /* somebody has come to it */
 };
 
-static struct gate attaching, detaching;
+static struct gate attaching, rest_attached, detaching;
 static bool event_loop_came; /* to one of them */
 static pthread_t event_loop;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,6 +69,15 @@ void __wrap_probe_set_attach_scanned(struct probe_set *set)
 	__real_probe_set_attach_scanned(set);
 }
 
+/* As if `uring` were there. The kernel keeps the worker when all is attached. */
+void __wrap_probe_set_attach_rest(struct probe_set *set)
+{
+	set->attached[CONFIG_PROBE_uring] = true;
+	set->probes[CONFIG_PROBE_uring].ops = probe_ops_get(CONFIG_PROBE_uring);
+	__real_probe_set_attach_rest(set);
+	pass(&rest_attached);
+}
+
 void __wrap_probe_set_detach_scanned(struct probe_set *set)
 {
 	pass(&detaching);
@@ -103,6 +115,7 @@ static int setup_with_wait(void **state)
 	event_loop = pthread_self();
 	event_loop_came = false;
 	set_gate(&attaching, false);
+	set_gate(&rest_attached, false);
 	set_gate(&detaching, false);
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++)
 		f->config.probes[i].enabled = i == CONFIG_PROBE_wait;
@@ -181,6 +194,44 @@ static bool open_attach(struct fixture *f)
 	assert_false(is_attached(f));
 	set_gate(&attaching, false);
 	return true;
+}
+
+static bool close_rest(struct fixture *f)
+{
+	(void)f;
+	set_gate(&rest_attached, true);
+	return true;
+}
+
+static bool is_rest_reached(struct fixture *f)
+{
+	(void)f;
+	return is_reached(&rest_attached);
+}
+
+static bool open_rest(struct fixture *f)
+{
+	(void)f;
+	set_gate(&rest_attached, false);
+	return true;
+}
+
+/* What the programs are told. */
+static bool uring_is_reported(struct fixture *f)
+{
+	const uint32_t zero = 0;
+	uint32_t bits = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(f->session->probes.maps.reporting_probes, &zero,
+				 &bits),
+		0);
+	return bits & 1u << CONFIG_PROBE_uring;
+}
+
+static bool uring_is_attached(struct fixture *f)
+{
+	return f->session->state == SESSION_TRACING &&
+		f->session->probes.attached[CONFIG_PROBE_uring];
 }
 
 static bool close_detach(struct fixture *f)
@@ -271,6 +322,20 @@ static void test_the_next_incident_waits_for_neither(void **state)
 	assert_int_equal(wait_probe(f)->links_count, 0);
 }
 
+/* Those that the last incident has asked for are there when the next one begins. */
+static void test_the_next_incident_knows_what_is_attached(void **state)
+{
+	static const step steps[] = { close_rest, trigger_when_idle, is_tracing, is_rest_reached,
+		stop, is_closed, trigger_when_idle, is_tracing, open_rest, uring_is_attached,
+		NULL };
+	static const step end[] = { stop, is_settled, NULL };
+	struct fixture *f = *state;
+
+	run_steps(f, steps);
+	assert_true(uring_is_reported(f));
+	run_steps(f, end);
+}
+
 #define attach_test(fn) cmocka_unit_test_setup_teardown(fn, setup_with_wait, teardown)
 
 int main(void)
@@ -281,6 +346,7 @@ int main(void)
 		attach_test(test_attached_after_the_end),
 		attach_test(test_the_record_is_closed_before_they_are_detached),
 		attach_test(test_the_next_incident_waits_for_neither),
+		attach_test(test_the_next_incident_knows_what_is_attached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
