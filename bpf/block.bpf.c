@@ -174,7 +174,7 @@ static __always_inline struct inode *inode_of_page(struct bio *bio)
 	if (!mapping || ((unsigned long)mapping & 3))
 		return NULL;
 	inode = BPF_CORE_READ(mapping, host);
-	/* A page of a slab, as that of a buffer of the journal, has something else at that place. */
+	/* A page of a slab, as of a buffer of the journal, has something else there. */
 	if (!inode || BPF_CORE_READ(inode, i_mapping) != mapping)
 		return NULL;
 	magic = BPF_CORE_READ(inode, i_sb, s_magic);

@@ -31,7 +31,7 @@ bool waits_is_server_wait(const char *frame);
 /* Whether one of the frames is. */
 bool waits_for_server(const char *kstack);
 
-/* Whether a thread with that stack waits for the memory map lock of another process than its own. */
+/* Whether a thread with that stack waits for the memory map lock of another process. */
 bool waits_for_map_of_other(const char *kstack);
 /* Whether a thread with that stack works on the memory map of its process with its lock held. */
 bool waits_holds_map(const char *kstack);

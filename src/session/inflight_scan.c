@@ -83,8 +83,9 @@ static bool scan_item(struct session *s, const struct scan_source *source,
 }
 
 /*
- * Whether it keeps the incident open while it hangs. A thread of the kernel may sleep for as long as
- * it likes, as that of a RAID does which is resynchronized at its limit: whom it keeps waiting counts.
+ * Whether it keeps the incident open while it hangs. A thread of the kernel may sleep for as long
+ * as it likes, as that of a RAID does which is resynchronized at its limit. Whom it keeps waiting
+ * counts.
  */
 static bool keeps_open(const struct session *s, const struct inflight_item *item)
 {

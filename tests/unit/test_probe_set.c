@@ -2,8 +2,8 @@
 /* time: none */
 /*
  * When the requests that a probe has noted are forgotten: nobody sees their end once its last
- * program is detached. And what a probe does without that cannot be attached. The maps are real, the
- * programs are not loaded.
+ * program is detached. And what a probe does without that cannot be attached. The maps are real,
+ * the programs are not loaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
