@@ -67,14 +67,14 @@ layer_take_summary()
 	fi
 }
 
-# layer_run PROGRAM ARGUMENT...: runs such a script and shows its output at once.
+# layer_run PROGRAM ARGUMENT...: runs such a script and shows its output at once. With LAYER_LIMIT_S one that hangs is ended.
 layer_run()
 {
 	local log status=0
 
 	log=$(mktemp) || exit 1
 	# The summary of one script must not be mistaken for the summary of the layer.
-	"$@" </dev/null 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' ||
+	${LAYER_LIMIT_S:+timeout --foreground --kill-after=60 "$LAYER_LIMIT_S"} "$@" </dev/null 2>&1 | tee "$log" | sed -u '/^[0-9]* passed, [0-9]* failed, [0-9]* skipped$/s/^/# /' ||
 		status=$?
 	layer_take_summary "$1" "$status" "$log"
 	rm -f "$log"
