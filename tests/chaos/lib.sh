@@ -205,7 +205,7 @@ chaos_judge_records()
 	chaos_new_records
 	((${#CHAOS_RECORDS[@]} > 0)) || return 0
 	if /usr/bin/python3 -c 'import jsonschema' 2>/dev/null; then
-		chaos_held "records are valid, no line is torn" chaos_records_are_valid
+		final chaos_held "records are valid, no line is torn" chaos_records_are_valid
 	else
 		skip "$CHAOS_NAME: records are valid" "python3-jsonschema is not installed"
 	fi
@@ -214,7 +214,7 @@ chaos_judge_records()
 	late_ms=$((CHAOS_LATE_MS + LIVE_LATE_MS - 50))
 	chaos_held "the loop is late by less than $CHAOS_LATE_MS ms" chaos_is_in_time "$late_ms"
 	chaos_figure "${#CHAOS_RECORDS[@]} records, loop late by $(printf '%.1f' "$late") ms at most"
-	assert_cmd "$CHAOS_NAME: what is counted can be" chaos_counts_are_real
+	final assert_cmd "$CHAOS_NAME: what is counted can be" chaos_counts_are_real
 	lost=$(chaos_sum_lost)
 	chaos_figure "lost: ${lost:-nothing}"
 }

@@ -32,6 +32,15 @@ not_ok()
 	return 0
 }
 
+# final ASSERTION...: no noise of the host explains a failure of this assertion, so tests/world does not try it again.
+final()
+{
+	local failed=$ASSERT_FAILED
+
+	"$@"
+	((ASSERT_FAILED == failed)) || echo "# final: no noise of the host explains this"
+}
+
 # clock_is_another: whether this is a time namespace with another clock than that of the kernel's events, so that a
 # stall that is recorded here has wrong times. CLOCK_REASON says so.
 # shellcheck disable=SC2034
