@@ -5,6 +5,8 @@
 # Sourced by tests/vm/fetch and tests/live/fetch-servers.
 # Never changes the configuration or the state of this machine's apt, but uses its mirror, proxy and keyring.
 
+# "KIND NAME VERSION": what tests have been passed with. `make world-refresh` moves them to what the archive has now.
+ARCHIVE_PINS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/pins
 ARCHIVE_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # apt reads both .sources and .list files, and needs no package lists for this answer. It also lists archives
@@ -40,6 +42,33 @@ archive_write_config()
 		Acquire::Languages "none";
 		Acquire::Retries "3";
 	CONF
+}
+
+# archive_pinned KIND NAME
+archive_pinned()
+{
+	awk -v kind="$1" -v name="$2" '$1 == kind && $2 == name { print $3 }' "$ARCHIVE_PINS"
+}
+
+# archive_is_pinned KIND NAME VERSION: prints why not.
+archive_is_pinned()
+{
+	local pinned
+
+	pinned=$(archive_pinned "$1" "$2")
+	[ "$3" != "$pinned" ] || return 0
+	echo "the archive has $2 $3 now, and tests/pins says ${pinned:-nothing}: run make world-refresh"
+	return 1
+}
+
+# archive_pin KIND NAME VERSION
+archive_pin()
+{
+	{
+		grep -v "^$1 $2 " "$ARCHIVE_PINS"
+		echo "$1 $2 $3"
+	} | LC_ALL=C sort -s -k 1,1.1 -k 1,2 >"$ARCHIVE_PINS.new"
+	mv "$ARCHIVE_PINS.new" "$ARCHIVE_PINS"
 }
 
 # Those below run with the private configuration in APT_CONFIG and print the reason when they fail.
