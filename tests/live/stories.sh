@@ -6,8 +6,8 @@
 # Sourced by stories, stories-databases and stories-disks.
 # Never starts or ends the daemon.
 
-# A row for each verdict, in Markdown.
-ROWS=()
+# A row for each verdict, in Markdown, and the rules that opened the incidents.
+ROWS=() RULES=()
 STORIES=0
 # The document whose table of this script is replaced; empty: none.
 TABLE=''
@@ -86,6 +86,7 @@ verdict_is()
 	RECORD=$(compgen -G "$LIVE_RECORDS/*.jsonl" | sort | head -n 1)
 	[[ -n $RECORD ]] || return 1
 	live_compare "$STORY: the verdict" stories.jq "$@"
+	RULES+=("$(jq -r 'select(.type == "open").trigger.rule' "$RECORD")")
 	ROWS+=("| $STORY | $evidence | $(jq -r 'select(.type == "verdict") | .sentence' "$RECORD" |
 		sed "s:$STALL_DIR::g; s:|:/:g") |")
 	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP/story-$STORIES.jsonl"
@@ -141,7 +142,23 @@ stories_end()
 	wait "$LIVE_PID"
 	live_end_loads
 	print_table
+	check_rules
 	assert_finish
+}
+
+# On real hosts most freezes of a disk are first seen by these rules. They need CPUs that are idle.
+check_rules()
+{
+	local count=0 rule
+
+	for rule in "${RULES[@]}"; do
+		[[ $rule != iowait && $rule != iowait_cpus && $rule != psi_io_full ]] || count=$((count + 1))
+	done
+	printf '# opened by: %s\n' "$(printf '%s\n' "${RULES[@]}" | sort | uniq -c | awk '{ printf "%s%s %s", sep, $1, $2; sep = ", " }')"
+	if [[ -z ${LIVE_IN_VM-} && ${#RULES[@]} -ge 9 ]]; then
+		assert_between "$count" $(((${#RULES[@]} + 2) / 3)) ${#RULES[@]} \
+			"the rules for waiting CPUs open a third of the incidents"
+	fi
 }
 
 print_table()
