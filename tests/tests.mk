@@ -30,9 +30,15 @@ demo: setup
 check: setup
 	@tests/check gate
 
-## check-world: install what is missing and run all tests: databases, faults, virtual machines; over an hour (as root)
+## check-world [LIMIT_S=3000]: install what is missing and run all tests, for over an hour; it goes on where it was (as root)
 check-world: setup-world
-	@tests/check world
+	@tests/world
+
+## world-refresh: move the kernels and servers that check-world downloads (tests/pins) to the newest of Debian
+.PHONY: world-refresh
+world-refresh: packages-world
+	@tests/vm/fetch --refresh 6.12 6.1 5.10 7.2 6.12-arm64
+	@tests/live/fetch-servers --refresh
 
 # T and KERNEL choose tests within a layer. They reach tests/layer/* by the environment.
 export T KERNEL
