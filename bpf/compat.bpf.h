@@ -225,6 +225,14 @@ static __always_inline __u64 compat_task_left_cpu(struct task_struct *task)
 		BPF_CORE_READ(task, se.prev_sum_exec_runtime);
 }
 
+/* How long the thread has waited for a CPU in all (CONFIG_SCHED_INFO). */
+static __always_inline __u64 compat_task_run_delay(struct task_struct *task)
+{
+	if (!bpf_core_field_exists(task->sched_info.run_delay))
+		return 0;
+	return BPF_CORE_READ(task, sched_info.run_delay);
+}
+
 /* The CPU that the thread runs on; -1: on none now, or it is not known. */
 static __always_inline __s32 compat_task_on_cpu(struct task_struct *task)
 {

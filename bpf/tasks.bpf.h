@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Finds a thread by its id.
- * Included by wait.bpf.c.
+ * Finds a thread by its id, and since when it sleeps.
+ * Included by wait.bpf.c and offcpu.bpf.c.
  * Never takes a lock or a reference: the thread may end while it is looked at.
  */
 #ifndef IOSTALL_TASKS_BPF_H
@@ -45,6 +45,18 @@ static __always_inline struct task_struct *task_of_tid(__u32 tid)
 	if (!node)
 		return NULL;
 	return (void *)node - bpf_core_field_offset(struct task_struct, pid_links[0]);
+}
+
+/*
+ * Since when another thread has slept, which is a time of the scheduler's clock `left_ns`. The
+ * current thread's own stamp of that clock, see compat_task_left_cpu(), stands for the present.
+ */
+static __always_inline __u64 task_asleep_since(__u64 left_ns, __u64 now)
+{
+	__u64 mine_ns = compat_task_left_cpu((struct task_struct *)bpf_get_current_task());
+
+	return left_ns && mine_ns > left_ns && mine_ns - left_ns < now ? now - (mine_ns - left_ns)
+								       : now;
 }
 
 #endif

@@ -565,17 +565,14 @@ int wait_exec_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 
 /*
  * Never attached: user space runs it through BPF_PROG_TEST_RUN for each thread at arming. It notes
- * the thread args[0] if that sleeps in an operation and is not noted yet. The thread has slept
- * since it left the CPU, which is a time of the scheduler's clock. The current thread's own stamp
- * of that clock, see compat_task_left_cpu(), stands for the present. Returns 1 when the thread is
- * asleep.
+ * the thread args[0] if that sleeps in an operation and is not noted yet. Returns 1 when the thread
+ * is asleep.
  */
 SEC("raw_tp")
 int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *task = task_of_tid((__u32)ctx->args[0]);
-	struct task_struct *self = (struct task_struct *)bpf_get_current_task();
-	__u64 now, mine_ns, its_ns, start_ns;
+	__u64 its_ns, start_ns;
 	struct event_sleep *sleep, *known;
 	__u32 tid, slot = BLANK_TASK_SCAN, call_slot = CALL_TASK_SCAN;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &call_slot);
@@ -600,12 +597,8 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 	 */
 	if (!proven && (!may_sleep_for_server(state, w) || (w->nr >= 0 && w->call.is_done)))
 		return 0;
-	now = bpf_ktime_get_ns();
-	mine_ns = compat_task_left_cpu(self);
 	its_ns = compat_task_left_cpu(task);
-	start_ns = now;
-	if (its_ns && mine_ns > its_ns && mine_ns - its_ns < now)
-		start_ns -= mine_ns - its_ns;
+	start_ns = task_asleep_since(its_ns, bpf_ktime_get_ns());
 	sleep = bpf_map_lookup_elem(&blanks, &slot);
 	if (!sleep)
 		return 0;

@@ -368,6 +368,92 @@ struct event_sleep_marks {
 	__event_u32 counts[1 << EVENT_SLEEP_MARKS_BITS];
 };
 
+/* Sizes of the tables of probe `offcpu`, and how deep its stacks are. */
+#define EVENT_OFFCPU_STACKS_MAX 1024
+#define EVENT_OFFCPU_KERNEL_DEPTH 32
+#define EVENT_OFFCPU_USER_DEPTH 32
+#define EVENT_OFFCPU_TIDS_BITS 256
+/* A bit for the low bits of each process id that is looked at; the map `offcpu_pids` is exact. */
+#define EVENT_OFFCPU_PID_BITS 4096
+#define EVENT_OFFCPU_MARKS_BITS 12
+
+struct event_offcpu_pids {
+	__event_u64 bits[EVENT_OFFCPU_PID_BITS / 64];
+};
+
+struct event_offcpu_marks {
+	__event_u32 counts[1 << EVENT_OFFCPU_MARKS_BITS];
+};
+
+/* A hash of all that tells one kind of waiting from another: never of addresses alone. */
+struct event_offcpu_key {
+	__event_u64 hash[2];
+};
+
+/* A thread that is looked at; the key is its id. */
+struct event_offcpu_thread {
+	struct event_offcpu_key key; /* of the last time that it left the CPU */
+	__event_u64 task;	     /* struct task_struct * */
+	__event_u64 off_ns;	     /* since when it is off the CPU; 0: it runs */
+	__event_u64 paid_ns;	     /* until when the stacks that were taken are paid for */
+	__event_u64 run_delay_ns;    /* how long it had waited for a CPU when it left that */
+	__event_u64 slept_ns;	     /* its last time off the CPU, if that counted; 0: it did not */
+	__event_u32 tid;
+	__event_u8 has_stack;
+	__event_u8 without_stack; /* times in a row without one */
+	__event_u8 state;	  /* as in struct event_offcpu */
+	__event_u8 reserved;
+};
+
+/* Who ended one; the key in the map `offcpu_wakers` is that of the thread. */
+#define EVENT_OFFCPU_WAKER_DEPTH 32
+struct event_offcpu_waker {
+	__event_u64 off_ns; /* the begin of what it ended */
+	__event_u32 pid;
+	__event_u32 tid;
+	char comm[EVENT_COMM_SIZE];
+	__event_u32 kernel_len; /* frames, the innermost first */
+	__event_u32 reserved;
+	__event_u64 kernel[EVENT_OFFCPU_WAKER_DEPTH];
+};
+
+/* A place in a program, as the kernel has it (struct bpf_stack_build_id). */
+enum event_frame_status {
+	EVENT_FRAME_NONE,
+	EVENT_FRAME_BUILD_ID, /* `place` is an offset in the file with this build-id */
+	EVENT_FRAME_ADDRESS,
+};
+#define EVENT_BUILD_ID_SIZE 20
+
+struct event_frame {
+	__event_s32 status;
+	__event_u8 build_id[EVENT_BUILD_ID_SIZE];
+	__event_u64 place;
+};
+
+/* The time that threads of one name of a process spent off the CPU with one stack. */
+struct event_offcpu {
+	__event_u64 ns; /* sum over the times that were long enough */
+	__event_u64 times;
+	__event_u64 runnable_ns; /* the part of it in which they waited for a CPU */
+	__event_u64 longest_ns;
+	__event_u64 longest_start_ns;
+	__event_u64 process_start_ns;		       /* CLOCK_BOOTTIME */
+	__event_u64 tids[EVENT_OFFCPU_TIDS_BITS / 64]; /* a bit for the low bits of each id */
+	__event_u32 longest_tid;
+	__event_u32 pid;
+	__event_u32 off;     /* threads that are off the CPU now */
+	__event_s32 syscall; /* as in struct event_operation */
+	__event_u8 state;    /* 'D' or 'S' as in proc_pid_stat(5); 'R': it was to run on */
+	__event_u8 has_stack;
+	__event_u8 kernel_len; /* frames, the innermost first */
+	__event_u8 user_len;
+	__event_u32 reserved;
+	char comm[EVENT_COMM_SIZE];
+	__event_u64 kernel[EVENT_OFFCPU_KERNEL_DEPTH];
+	struct event_frame user[EVENT_OFFCPU_USER_DEPTH];
+};
+
 /*
  * The file on which a thread submitted I/O last, in the map `thread_files` with the thread id as
  * key. Probes of asynchronous paths write it, and `block` reads it in the same thread.
@@ -575,6 +661,8 @@ static_assert(sizeof(struct event_block_thread) == 184, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
 static_assert(sizeof(struct event_block_request) == 80, "wire format");
 static_assert(sizeof(struct event_journal) == 64, "wire format");
+static_assert(sizeof(struct event_frame) == 32, "of the kernel");
+static_assert(sizeof(struct event_offcpu_thread) == 64, "wire format");
 static_assert(sizeof(struct event_journal_user) == 32, "wire format");
 
 #endif

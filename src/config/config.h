@@ -142,6 +142,8 @@ struct config {
 	struct {
 		bool enabled;
 		enum config_pairing pairing; /* only of vfs */
+		uint64_t min_ns;	     /* only of offcpu; 1ms; 0 to 60s */
+		bool wakers;		     /* only of offcpu */
 	} probes[CONFIG_PROBE_COUNT];
 	struct {
 		uint64_t max_time_ns; /* 60s */

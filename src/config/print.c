@@ -82,6 +82,27 @@ static bool is_first_of_group(const struct config_section *s)
 		(s == config_sections || !s[-1].group || strcmp(s[-1].group, s->group) != 0);
 }
 
+static bool is_in_group(const struct config_section *first, const char *name)
+{
+	for (unsigned int i = 0; i < config_sections_count; i++)
+		if (strcmp(config_sections[i].name, name) == 0)
+			return config_sections[i].group &&
+				strcmp(config_sections[i].group, first->group) == 0;
+	return false;
+}
+
+/* Whether it is the first setting of that group with its key: a key is explained once. */
+static bool is_first_with_key(const struct config_section *first, unsigned int setting)
+{
+	const struct config_setting *s = &config_settings[setting];
+
+	for (unsigned int i = 0; i < setting; i++)
+		if (strcmp(config_settings[i].key, s->key) == 0 &&
+			is_in_group(first, config_settings[i].section))
+			return false;
+	return is_in_group(first, s->section);
+}
+
 static void print_key_comment(FILE *f, const struct config_setting *s, bool with_name)
 {
 	char limits[128], line[1024];
@@ -103,7 +124,7 @@ static void print_group_comment(FILE *f, const struct config_section *section)
 	for (unsigned int i = 0; i < config_settings_count; i++) {
 		const struct config_setting *s = &config_settings[i];
 
-		if (strcmp(s->section, section->name) != 0)
+		if (!is_first_with_key(section, i))
 			continue;
 		if (s->type == CONFIG_TYPE_THRESHOLD) {
 			snprintf(line, sizeof(line), "%s: %s", s->key, s->help);
@@ -168,11 +189,13 @@ static void print_man_key(FILE *f, const struct config_setting *s, bool in_group
 		fputs("The default is empty.\n", f);
 }
 
+/* Of a group, those of all its sections. */
 static void print_man_keys(FILE *f, const struct config_section *section)
 {
 	fputs(".Bl -tag -width Ds\n", f);
 	for (unsigned int i = 0; i < config_settings_count; i++)
-		if (strcmp(config_settings[i].section, section->name) == 0)
+		if (section->group ? is_first_with_key(section, i)
+				   : strcmp(config_settings[i].section, section->name) == 0)
 			print_man_key(f, &config_settings[i], section->group != NULL);
 	fputs(".El\n", f);
 }

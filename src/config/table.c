@@ -277,6 +277,13 @@ const struct config_setting config_settings[] = {
 		  "costs nothing until then; one in which it only computes, polls or waits for a CPU is not seen. "
 		  "entry: when it is called. Each is then noted in a map and taken out by its return, which costs each "
 		  "read and write of the host about as much as the read of a cached byte." },
+	{ "probe.offcpu", "min", CONFIG_TYPE_DURATION, FIELD(probes[CONFIG_PROBE_offcpu].min_ns),
+	  .min = 0, .max = SEC(60), .standard = "1ms",
+	  .help = "A shorter time off the CPU does not count." },
+	{ "probe.offcpu", "wakers", CONFIG_TYPE_BOOL, FIELD(probes[CONFIG_PROBE_offcpu].wakers),
+	  .standard = "no",
+	  .help = "Whether the record says who ended the longest time off the CPU with each stack. Then each wake-up of a "
+		  "thread on the host costs a little." },
 
 	{ "incident", "max_time", CONFIG_TYPE_DURATION, FIELD(incident.max_time_ns),
 	  .min = SEC(1), .max = HOUR(1), .standard = "60s",

@@ -496,7 +496,7 @@ static void drop_scheduler_frames(char *kstack)
 }
 
 void enrich_kernel_stack(const struct enrich *e, const uint64_t *addresses, uint32_t count,
-	char ret_stack[RECORD_STACK_SIZE])
+	bool asleep, char ret_stack[RECORD_STACK_SIZE])
 {
 	struct text stack = { .buf = ret_stack, .size = RECORD_STACK_SIZE };
 
@@ -512,6 +512,8 @@ void enrich_kernel_stack(const struct enrich *e, const uint64_t *addresses, uint
 			break;
 		}
 	}
+	if (asleep)
+		drop_scheduler_frames(ret_stack);
 }
 
 /* What else takes a descriptor, such as flock(2), may wait for a program. */
@@ -564,6 +566,15 @@ uint64_t enrich_names_unread(const struct enrich *e)
 	return e->processes.unread;
 }
 
+void enrich_process(struct enrich *e, int32_t pid, uint64_t start_ns,
+	char ret_exe[RECORD_LIST_SIZE], char ret_unit[RECORD_LIST_SIZE])
+{
+	const struct process *p = process_lookup(&e->processes, pid, start_ns);
+
+	text_copy(ret_exe, RECORD_LIST_SIZE, p ? p->exe : "");
+	text_copy(ret_unit, RECORD_LIST_SIZE, p ? p->unit : "");
+}
+
 void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 	struct record_operation *op)
 {
@@ -588,11 +599,10 @@ void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 		enrich_path_in_fs(e, op->dev.major, op->dev.minor, op->path, sizeof(op->path)))
 		op->path_truncated = false;
 	complete_path(e, op);
-	enrich_kernel_stack(e, decoded->stack, decoded->stack_len, op->kstack);
-	if (decoded->stack_asleep) {
-		drop_scheduler_frames(op->kstack);
+	enrich_kernel_stack(e, decoded->stack, decoded->stack_len, decoded->stack_asleep,
+		op->kstack);
+	if (decoded->stack_asleep)
 		op->kstack_while_blocked = op->kstack[0] != '\0';
-	}
 	if (decoded->stack_asleep || record_probe_has_requests(op->probe))
 		op->waits_for = enrich_cause(e, op);
 }

@@ -66,6 +66,10 @@ const struct record_stacked *enrich_stack(const struct enrich *enrich, uint32_t 
 void enrich_operation(struct enrich *enrich, const struct decoded_operation *decoded,
 	struct record_operation *op);
 
+/* Executable and unit of a process, as far as they are known; start_ns is CLOCK_BOOTTIME. */
+void enrich_process(struct enrich *enrich, int32_t pid, uint64_t start_ns,
+	char ret_exe[RECORD_LIST_SIZE], char ret_unit[RECORD_LIST_SIZE]);
+
 /*
  * What the thread waits for by the stack of `op`; on a mount of a file server that server, if it
  * waits for no lock, memory or journal. NONE: not known.
@@ -80,10 +84,10 @@ bool enrich_find_server_waits(const struct enrich *enrich, struct event_server_w
 
 /*
  * The functions of kernel addresses as lines of "symbol+0xoff", from the first one on, up to an
- * address of 0.
+ * address of 0. `asleep`: it was taken in the scheduler, whose functions are left out.
  */
 void enrich_kernel_stack(const struct enrich *enrich, const uint64_t *addresses, uint32_t count,
-	char ret_stack[RECORD_STACK_SIZE]);
+	bool asleep, char ret_stack[RECORD_STACK_SIZE]);
 
 /* The name of the disk; without a disk, the source that is mounted; empty: neither is known. */
 void enrich_device(const struct enrich *enrich, uint32_t major, uint32_t minor, char *ret_name,

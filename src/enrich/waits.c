@@ -119,6 +119,19 @@ const char *waits_skip_interrupt(const char *kstack)
 	return found;
 }
 
+bool waits_is_interrupt(const char *kstack)
+{
+	/* Of a long stack the entries are missing. */
+	static const char *const functions[] = { "asm_common_interrupt", "asm_sysvec_",
+		"common_interrupt", "el0_interrupt", "el0t_64_irq", "el1_interrupt", "el1_irq",
+		"el1h_64_irq", "__do_softirq", "handle_irq_event", "handle_softirqs" };
+
+	for (; *kstack; kstack = next_frame(kstack))
+		if (begins_with(kstack, functions, ARRAY_SIZE(functions)))
+			return true;
+	return false;
+}
+
 bool waits_may_be_for_inode(const char *kstack)
 {
 	/* With what takes the lock inlined, and also what waits for direct I/O with the lock. */

@@ -47,6 +47,8 @@ bool waits_may_be_for_inode(const char *kstack);
  * interruption; "" when there are only those.
  */
 const char *waits_skip_interrupt(const char *kstack);
+/* Whether the functions are of an interrupt, which has nothing to do with the thread it came to. */
+bool waits_is_interrupt(const char *kstack);
 
 /*
  * The innermost function outside the scheduler, without the offset, as the kernel gives it in

@@ -17,7 +17,7 @@ const struct probe_ops *probe_ops_choose(enum config_probe_name name,
 {
 	const struct probe_ops *ops = probe_ops_get(name);
 
-	return ops->at_entry && settings->pairing == CONFIG_PAIRING_ENTRY ? ops->at_entry : ops;
+	return ops->more && ops->wants_more(settings) ? ops->more : ops;
 }
 
 /* Both enums have the lines of probes.def in their order; the one of records begins with NONE. */

@@ -53,6 +53,13 @@ struct bpf_object;
 	/* By thread id: `uring` and `aio` write it, `block` reads it. */                          \
 	MAP(SHARED, thread_files, LRU_HASH, sizeof(uint32_t), sizeof(struct event_thread_file),    \
 		EVENT_THREAD_FILES_MAX + TRACE_MAPS_LRU_ROOM(sizes->cpus))                         \
+	/* By thread id, and by what it waits for: of `offcpu`. */                                 \
+	MAP(SHARED, offcpu_threads, HASH, sizeof(uint32_t), sizeof(struct event_offcpu_thread),    \
+		sizes->inflight_max)                                                               \
+	MAP(SHARED, offcpu_stacks, HASH, sizeof(struct event_offcpu_key),                          \
+		sizeof(struct event_offcpu), EVENT_OFFCPU_STACKS_MAX)                              \
+	MAP(SHARED, offcpu_wakers, HASH, sizeof(struct event_offcpu_key),                          \
+		sizeof(struct event_offcpu_waker), sizes->offcpu_wakers)                           \
 	/* Of one probe each. Requests need not have a thread each, and three maps have them. */   \
 	MAP(SHARED, uring_requests, HASH, sizeof(uint64_t), sizeof(struct event_request),          \
 		sizes->inflight_max / 4)                                                           \
@@ -80,7 +87,8 @@ struct trace_maps_sizes {
 	uint64_t inflight_max;
 	uint32_t filter_pids;
 	uint32_t filter_devs;
-	uint64_t vfs_calls; /* 1: they are not noted */
+	uint64_t vfs_calls;	/* 1: they are not noted */
+	uint32_t offcpu_wakers; /* 1: they are not noted */
 	uint32_t cpus;
 };
 

@@ -64,6 +64,8 @@ struct probe_backend {
 struct probe_settings {
 	struct event_settings common; /* probe_open.h adds `probe` */
 	enum config_pairing pairing;  /* of vfs */
+	uint64_t offcpu_min_ns;	      /* of offcpu */
+	bool offcpu_wakers;	      /* of offcpu */
 	/* NULL: the kernel's types cannot be read, and libbpf will say why. */
 	const struct kernel_types *types;
 	uint64_t ring_bytes;
@@ -85,6 +87,11 @@ struct probe_line_names {
 	uint32_t fs_major;
 	uint32_t fs_minor;
 	char cgroup_names[EVENT_CGROUP_NAMES][EVENT_CGROUP_NAME_SIZE]; /* its own, its parent's */
+	uint64_t process_start_ns;				       /* CLOCK_BOOTTIME */
+	const uint64_t *kernel; /* functions of a kernel stack, the innermost first */
+	uint32_t kernel_len;
+	const uint64_t *waker; /* the same of who woke the thread */
+	uint32_t waker_len;
 };
 
 /* A probe writes its own lines through these: `begin` gives an empty record, `write` writes it. */
@@ -95,6 +102,11 @@ struct probe_report {
 	void *userdata;
 	struct record *(*begin)(void *userdata, enum record_type type);
 	void (*write)(void *userdata, const struct probe_line_names *names);
+	/*
+	 * Has the kernel stack of a thread read from /proc, which is passed to offcpu_note_stack()
+	 * later.
+	 */
+	void (*ask_stack)(void *userdata, uint32_t tid, uint64_t off_ns);
 };
 
 /* The descriptor of a probe: one for each line of probes.def. */
@@ -102,8 +114,10 @@ struct probe_ops {
 	const char *name;
 	/* How it comes to know when an operation began; NONE: it has no choice. */
 	enum record_pairing pairing;
-	const struct probe_ops *at_entry; /* it, with a program at the entry; NULL: it has none */
-	const enum record_io_path *paths; /* those it sees, for `coverage`; ends with NONE */
+	/* It, with more programs, for settings that want these. NULL: there are none. */
+	const struct probe_ops *more;
+	bool (*wants_more)(const struct probe_settings *settings);
+	const enum record_io_path *paths;     /* those it sees, for `coverage`; ends with NONE */
 	const struct probe_backend *backends; /* cheapest first */
 	unsigned int backends_count;
 	/*
@@ -117,7 +131,7 @@ struct probe_ops {
 	bool needs_wait;
 	/*
 	 * The program of the initial task scan, which notes in what a thread already sleeps, see
-	 * bpf/wait.bpf.c; NULL: there is none.
+	 * bpf/wait.bpf.c and bpf/offcpu.bpf.c; NULL: there is none.
 	 */
 	const char *task_scan_program;
 	/*

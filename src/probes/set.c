@@ -168,6 +168,8 @@ static bool is_alike(const struct probe_set *set, const struct probe_set *like)
 	}
 	return any && set->backend == like->backend &&
 		set->settings.pairing == like->settings.pairing &&
+		set->settings.offcpu_min_ns == like->settings.offcpu_min_ns &&
+		set->settings.offcpu_wakers == like->settings.offcpu_wakers &&
 		set->ring_bytes == like->ring_bytes && set->inflight_max == like->inflight_max &&
 		set->settings.common.cpus == like->settings.common.cpus &&
 		set->settings.ring_bytes <= like->settings.ring_bytes &&
@@ -183,6 +185,7 @@ static int make_maps(struct probe_set *set, const struct trace_maps *shared)
 		.filter_pids = settings->common.filter_pid ? EVENT_FILTER_PIDS_MAX : 1,
 		.filter_devs = settings->common.filter_dev ? EVENT_FILTER_DEVS_MAX : 1,
 		.vfs_calls = settings->pairing == CONFIG_PAIRING_ENTRY ? settings->inflight_max : 1,
+		.offcpu_wakers = settings->offcpu_wakers ? EVENT_OFFCPU_STACKS_MAX : 1,
 		.cpus = settings->common.cpus,
 	};
 
@@ -223,6 +226,8 @@ static int set_begin(struct probe_set *set, const struct config *config, const c
 		.common.frozen_flag = frozen_flag(*types),
 		.common.page_shift = (uint8_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE)),
 		.pairing = config->probes[CONFIG_PROBE_vfs].pairing,
+		.offcpu_min_ns = config->probes[CONFIG_PROBE_offcpu].min_ns,
+		.offcpu_wakers = config->probes[CONFIG_PROBE_offcpu].wakers,
 		.ring_bytes = ring_bytes(config, threads),
 		.inflight_max = inflight_max(config, threads),
 		.generation = generation,

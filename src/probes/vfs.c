@@ -90,6 +90,11 @@ static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH
 	.name = "vfs", .paths = paths, .needs_wait = true, .optional_path = vfs_optional_path,     \
 	.elf = vfs_elf, .open = vfs_open, .destroy = vfs_destroy
 
+static bool vfs_wants_entries(const struct probe_settings *settings)
+{
+	return settings->pairing == CONFIG_PAIRING_ENTRY;
+}
+
 static const struct probe_ops vfs_ops_at_entry = {
 	OPS,
 	.pairing = RECORD_PAIRING_entry,
@@ -102,7 +107,8 @@ static const struct probe_ops vfs_ops_at_entry = {
 const struct probe_ops probe_vfs_ops = {
 	OPS,
 	.pairing = RECORD_PAIRING_sleep,
-	.at_entry = &vfs_ops_at_entry,
+	.more = &vfs_ops_at_entry,
+	.wants_more = vfs_wants_entries,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
 };

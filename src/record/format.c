@@ -303,6 +303,46 @@ static void format_io_by(const struct record *r, uint64_t opened_mono_ns, struct
 	text_add(t, b->inferred ? "  inferred\n" : "\n");
 }
 
+static void format_offcpu(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	const struct record_offcpu *o = &r->offcpu;
+
+	format_add_time(t, r, opened_mono_ns);
+	text_add(t, "off CPU ");
+	record_add_duration(t, o->time_ns);
+	text_add(t, " of ");
+	record_add_duration(t, o->window_ns);
+	if (o->others) {
+		text_addf(t, "  %" PRIu32 " other stacks\n", o->others);
+		return;
+	}
+	text_add(t, "  ");
+	record_add_printable(t, o->process);
+	text_addf(t, "[%" PRId32 "] ", o->pid);
+	record_add_printable(t, o->comm);
+	text_addf(t, "  state %c", o->state ? o->state : '?');
+	format_add_known(t, ", waits for ", record_cause_text(o->waits_for));
+	text_add(t, "  ");
+	text_add_count(t, o->threads, "thread", "threads");
+	text_add(t, ", the longest ");
+	record_add_duration(t, o->longest_ns);
+	if (o->runnable_ns) {
+		text_add(t, ", without a CPU ");
+		record_add_duration(t, o->runnable_ns);
+	}
+	if (o->waker.present) {
+		text_add(t, ", woken by ");
+		if (o->waker.interrupt)
+			text_add(t, "an interrupt");
+		else
+			record_add_printable(t, o->waker.comm);
+		if (o->waker.tid)
+			text_addf(t, "[%" PRId32 "/%" PRId32 "]", o->waker.pid, o->waker.tid);
+	}
+	text_add(t, "\n");
+	format_stack(o->kstack, true, t);
+}
+
 static void format_journal(const struct record *r, uint64_t opened_mono_ns, struct text *t)
 {
 	const struct record_journal *j = &r->journal;
@@ -437,6 +477,9 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 		break;
 	case RECORD_JOURNAL:
 		format_journal(r, opened_mono_ns, out);
+		break;
+	case RECORD_OFFCPU:
+		format_offcpu(r, opened_mono_ns, out);
 		break;
 	case RECORD_KERNEL:
 		format_kernel(r, opened_mono_ns, out);

@@ -25,6 +25,8 @@
 #define RECORD_RELATION_SIZE 128
 #define RECORD_PATH_SIZE 4400 /* EVENT_PATH_SIZE, a prefix and a suffix */
 #define RECORD_STACK_SIZE 2048
+/* Names of C++ are long, which take the place of addresses when a record is shown. */
+#define RECORD_USTACK_SIZE 4096
 #define RECORD_DISK_NAME_SIZE 32
 #define RECORD_LABEL_SIZE 64
 #define RECORD_BELOW_SIZE 128

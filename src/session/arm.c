@@ -68,6 +68,7 @@ static void attach(struct session *s)
 	loop_set_events(s->ring_source, 0);
 	/* Processes that are younger than the last sample. */
 	session_update_filter(s, true);
+	session_update_watched(s);
 	probe_set_read_counters(&s->probes, &s->counters_at_open);
 	stack_reader_reset(s->stacks);
 	s->attached_ns = clock_mono_ns();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Keeps the map of processes that trace.process matches. */
+/* Keeps the maps of processes that trace.process matches, and of those that are watched. */
 #include <string.h>
 
+#include "probes/offcpu.h"
 #include "session/internal.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/sort.h"
+#include "watch/watch.h"
 
 /* The filter may search for new processes this long after each sample. */
 #define FILTER_BUDGET_NS (2 * NSEC_PER_MSEC)
@@ -21,11 +23,12 @@ static int compare_pids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void take_pids(const struct processes *p, struct session_pids *ret_pids)
+static void take_pids(const struct watch_process *list, uint32_t count,
+	struct session_pids *ret_pids)
 {
-	ret_pids->count = p->count;
-	for (uint32_t i = 0; i < p->count; i++)
-		ret_pids->pids[i] = p->list[i].pid;
+	ret_pids->count = count;
+	for (uint32_t i = 0; i < count; i++)
+		ret_pids->pids[i] = list[i].pid;
 	sort_in_place(ret_pids->pids, ret_pids->count, sizeof(ret_pids->pids[0]), compare_pids);
 }
 
@@ -53,7 +56,33 @@ static void add_pid(struct session *s, int32_t pid)
 	trace_maps_add_pid(&s->probes.maps, (uint32_t)pid);
 	/* It may have fallen asleep before the programs knew that it is wanted. */
 	if (s->state == SESSION_TRACING)
-		session_scan_new_process(s, pid);
+		session_scan_new_process(s, pid, false);
+}
+
+static void remove_watched(struct session *s, int32_t pid)
+{
+	offcpu_set_process(&s->probes.probes[CONFIG_PROBE_offcpu], pid, false);
+}
+
+static void add_watched(struct session *s, int32_t pid)
+{
+	offcpu_set_process(&s->probes.probes[CONFIG_PROBE_offcpu], pid, true);
+	if (s->state == SESSION_TRACING)
+		session_scan_new_process(s, pid, true);
+}
+
+/* Calls `remove` and `add` for what is new since the last sample. */
+static void update_pids(struct session *s, struct session_pid_sets *sets,
+	const struct watch_process *list, uint32_t count,
+	void (*remove)(struct session *s, int32_t pid), void (*add)(struct session *s, int32_t pid))
+{
+	const struct session_pids *before = session_pids_now(sets);
+
+	sets->now = !sets->now;
+	take_pids(list, count, &sets->sets[sets->now]);
+	s->new_deadline_ns = clock_mono_ns() + NEW_BUDGET_NS;
+	each_missing(s, before, session_pids_now(sets), remove);
+	each_missing(s, session_pids_now(sets), before, add);
 }
 
 /* What the filter has no room for is missing from the record, and nothing else says so. */
@@ -75,18 +104,19 @@ static void note_left_out(struct session *s)
 void session_update_filter(struct session *s, bool armed)
 {
 	static const struct watch_clock clock;
-	struct session_pids *before, *now;
 
 	if (!s->filter)
 		return;
 	processes_check(s->filter);
 	processes_scan(s->filter, &clock, clock_mono_ns() + FILTER_BUDGET_NS, armed);
 	note_left_out(s);
-	before = &s->filtered[s->filtered_now];
-	s->filtered_now = !s->filtered_now;
-	now = &s->filtered[s->filtered_now];
-	take_pids(s->filter, now);
-	s->new_deadline_ns = clock_mono_ns() + NEW_BUDGET_NS;
-	each_missing(s, before, now, remove_pid);
-	each_missing(s, now, before, add_pid);
+	update_pids(s, &s->filtered, s->filter->list, s->filter->count, remove_pid, add_pid);
+}
+
+void session_update_watched(struct session *s)
+{
+	unsigned int count;
+	const struct watch_process *list = watch_processes(s->o.watch, &count);
+
+	update_pids(s, &s->watched, list, count, remove_watched, add_watched);
 }

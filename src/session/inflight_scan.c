@@ -195,7 +195,7 @@ static bool lacks_wait(const struct session *s)
 
 void session_begin_last_scan(struct session *s)
 {
-	const struct session_pids *filtered = &s->filtered[s->filtered_now];
+	const struct session_pids *filtered = session_pids_now(&s->filtered);
 	const struct task_scan_options wanted = { .procfs_fd = s->procfs_fd,
 		.only = s->filter ? filtered->pids : NULL,
 		.only_count = filtered->count };
@@ -285,29 +285,34 @@ static void on_task_found(void *userdata, int32_t tid)
 		session_ask_stack(scan->s, scan->probe, (uint32_t)tid, op.start_ns);
 }
 
+/* The program of the initial task scan; -1: the probe has none, or is not attached. */
+static int task_scan_fd(const struct session *s, enum config_probe_name name)
+{
+	const struct probe *probe = &s->probes.probes[name];
+
+	return s->probes.attached[name] ? probe_program_fd(probe, probe->ops->task_scan_program)
+					: -1;
+}
+
 static bool find_task_scan(struct session *s, struct scan_tasks *ret_scan,
 	struct task_scan_options *ret_options)
 {
-	const struct session_pids *filtered = &s->filtered[s->filtered_now];
+	const struct session_pids *filtered = session_pids_now(&s->filtered);
 
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		const struct probe *probe = &s->probes.probes[i];
-
-		if (!s->probes.attached[i] || !probe->ops->task_scan_program)
-			continue;
-		*ret_scan = (struct scan_tasks){ s, i, { .fd = -1 } };
-		*ret_options = (struct task_scan_options){
-			.procfs_fd = s->procfs_fd,
-			.program_fd = probe_program_fd(probe, probe->ops->task_scan_program),
-			.only = s->filter ? filtered->pids : NULL,
-			.only_count = filtered->count,
-			.deadline_ns = clock_mono_ns() + TASK_SCAN_BUDGET_NS,
-			.found = on_task_found,
-			.userdata = ret_scan,
-		};
-		return ret_options->program_fd >= 0 && session_find_own_map(s, i, &ret_scan->map);
-	}
-	return false;
+	*ret_scan = (struct scan_tasks){ s, CONFIG_PROBE_wait, { .fd = -1 } };
+	*ret_options = (struct task_scan_options){
+		.procfs_fd = s->procfs_fd,
+		.program_fd = task_scan_fd(s, CONFIG_PROBE_wait),
+		.offcpu_fd = task_scan_fd(s, CONFIG_PROBE_offcpu),
+		.only = s->filter ? filtered->pids : NULL,
+		.only_count = filtered->count,
+		.deadline_ns = clock_mono_ns() + TASK_SCAN_BUDGET_NS,
+		.found = on_task_found,
+		.userdata = ret_scan,
+	};
+	if (!session_find_own_map(s, CONFIG_PROBE_wait, &ret_scan->map))
+		ret_options->program_fd = -1;
+	return ret_options->program_fd >= 0 || ret_options->offcpu_fd >= 0;
 }
 
 static void scan_tasks(struct session *s)
@@ -326,6 +331,8 @@ static void scan_tasks(struct session *s)
 	s->incident.not_visited = task_scan_count_left(&s->tasks, &options);
 	log_debug("initial task scan: %u threads, %u asleep in an operation, %llu not visited yet",
 		result.visited, result.asleep, (unsigned long long)s->incident.not_visited);
+	if (s->tasks.complete && options.offcpu_fd >= 0)
+		session_ask_offcpu_stacks(s);
 }
 
 bool session_begin_task_scan(struct session *s)
@@ -342,7 +349,7 @@ bool session_continue_task_scan(struct session *s)
 	return true;
 }
 
-void session_scan_new_process(struct session *s, int32_t pid)
+void session_scan_new_process(struct session *s, int32_t pid, bool is_watched)
 {
 	struct scan_tasks found;
 	struct task_scan_options options;
@@ -350,8 +357,14 @@ void session_scan_new_process(struct session *s, int32_t pid)
 
 	if (!find_task_scan(s, &found, &options))
 		return;
+	if (is_watched)
+		options.program_fd = -1;
+	else
+		options.offcpu_fd = -1;
 	options.deadline_ns = s->new_deadline_ns;
 	task_scan_process(&options, pid, &result);
 	if (!result.complete)
 		s->incident.new_not_visited++;
+	if (is_watched)
+		session_ask_offcpu_stacks(s);
 }

@@ -29,6 +29,8 @@ struct ring_buffer;
 
 /* Stands for a probe in a stack_request: the stack is that of the holder of a lock. */
 #define SESSION_STACK_OF_HOLDER CONFIG_PROBE_COUNT
+/* It is for probe `offcpu`, and start_ns is since when the thread is off the CPU. */
+#define SESSION_STACK_OF_OFFCPU (CONFIG_PROBE_COUNT + 1)
 /* From one in-flight scan to the next. */
 #define SESSION_SCAN_INTERVAL_NS NSEC_PER_SEC
 /* From one part of the initial task scan to the next. */
@@ -48,6 +50,17 @@ struct session_pids {
 	uint32_t count;
 	int32_t pids[WATCH_PROCESSES_MAX];
 };
+
+/* Those of the last sample, and of the one before. */
+struct session_pid_sets {
+	struct session_pids sets[2];
+	unsigned int now; /* index of the first */
+};
+
+static inline const struct session_pids *session_pids_now(const struct session_pid_sets *sets)
+{
+	return &sets->sets[sets->now];
+}
 
 /* Different locks of an incident; threads that wait for further ones are not asked about. */
 #define SESSION_LOCKS_MAX 16
@@ -117,9 +130,8 @@ struct session {
 	unsigned int events_this_wake;
 	uint64_t wake_until_ns;
 	bool discards_events;
-	struct session_pids
-		filtered[2];	   /* pids in the filter map, and those of the sample before */
-	unsigned int filtered_now; /* index of the first */
+	struct session_pid_sets filtered; /* in the filter map */
+	struct session_pid_sets watched;  /* that probe `offcpu` looks at */
 	uint64_t prepare_after_ns; /* programs that have to be loaded anew are not before that */
 	uint64_t prepare_pause_ns; /* since the last try, which has failed; 0: it has not */
 	uint64_t new_deadline_ns;  /* for threads of processes that were just found */
@@ -201,6 +213,9 @@ uint64_t session_discard_events(struct session *s);
 /* Has the probes write their own lines; `final`: the last ones, before `close`. */
 void session_summarize(struct session *s, bool final);
 
+/* Has the stacks read of threads that left the CPU before the attach. */
+void session_ask_offcpu_stacks(struct session *s);
+
 /* verdict.c */
 /* Notes for the verdict who waits for a lock of whom, by a new answer. */
 void session_note_queue(struct session *s, const struct sql_evidence *e);
@@ -275,6 +290,8 @@ void session_arm_kept(struct session *s);
  * that the list has no room for. `armed`: an incident is open.
  */
 void session_update_filter(struct session *s, bool armed);
+/* Has probe `offcpu` look at the watched processes. */
+void session_update_watched(struct session *s);
 
 /* inflight_scan.c */
 /* Returns 0 when it is complete, or after how many nanoseconds it is to be called again. */
@@ -302,8 +319,11 @@ bool session_clear_inflight(struct session *s);
 bool session_begin_task_scan(struct session *s);
 /* Takes the next part; false: there is none, the scan was complete already. */
 bool session_continue_task_scan(struct session *s);
-/* The same for a process that trace.process matches and that was found later. */
-void session_scan_new_process(struct session *s, int32_t pid);
+/*
+ * The same for a process that was found later, and that trace.process matches, or, is_watched, that
+ * probe `offcpu` looks at.
+ */
+void session_scan_new_process(struct session *s, int32_t pid, bool is_watched);
 
 /* stacks.c */
 /* Has the stack of an operation read from /proc. It is known to the incident some time later. */

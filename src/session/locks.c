@@ -204,7 +204,7 @@ static bool take_stack(const struct session *s, const struct lock_source *source
 	if (bpf_prog_test_run_opts(source->stack_fd, &opts) < 0 || opts.retval != 1 ||
 		bpf_map_lookup_elem(source->answer_fd, &zero, &taken) < 0)
 		return false;
-	enrich_kernel_stack(s->o.enrich, taken.stack, ARRAY_SIZE(taken.stack), kstack);
+	enrich_kernel_stack(s->o.enrich, taken.stack, ARRAY_SIZE(taken.stack), false, kstack);
 	text_copy(lock->kstack, sizeof(lock->kstack), waits_skip_interrupt(kstack));
 	return true;
 }

@@ -274,6 +274,8 @@ void session_handle_sample(struct session *s)
 	size_t count;
 
 	session_update_filter(s, session_is_open(s));
+	if (session_is_open(s))
+		session_update_watched(s);
 	if (s->state == SESSION_IDLE) {
 		session_start_next_task(s);
 		enrich_refresh(s->o.enrich);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Has the stacks read that no BPF program has taken, and keeps them for the next line. */
 #include "enrich/waits.h"
+#include "probes/offcpu.h"
 #include "session/internal.h"
 #include "util/clock.h"
 
@@ -38,6 +39,11 @@ static void note_stack(struct session *s, const struct stack_answer *answer)
 
 	if (request->probe == SESSION_STACK_OF_HOLDER) {
 		session_note_holder_stack(s, answer);
+		return;
+	}
+	if (request->probe == SESSION_STACK_OF_OFFCPU) {
+		offcpu_note_stack(&s->probes.probes[CONFIG_PROBE_offcpu], request->tid,
+			request->start_ns, answer->kstack);
 		return;
 	}
 	if ((s->state != SESSION_ARMING && s->state != SESSION_TRACING) || !answer->kstack[0] ||

@@ -29,10 +29,13 @@ static void scan_thread(struct task_scan *s, int32_t tid)
 	uint64_t args[1] = { (uint64_t)tid };
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
-	if (bpf_prog_test_run_opts(s->o->program_fd, &opts) == 0 && opts.retval == 1) {
+	if (s->o->program_fd >= 0 && bpf_prog_test_run_opts(s->o->program_fd, &opts) == 0 &&
+		opts.retval == 1) {
 		s->result->asleep++;
 		s->o->found(s->o->userdata, tid);
 	}
+	if (s->o->offcpu_fd >= 0)
+		bpf_prog_test_run_opts(s->o->offcpu_fd, &opts);
 	s->result->visited++;
 	if (s->result->visited % CLOCK_EACH == 0)
 		s->out_of_time = clock_mono_ns() > s->o->deadline_ns;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The initial task scan: it passes every thread of the host to a BPF program, which notes the
- * threads that are asleep in an operation, and since when.
- * Called by the session right after probe `wait` is attached, which sees threads that fall asleep
- * later.
- * Never reads a file of a thread: the program reads the thread's kernel data itself.
+ * The initial task scan: it passes every thread of the host to BPF programs, which note the threads
+ * that are asleep in an operation, or off the CPU, and since when.
+ * Called by the session right after the probes `wait` and `offcpu` are attached, which see threads
+ * that fall asleep later.
+ * Never reads a file of a thread: the programs read the thread's kernel data themselves.
  */
 #ifndef IOSTALL_SNAPSHOT_TASK_SCAN_H
 #define IOSTALL_SNAPSHOT_TASK_SCAN_H
@@ -16,7 +16,8 @@
 
 struct task_scan_options {
 	int procfs_fd;
-	int program_fd;	     /* wait_task_scan of bpf/wait.bpf.c */
+	int program_fd;	     /* wait_task_scan of bpf/wait.bpf.c; -1: not that */
+	int offcpu_fd;	     /* offcpu_task_scan of bpf/offcpu.bpf.c; -1: not that */
 	const int32_t *only; /* process ids, in ascending order; NULL: every process */
 	uint32_t only_count;
 	uint64_t deadline_ns;

@@ -682,7 +682,7 @@ static void assert_kernel_stack(struct fixture *f, uint64_t address, const char 
 {
 	char stack[RECORD_STACK_SIZE];
 
-	enrich_kernel_stack(f->enrich, &address, 1, stack);
+	enrich_kernel_stack(f->enrich, &address, 1, false, stack);
 	assert_string_equal(stack, want);
 }
 
@@ -692,7 +692,7 @@ static void await_kernel_stack(struct fixture *f, uint64_t address, const char *
 	char stack[RECORD_STACK_SIZE];
 
 	for (unsigned int i = 0; i < 20000; i++) {
-		enrich_kernel_stack(f->enrich, &address, 1, stack);
+		enrich_kernel_stack(f->enrich, &address, 1, false, stack);
 		if (strcmp(stack, want) == 0)
 			return;
 		usleep(2000);

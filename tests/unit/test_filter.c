@@ -20,6 +20,7 @@ static const struct trace_maps_sizes map_sizes = {
 	.filter_pids = EVENT_FILTER_PIDS_MAX,
 	.filter_devs = EVENT_FILTER_DEVS_MAX,
 	.vfs_calls = 1,
+	.offcpu_wakers = 1,
 	.cpus = 64,
 };
 

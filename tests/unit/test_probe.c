@@ -60,8 +60,8 @@ static unsigned int list_descriptors(const struct probe_ops *ret_list[2 * CONFIG
 		const struct probe_ops *ops = probe_ops_get(i);
 
 		ret_list[count++] = ops;
-		if (ops->at_entry)
-			ret_list[count++] = ops->at_entry;
+		if (ops->more)
+			ret_list[count++] = ops->more;
 	}
 	return count;
 }
@@ -106,7 +106,7 @@ static void test_what_is_in_flight_can_be_described(void **state)
 static void test_pairs_are_complete(void **state)
 {
 	const struct probe_ops *ops = probe_ops_get(CONFIG_PROBE_vfs);
-	const struct probe_ops *pairs = ops->at_entry;
+	const struct probe_ops *pairs = ops->more;
 
 	(void)state;
 	assert_int_equal(ops->pairing, RECORD_PAIRING_sleep);
@@ -126,16 +126,21 @@ static void test_pairs_are_complete(void **state)
 	}
 }
 
-static void test_pairing_is_chosen(void **state)
+static void test_more_programs_by_choice(void **state)
 {
-	const struct probe_settings sleep = { .pairing = CONFIG_PAIRING_SLEEP };
+	const struct probe_settings none = { .pairing = CONFIG_PAIRING_SLEEP };
+	const struct probe_settings wakers = { .offcpu_wakers = true };
 	const struct probe_settings entry = { .pairing = CONFIG_PAIRING_ENTRY };
 
 	(void)state;
 	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		assert_ptr_equal(probe_ops_choose(i, &sleep), probe_ops_get(i));
+		const struct probe_ops *ops = probe_ops_get(i);
+
+		assert_ptr_equal(probe_ops_choose(i, &none), ops);
 		assert_ptr_equal(probe_ops_choose(i, &entry),
-			i == CONFIG_PROBE_vfs ? probe_ops_get(i)->at_entry : probe_ops_get(i));
+			i == CONFIG_PROBE_vfs ? ops->more : ops);
+		assert_ptr_equal(probe_ops_choose(i, &wakers),
+			i == CONFIG_PROBE_offcpu ? ops->more : ops);
 	}
 }
 
@@ -457,7 +462,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_in_flight_can_be_described),
 		cmocka_unit_test(test_completions_are_attached_first),
 		cmocka_unit_test(test_pairs_are_complete),
-		cmocka_unit_test(test_pairing_is_chosen),
+		cmocka_unit_test(test_more_programs_by_choice),
 		cmocka_unit_test(test_who_needs_wait_is_marked),
 		cmocka_unit_test(test_replaced_objects_are_forgotten),
 		cmocka_unit_test(test_preempting_kernels),

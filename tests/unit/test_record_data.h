@@ -229,6 +229,40 @@ static inline void data_journal(struct record *r)
 	};
 }
 
+static inline void data_offcpu(struct record *r)
+{
+	data_begin(r, RECORD_OFFCPU);
+	r->mono_ns += 15000 * NSEC_PER_MSEC;
+	r->offcpu = (struct record_offcpu){
+		.window_ns = 15 * NSEC_PER_SEC,
+		.pid = 2211,
+		.process = "mariadbd",
+		.exe = "/usr/sbin/mariadbd",
+		.unit = "mariadb.service",
+		.comm = "one_connection",
+		.state = 'D',
+		.syscall = 9,
+		.time_ns = 48 * NSEC_PER_SEC,
+		.runnable_ns = 12 * NSEC_PER_MSEC,
+		.times = 31,
+		.threads = 16,
+		.off = 15,
+		.longest_ns = 3400 * NSEC_PER_MSEC,
+		.start_mono_ns = 3600 * NSEC_PER_SEC,
+		.tid = 2290,
+		.waits_for = RECORD_CAUSE_memory_map_lock,
+		.waker = { .present = true,
+			.pid = 2211,
+			.tid = 2291,
+			.comm = "one_connection",
+			.kstack =
+				"try_to_wake_up+0x2a1\nwake_up_q+0x4e\nrwsem_wake+0x6b\nup_write+0x39" },
+		.kstack = "rwsem_down_write_slowpath+0x2ab\ndown_write_killable+0x51\n"
+			  "vm_mmap_pgoff+0xc1\ndo_syscall_64+0x55",
+		.ustack = "5b1f9e6c3f0a1b7d2c4e8f9a0b1c2d3e4f506172+0x11d2a7\n0x7f3a5c0012ab",
+	};
+}
+
 static inline void data_kernel(struct record *r)
 {
 	data_begin(r, RECORD_KERNEL);
@@ -368,6 +402,9 @@ static inline void data_any(struct record *r, enum record_type type)
 		break;
 	case RECORD_JOURNAL:
 		data_journal(r);
+		break;
+	case RECORD_OFFCPU:
+		data_offcpu(r);
 		break;
 	case RECORD_LOCK:
 		data_lock(r);

@@ -34,6 +34,7 @@ static void begin(struct tree *t, struct scan *scan)
 	scan->options = (struct task_scan_options){
 		.procfs_fd = scan->procfs_fd,
 		.program_fd = -1,
+		.offcpu_fd = -1,
 		.only = scan->only,
 		.only_count = PROCESSES,
 	};

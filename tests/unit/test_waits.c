@@ -150,6 +150,11 @@ static void test_stacks_of_an_interruption(void **state)
 	assert_string_equal(waits_skip_interrupt("bpf_prog_1\nasm_sysvec_call_function_single"),
 		"");
 	assert_string_equal(waits_skip_interrupt("bpf_prog_1\nbpf_trace_run1"), "");
+	assert_true(
+		waits_is_interrupt("try_to_wake_up\nautoremove_wake_function\nblk_update_request\n"
+				   "handle_irq_event\nasm_common_interrupt"));
+	assert_true(waits_is_interrupt("try_to_wake_up\nblk_done_softirq\n__do_softirq"));
+	assert_false(waits_is_interrupt("try_to_wake_up\nwake_up_q\nfutex_wake\ndo_syscall_64"));
 	assert_true(waits_holds_map("clear_page_erms\n__get_user_pages\n__mm_populate"));
 	assert_false(waits_holds_map("rwsem_down_write_slowpath\ndown_write\n__vm_munmap"));
 }

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Probe `offcpu`: the time that the threads of watched processes spend off the CPU, summed by what
+ * they wait for: their stacks in the kernel and in the program, their name and state.
+ *
+ * The stack is taken as a thread leaves its CPU, since that of another thread cannot be taken later
+ * and one that never wakes has no later. Unwinding costs more than a context switch, so a thread
+ * has a stack for each millisecond, and for each eighth time. User space reads the sums while they
+ * grow, and adds the time of those that are off the CPU then. Nothing of other processes is looked
+ * at but a bit.
+ */
+enum scratch_slot {
+	SCRATCH_COUNT = 1, /* this object makes no event, but a map needs an entry */
+};
+
+#include "tasks.bpf.h"
+
+const volatile __u64 cfg_min_ns = 0;
+/* Nobody can make stacks that have the hash of another one. */
+const volatile __u64 cfg_seed[2] = {};
+/* Whether sched_switch passes the state, which kernel_types_count_args() of user space tells. */
+const volatile bool cfg_switch_tells_state = false;
+
+#define TASK_DEAD 0x80
+#define STACK_PERIOD_NS 1000000ull
+/* A thread that slept long has so many in advance. */
+#define STACKS_AHEAD_NS (20 * STACK_PERIOD_NS)
+#define STACK_EACH 8
+
+/* User space writes both. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct event_offcpu_pids);
+} offcpu_pid_bits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_FILTER_PIDS_MAX);
+	__type(key, __u32);
+	__type(value, __u8);
+} offcpu_pids SEC(".maps");
+
+/* How many threads with the same hash have an entry in `offcpu_threads`, as in sleeps.bpf.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct event_offcpu_marks);
+} offcpu_marks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct event_offcpu_thread);
+} offcpu_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_OFFCPU_STACKS_MAX);
+	__type(key, struct event_offcpu_key);
+	__type(value, struct event_offcpu);
+} offcpu_stacks SEC(".maps");
+
+/* Of the longest time of each kind. User space reads it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_OFFCPU_STACKS_MAX);
+	__type(key, struct event_offcpu_key);
+	__type(value, struct event_offcpu_waker);
+} offcpu_wakers SEC(".maps");
+
+/* Where an entry is put together. The program runs with interrupts off; the scan has its own. */
+struct offcpu_scratch {
+	struct event_offcpu entry;
+	__u64 user[EVENT_OFFCPU_USER_DEPTH];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct offcpu_scratch);
+} offcpu_scratch SEC(".maps");
+
+/* NULL: this CPU came on-line after the object was loaded. */
+static __always_inline struct offcpu_scratch *scratch_of_cpu(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return cpu < cfg_common.cpus ? bpf_map_lookup_elem(&offcpu_scratch, &cpu) : NULL;
+}
+
+static __always_inline __u32 thread_hash(__u64 task)
+{
+	/* Fibonacci hashing */
+	return (task * 0x9e3779b97f4a7c15ull) >> (64 - EVENT_OFFCPU_MARKS_BITS);
+}
+
+static __always_inline bool thread_is_marked(__u64 task)
+{
+	__u32 zero = 0;
+	struct event_offcpu_marks *marks = bpf_map_lookup_elem(&offcpu_marks, &zero);
+
+	return marks && marks->counts[thread_hash(task)];
+}
+
+static __always_inline void thread_mark_add(__u64 task, __u32 n)
+{
+	__u32 zero = 0;
+	struct event_offcpu_marks *marks = bpf_map_lookup_elem(&offcpu_marks, &zero);
+
+	if (marks)
+		__sync_fetch_and_add(&marks->counts[thread_hash(task)], n);
+}
+
+static __always_inline bool pid_is_looked_at(__u32 pid)
+{
+	__u32 zero = 0;
+	struct event_offcpu_pids *pids = bpf_map_lookup_elem(&offcpu_pid_bits, &zero);
+
+	return pids && pids->bits[pid % EVENT_OFFCPU_PID_BITS / 64] & 1ull << pid % 64;
+}
+
+/* Two multiplicative hashes side by side: what is equal in both is equal. */
+static __always_inline void key_add(struct event_offcpu_key *key, __u64 x)
+{
+	key->hash[0] = (key->hash[0] ^ x) * 0x9e3779b97f4a7c15ull;
+	key->hash[0] ^= key->hash[0] >> 32;
+	key->hash[1] = (key->hash[1] + x) * 0xc2b2ae3d27d4eb4full;
+	key->hash[1] ^= key->hash[1] >> 29;
+}
+
+static __always_inline void key_of(const struct offcpu_scratch *made, struct event_offcpu_key *key)
+{
+	const struct event_offcpu *e = &made->entry;
+
+	key->hash[0] = cfg_seed[0];
+	key->hash[1] = cfg_seed[1];
+	key_add(key, e->process_start_ns);
+	key_add(key, (__u64)e->pid << 32 | (__u32)e->syscall);
+	key_add(key, ((const __u64 *)e->comm)[0]);
+	key_add(key, ((const __u64 *)e->comm)[1]);
+	key_add(key, (__u64)e->state << 32 | e->kernel_len << 8 | e->user_len);
+	for (unsigned int i = 0; i < EVENT_OFFCPU_KERNEL_DEPTH; i++) {
+		if (i >= e->kernel_len)
+			break;
+		key_add(key, e->kernel[i]);
+	}
+	for (unsigned int i = 0; i < EVENT_OFFCPU_USER_DEPTH; i++) {
+		if (i >= e->user_len)
+			break;
+		key_add(key, made->user[i]);
+	}
+}
+
+/* Fills in everything but sums and stacks. */
+static __always_inline void entry_describe(struct event_offcpu *e, struct task_struct *task,
+	__u32 pid, __u8 state)
+{
+	e->pid = pid;
+	e->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	e->syscall = (__s32)compat_syscall_number(task);
+	e->state = state;
+	e->has_stack = e->kernel_len = e->user_len = 0;
+	BPF_CORE_READ_INTO(&e->comm, task, comm);
+}
+
+static __always_inline void entry_describe_like(struct event_offcpu *e,
+	const struct event_offcpu *other)
+{
+	e->pid = other->pid;
+	e->process_start_ns = other->process_start_ns;
+	e->syscall = other->syscall;
+	e->state = other->state;
+	e->has_stack = e->kernel_len = e->user_len = 0;
+	__builtin_memcpy(e->comm, other->comm, sizeof(e->comm));
+}
+
+static __always_inline __u8 frames_of(long bytes)
+{
+	return bytes > 0 ? (__u8)((__u64)bytes / sizeof(__u64)) : 0;
+}
+
+/*
+ * The two stacks of the current thread, the kernel's without its first frame, which is this
+ * program. The program's own is one of addresses so far.
+ */
+static __always_inline void entry_take_stacks(void *ctx, struct offcpu_scratch *made)
+{
+	struct event_offcpu *e = &made->entry;
+
+	e->kernel_len = frames_of(bpf_get_stack(ctx, e->kernel, sizeof(e->kernel), 1));
+	e->user_len =
+		frames_of(bpf_get_stack(ctx, made->user, sizeof(made->user), BPF_F_USER_STACK));
+	e->has_stack = 1;
+}
+
+/*
+ * The entry of the kind of waiting that stands in `made`. NULL: there is no room. A new one gets
+ * the program's stack as offsets in files, for which the kernel looks into the memory map unless
+ * somebody holds that.
+ */
+static __always_inline struct event_offcpu *entry_get(void *ctx, struct offcpu_scratch *made,
+	struct event_offcpu_key *key)
+{
+	struct event_offcpu *entry;
+
+	key_of(made, key);
+	entry = bpf_map_lookup_elem(&offcpu_stacks, key);
+	if (entry)
+		return entry;
+	if (ctx && made->entry.user_len)
+		bpf_get_stack(ctx, made->entry.user, sizeof(made->entry.user),
+			BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+	bpf_map_update_elem(&offcpu_stacks, key, &made->entry, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&offcpu_stacks, key);
+}
+
+/* Whether a stack may be taken now. */
+static __always_inline bool thread_pays(struct event_offcpu_thread *thread, __u64 now)
+{
+	if (thread->paid_ns < now)
+		thread->paid_ns = now;
+	if (thread->paid_ns - now < STACKS_AHEAD_NS)
+		thread->paid_ns += STACK_PERIOD_NS;
+	else if (++thread->without_stack < STACK_EACH)
+		return false;
+	thread->without_stack = 0;
+	return true;
+}
+
+/* The kernel has counted by now what part of its last time off the CPU it waited for a CPU. */
+static __always_inline void count_run_delay(struct event_offcpu_thread *thread, __u64 run_delay_ns)
+{
+	__u64 waited_ns = run_delay_ns - thread->run_delay_ns;
+	struct event_offcpu *entry;
+
+	if (!thread->slept_ns || !waited_ns)
+		return;
+	entry = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	if (entry)
+		__sync_fetch_and_add(&entry->runnable_ns,
+			waited_ns < thread->slept_ns ? waited_ns : thread->slept_ns);
+}
+
+/* A new entry for the thread, or what is left of one that had its id before. */
+static __always_inline struct event_offcpu_thread *thread_begin(struct task_struct *task, __u32 tid,
+	struct event_offcpu_thread *left)
+{
+	const struct event_offcpu_thread fresh = { .task = (__u64)task, .tid = tid };
+
+	if (left) {
+		thread_mark_add(left->task, -1);
+		*left = fresh;
+	} else if (bpf_map_update_elem(&offcpu_threads, &tid, &fresh, BPF_NOEXIST) < 0) {
+		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+		return NULL;
+	}
+	thread_mark_add((__u64)task, 1);
+	return left ? left : bpf_map_lookup_elem(&offcpu_threads, &tid);
+}
+
+static __always_inline __u8 state_letter(unsigned int state)
+{
+	if (state & TASK_UNINTERRUPTIBLE)
+		return state & TASK_NOLOAD ? 'S' : 'D';
+	if (state & TASK_INTERRUPTIBLE)
+		return 'S';
+	return state ? 'T' : 'R';
+}
+
+/* The current thread leaves its CPU. */
+static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u32 pid, unsigned int state)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_offcpu_thread *thread;
+	__u64 now, run_delay_ns;
+	struct offcpu_scratch *made;
+	struct event_offcpu *entry;
+	bool is_known;
+
+	if (!bpf_map_lookup_elem(&offcpu_pids, &pid))
+		return 0;
+	thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
+	is_known = thread && thread->task == (__u64)task;
+	/* A thread that ends has given its id back, and another one may have it by now. */
+	if (thread && !is_known && !BPF_CORE_READ(task, thread_pid))
+		return 0;
+	run_delay_ns = compat_task_run_delay(task);
+	if (is_known)
+		count_run_delay(thread, run_delay_ns);
+	if (state & TASK_DEAD) {
+		if (is_known && bpf_map_delete_elem(&offcpu_threads, &tid) == 0)
+			thread_mark_add((__u64)task, -1);
+		return 0;
+	}
+	if (!is_known)
+		thread = thread_begin(task, tid, thread);
+	made = scratch_of_cpu();
+	if (!thread || !made)
+		return 0;
+	now = bpf_ktime_get_ns();
+	thread->run_delay_ns = run_delay_ns;
+	thread->state = state_letter(state);
+	entry_describe(&made->entry, task, pid, thread->state);
+	/* Where it was stopped says nothing of what it waits for: a CPU. */
+	if (state && thread_pays(thread, now))
+		entry_take_stacks(ctx, made);
+	thread->has_stack = made->entry.has_stack;
+	entry = entry_get(ctx, made, &thread->key);
+	if (entry)
+		__sync_fetch_and_add(&entry->off, 1);
+	*(volatile __u64 *)&thread->off_ns = now;
+	return 0;
+}
+
+static __always_inline void entry_add(struct event_offcpu *entry, __u32 tid, __u64 start_ns,
+	__u64 ns)
+{
+	__sync_fetch_and_add(&entry->ns, ns);
+	__sync_fetch_and_add(&entry->times, 1);
+	entry->tids[tid % EVENT_OFFCPU_TIDS_BITS / 64] |= 1ull << tid % 64;
+	if (ns > entry->longest_ns) {
+		entry->longest_ns = ns;
+		entry->longest_start_ns = start_ns;
+		entry->longest_tid = tid;
+	}
+}
+
+static __noinline int switch_in(__u64 address)
+{
+	struct task_struct *task = (struct task_struct *)address;
+	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
+	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
+	struct event_offcpu *entry;
+	__u64 start_ns, ns;
+
+	if (!thread || thread->task != address || !thread->off_ns)
+		return 0;
+	start_ns = thread->off_ns;
+	ns = bpf_ktime_get_ns() - start_ns;
+	thread->off_ns = 0;
+	thread->slept_ns = 0;
+	entry = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	if (entry)
+		__sync_fetch_and_add(&entry->off, -1);
+	if (ns < cfg_min_ns)
+		return 0;
+	if (!entry) {
+		loss_count(EVENT_LOSS_ACCOUNT_FULL);
+		return 0;
+	}
+	entry_add(entry, tid, start_ns, ns);
+	/* What part of another sleep it is, the kernel has counted when the thread is seen next. */
+	if (thread->state == 'R')
+		__sync_fetch_and_add(&entry->runnable_ns, ns);
+	else
+		thread->slept_ns = ns;
+	return 0;
+}
+
+SEC("raw_tp/sched_switch")
+int offcpu_sched_switch_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *prev = (struct task_struct *)ctx->args[1];
+	struct task_struct *next = (struct task_struct *)ctx->args[2];
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	unsigned int state = 0;
+
+	if (thread_is_marked((__u64)next))
+		switch_in((__u64)next);
+	if (!pid_is_looked_at(pid))
+		return 0;
+	/* Preempted: the thread wants to run on, whatever its state says. */
+	if (ctx->args[0])
+		state = 0;
+	else if (cfg_switch_tells_state)
+		state = (unsigned int)ctx->args[3];
+	else
+		state = compat_task_state(prev);
+	switch_out(ctx, pid, state);
+	return 0;
+}
+
+/* The current thread, or an interrupt that came while it ran, wakes another one. */
+static __noinline int wake(struct bpf_raw_tracepoint_args *ctx, __u64 address)
+{
+	struct task_struct *task = (struct task_struct *)address;
+	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
+	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct event_offcpu_waker waker = {};
+	struct event_offcpu *entry;
+
+	if (!thread || thread->task != address || !thread->off_ns)
+		return 0;
+	entry = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	if (!entry || bpf_ktime_get_ns() - thread->off_ns <= entry->longest_ns)
+		return 0;
+	waker.off_ns = thread->off_ns;
+	waker.pid = pid_tgid >> 32;
+	waker.tid = (__u32)pid_tgid;
+	bpf_get_current_comm(waker.comm, sizeof(waker.comm));
+	waker.kernel_len = frames_of(bpf_get_stack(ctx, waker.kernel, sizeof(waker.kernel), 1));
+	bpf_map_update_elem(&offcpu_wakers, &thread->key, &waker, BPF_ANY);
+	return 0;
+}
+
+SEC("raw_tp/sched_waking")
+int offcpu_sched_waking_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	if (thread_is_marked(ctx->args[0]))
+		wake(ctx, ctx->args[0]);
+	return 0;
+}
+
+/*
+ * Never attached: user space runs it through BPF_PROG_TEST_RUN for each thread at arming. It notes
+ * the thread args[0] if that is off the CPU and not noted yet. Its stacks cannot be taken any more.
+ */
+SEC("raw_tp")
+int offcpu_task_scan(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = task_of_tid((__u32)ctx->args[0]);
+	struct event_offcpu_thread fresh = {};
+	struct offcpu_scratch *made;
+	struct event_offcpu *entry;
+	unsigned int state;
+	__u32 pid, tid, slot = cfg_common.cpus;
+	__u64 left_ns;
+
+	if (!task)
+		return 0;
+	pid = (__u32)BPF_CORE_READ(task, tgid);
+	tid = (__u32)BPF_CORE_READ(task, pid);
+	state = compat_task_state(task);
+	made = bpf_map_lookup_elem(&offcpu_scratch, &slot);
+	if (!made || !bpf_map_lookup_elem(&offcpu_pids, &pid) ||
+		!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)))
+		return 0;
+	left_ns = compat_task_left_cpu(task);
+	entry_describe(&made->entry, task, pid, state_letter(state));
+	entry = entry_get(NULL, made, &fresh.key);
+	fresh.task = (__u64)task;
+	fresh.tid = tid;
+	fresh.state = made->entry.state;
+	fresh.off_ns = task_asleep_since(left_ns, bpf_ktime_get_ns());
+	fresh.run_delay_ns = compat_task_run_delay(task);
+	/* It has run meanwhile, so the program at the context switch has noted it. */
+	if (compat_task_state(task) != state || compat_task_left_cpu(task) != left_ns)
+		return 0;
+	/* Before the entry exists, since the thread may wake up at any time. */
+	thread_mark_add((__u64)task, 1);
+	if (bpf_map_update_elem(&offcpu_threads, &tid, &fresh, BPF_NOEXIST) < 0)
+		thread_mark_add((__u64)task, -1);
+	else if (entry)
+		__sync_fetch_and_add(&entry->off, 1);
+	return 0;
+}
+
+/*
+ * Never attached: user space runs it when it has read the stack of a thread from /proc. The thread
+ * args[0], which has been off the CPU since args[1], counts from now on in an entry of its own key,
+ * args[2] and args[3]. Returns 1 when it does.
+ */
+SEC("raw_tp")
+int offcpu_note_stack(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = (__u32)ctx->args[0], slot = cfg_common.cpus;
+	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
+	struct event_offcpu_key key = { { ctx->args[2], ctx->args[3] } };
+	struct event_offcpu *entry, *before;
+	struct offcpu_scratch *made;
+
+	if (!thread || thread->off_ns != ctx->args[1])
+		return 0;
+	before = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	made = bpf_map_lookup_elem(&offcpu_scratch, &slot);
+	if (!before || !made)
+		return 0;
+	entry = bpf_map_lookup_elem(&offcpu_stacks, &key);
+	if (!entry) {
+		entry_describe_like(&made->entry, before);
+		bpf_map_update_elem(&offcpu_stacks, &key, &made->entry, BPF_NOEXIST);
+		entry = bpf_map_lookup_elem(&offcpu_stacks, &key);
+	}
+	if (!entry)
+		return 0;
+	__sync_fetch_and_add(&before->off, -1);
+	__sync_fetch_and_add(&entry->off, 1);
+	thread->key = key;
+	return 1;
+}
+
+char LICENSE[] SEC("license") = "GPL";
