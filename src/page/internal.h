@@ -28,8 +28,9 @@
 /* Seconds before the trigger that are of the incident: what led to it was going on. */
 #define PAGE_LEAD_S 5
 #define PAGE_TARGETS_MAX 8
+#define PAGE_BLOCKED_MAX 256
 
-/* Limits of what is printed: together no more than 80 lines of 100 columns. */
+/* Limits of what is printed: together no more than 90 lines of 100 columns. */
 #define PAGE_SENTENCE_LINES 3
 #define PAGE_TIMELINE_ROWS 14
 #define PAGE_TIMELINE_ROWS_SHORT 10
@@ -38,6 +39,8 @@
 #define PAGE_DISK_ROWS 2
 #define PAGE_STATEMENT_ROWS 5
 #define PAGE_TARGET_ROWS 2
+#define PAGE_BLOCKED_ROWS 10
+#define PAGE_BLOCKED_STATEMENTS 3
 
 /* Operations of one process on one file with one cause. */
 #define PAGE_LONGEST_KEPT 8
@@ -171,6 +174,24 @@ struct page_target {
 	bool unanswered; /* by its last line */
 };
 
+/* Time off the CPU with one stack. */
+struct page_blocked {
+	uint64_t hash;
+	uint64_t time_ns;
+	uint32_t threads; /* at least */
+	char state;
+	char process[RECORD_COMM_SIZE];
+	char comm[RECORD_COMM_SIZE];
+	char functions[512];
+	struct statement_query longest;
+};
+
+struct page_blocked_table {
+	uint32_t count;
+	uint64_t others_ns; /* that had no room */
+	struct page_blocked items[PAGE_BLOCKED_MAX];
+};
+
 struct page_events {
 	uint64_t second; /* since the open line, of the lines that were let through */
 	uint32_t lines;
@@ -196,6 +217,7 @@ struct page {
 	uint32_t targets_count;
 	struct page_target targets[PAGE_TARGETS_MAX];
 	struct page_events events;
+	struct page_blocked_table blocked;
 	struct statements *statements;
 };
 
@@ -252,6 +274,10 @@ void page_print_timeline(struct page *p);
 /* queries.c */
 void page_note_sql(struct page *p, const struct record *r);
 void page_print_statements(struct page *p);
+
+/* blocked.c */
+void page_note_offcpu(struct page *p, const struct record_offcpu *o);
+void page_print_blocked(struct page *p);
 
 /* closing.c */
 void page_print_closing(struct page *p, bool being_written);

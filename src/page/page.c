@@ -104,6 +104,9 @@ void page_add(struct page *p, const struct record *r)
 	case RECORD_IO_BY:
 		page_note_io_by(p, &r->io_by);
 		break;
+	case RECORD_OFFCPU:
+		page_note_offcpu(p, &r->offcpu);
+		break;
 	case RECORD_KERNEL:
 		note_kernel(p, r);
 		break;
@@ -317,6 +320,7 @@ void page_print(struct page *p, const struct page_style *style, bool being_writt
 	print_counts(p);
 	page_print_timeline(p);
 	page_print_operations(p);
+	page_print_blocked(p);
 	page_print_disks(p);
 	page_print_statements(p);
 	page_print_closing(p, being_written);

@@ -13,7 +13,7 @@
 #include "record/record.h"
 #include "util/text.h"
 
-/* A page of 80 lines, each of the widest terminal and in the longest characters, fits. */
+/* A page of 90 lines, each of the widest terminal and in the longest characters, fits. */
 #define PAGE_TEXT_SIZE (192 * 1024)
 
 struct page;
