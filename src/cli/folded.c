@@ -11,7 +11,8 @@
 #include "util/text.h"
 
 /* Names and functions in which each byte may become four, and an operation. */
-#define FRAMES_SIZE (4 * (RECORD_LIST_SIZE + RECORD_COMM_SIZE + RECORD_STACK_SIZE) + 64)
+#define FRAMES_SIZE                                                                                \
+	(4 * (RECORD_LIST_SIZE + RECORD_COMM_SIZE + STATEMENT_TEXT_SIZE + RECORD_STACK_SIZE) + 64)
 #define KIND_SIZE (RECORD_LIST_SIZE + 96)
 /* The lines of one scan are not further apart. */
 #define SCAN_NS (NSEC_PER_SEC / 2)
@@ -45,7 +46,10 @@ struct folded_operation {
 
 /* Trees of tsearch(3). */
 struct folded {
+	struct folded_options options;
 	void *stacks;
+	void *offcpu;	 /* stacks of `offcpu` lines */
+	void *processes; /* their first frames: what they did is in those, and not counted again */
 	void *kinds;
 	void *operations;
 };
@@ -80,9 +84,13 @@ static void *find_or_add(void **tree, void *item, int (*compare)(const void *, c
 	return found ? *found : NULL;
 }
 
-struct folded *folded_new(void)
+struct folded *folded_new(const struct folded_options *options)
 {
-	return calloc(1, sizeof(struct folded));
+	struct folded *folded = calloc(1, sizeof(*folded));
+
+	if (folded)
+		folded->options = *options;
+	return folded;
 }
 
 struct folded *folded_free(struct folded *folded)
@@ -91,6 +99,8 @@ struct folded *folded_free(struct folded *folded)
 		tdestroy(folded->operations, free);
 		tdestroy(folded->kinds, free);
 		tdestroy(folded->stacks, free);
+		tdestroy(folded->offcpu, free);
+		tdestroy(folded->processes, free);
 	}
 	free(folded);
 	return NULL;
@@ -116,19 +126,41 @@ static void add_name(struct text *t, const char *name)
 	add_frame(t, name, strlen(name));
 }
 
-/* "vfs_read+0x1c" without its offset; the record has the innermost function first. */
-static void add_functions(struct text *t, const char *stack)
+/*
+ * The record has the innermost function first. "vfs_read+0x1c" of the kernel is without its offset;
+ * in a program, what has an offset is a place in a file whose functions are not known.
+ */
+static void add_functions(struct text *t, const char *stack, bool of_kernel)
 {
 	const char *end = stack + strlen(stack);
 
 	while (end > stack) {
 		const char *line = memrchr(stack, '\n', (size_t)(end - stack));
 		const char *begin = line ? line + 1 : stack;
-		const char *offset = memchr(begin, '+', (size_t)(end - begin));
+		const char *offset =
+			of_kernel ? memmem(begin, (size_t)(end - begin), "+0x", 3) : NULL;
 
 		add_frame(t, begin, (size_t)((offset ? offset : end) - begin));
 		end = line ? line : stack;
 	}
+}
+
+/* "[memory map lock]": the functions of the lock itself may be missing. */
+static void add_cause(struct text *t, enum record_cause cause)
+{
+	char buf[RECORD_NAME_SIZE];
+	struct text name = TEXT_ON(buf);
+
+	text_reset(&name);
+	text_addf(&name, "[%s]", record_cause_text(cause));
+	add_name(t, buf);
+}
+
+static const char *name_of_exe(const char *exe)
+{
+	const char *slash = strrchr(exe, '/');
+
+	return slash ? slash + 1 : exe;
 }
 
 static bool has_stack(const struct record_operation *o)
@@ -136,16 +168,30 @@ static bool has_stack(const struct record_operation *o)
 	return o->kstack_while_blocked && *o->kstack;
 }
 
-static void add_frames(struct text *t, const struct record_operation *o)
+/* The frames of a thread that are asked for, as far as they are known. */
+static void add_thread(const struct folded *folded, struct text *t, const char *comm,
+	const struct statement_query *query)
 {
-	const char *slash = strrchr(o->exe, '/'), *process = slash ? slash + 1 : o->exe;
+	const struct statement *s;
+
+	if (folded->options.thread)
+		add_name(t, comm);
+	s = folded->options.statements ? statements_find(folded->options.statements, query) : NULL;
+	if (s)
+		add_name(t, s->text);
+}
+
+static void add_frames(const struct folded *folded, struct text *t,
+	const struct record_operation *o)
+{
+	const struct statement_query query = statement_query_of(o);
+	const char *process = name_of_exe(o->exe);
 
 	text_reset(t);
 	add_name(t, *process ? process : o->comm);
-	if (*process && strcmp(process, o->comm) != 0)
-		add_name(t, o->comm);
-	if (has_stack(o)) {
-		add_functions(t, o->kstack);
+	add_thread(folded, t, *process && strcmp(process, o->comm) != 0 ? o->comm : "", &query);
+	if (has_stack(o) && folded->options.kernel) {
+		add_functions(t, o->kstack, true);
 		return;
 	}
 	add_name(t, record_op_text(o->op) ? record_op_text(o->op) : "operation");
@@ -155,18 +201,24 @@ static void add_frames(struct text *t, const struct record_operation *o)
 						    : " (stack not known)");
 }
 
+/* The tree's stack with these frames. NULL: out of memory. */
+static struct folded_stack *stack_of(void **tree, const struct text *frames)
+{
+	struct folded_stack *stack = calloc(1, sizeof(*stack) + frames->len + 1);
+
+	if (stack)
+		memcpy(stack->frames, frames->buf, frames->len + 1);
+	return find_or_add(tree, stack, compare_stacks);
+}
+
 /* NULL: out of memory. */
 static struct folded_stack *find_stack(struct folded *folded, const struct record_operation *o)
 {
 	char buf[FRAMES_SIZE];
 	struct text t = TEXT_ON(buf);
-	struct folded_stack *stack;
 
-	add_frames(&t, o);
-	stack = calloc(1, sizeof(*stack) + t.len + 1);
-	if (stack)
-		memcpy(stack->frames, buf, t.len + 1);
-	return find_or_add(&folded->stacks, stack, compare_stacks);
+	add_frames(folded, &t, o);
+	return stack_of(&folded->stacks, &t);
 }
 
 static struct folded_kind *find_kind(struct folded *folded, const struct record_operation *o)
@@ -214,6 +266,50 @@ static void add_alike(struct folded_kind *kind, struct folded_stack *stack, cons
 	}
 }
 
+/* The functions of a thread off the CPU, as far as they are asked for. */
+static void add_blocked(const struct folded_options *options, struct text *t,
+	const struct record_offcpu *o)
+{
+	size_t len = t->len;
+
+	if (options->program)
+		add_functions(t, o->ustack, false);
+	if (options->kernel) {
+		add_functions(t, o->kstack, true);
+		if (o->waits_for)
+			add_cause(t, o->waits_for);
+	}
+	if (t->len == len || (options->kernel && !*o->kstack))
+		add_name(t, o->state == 'R' ? "(waits for a CPU)" : "(stack not known)");
+}
+
+static int add_offcpu(struct folded *folded, const struct record_offcpu *o)
+{
+	const struct statement_query query = { .tid = o->tid,
+		.start_ns = o->start_mono_ns,
+		.dur_ns = o->longest_ns };
+	const char *process = name_of_exe(o->exe);
+	char buf[FRAMES_SIZE + 4 * RECORD_USTACK_SIZE];
+	struct text t = TEXT_ON(buf);
+	struct folded_stack *stack;
+
+	text_reset(&t);
+	if (o->others) {
+		add_name(&t, "(other stacks)");
+	} else {
+		add_name(&t, *process ? process : o->process);
+		if (!stack_of(&folded->processes, &t))
+			return -ENOMEM;
+		add_thread(folded, &t, o->comm, &query);
+		add_blocked(&folded->options, &t, o);
+	}
+	stack = stack_of(&folded->offcpu, &t);
+	if (!stack)
+		return -ENOMEM;
+	stack->ns += o->time_ns;
+	return 0;
+}
+
 int folded_add(struct folded *folded, const struct record *r)
 {
 	const struct record_operation *o = &r->operation;
@@ -221,6 +317,8 @@ int folded_add(struct folded *folded, const struct record *r)
 	struct folded_stack *stack;
 	struct folded_kind *kind;
 
+	if (r->type == RECORD_OFFCPU)
+		return add_offcpu(folded, &r->offcpu);
 	if (r->type != RECORD_STALL && r->type != RECORD_STUCK)
 		return 0;
 	stack = find_stack(folded, o);
@@ -266,7 +364,22 @@ static void count_hanging(const void *node, VISIT visit, void *unused)
 struct visitor {
 	void (*visit)(void *userdata, const char *frames, uint64_t usec);
 	void *userdata;
+	void *const *left_out; /* the tree of first frames; NULL: all are visited */
 };
+
+static bool is_left_out(const struct visitor *visitor, const char *frames)
+{
+	size_t len = strcspn(frames, ";");
+	struct folded_stack *first = visitor->left_out ? calloc(1, sizeof(*first) + len + 1) : NULL;
+	bool found;
+
+	if (!first)
+		return false;
+	memcpy(first->frames, frames, len);
+	found = tfind(first, visitor->left_out, compare_stacks);
+	free(first);
+	return found;
+}
 
 static void visit_stack(const void *node, VISIT visit, void *arg)
 {
@@ -274,18 +387,21 @@ static void visit_stack(const void *node, VISIT visit, void *arg)
 	const struct visitor *visitor = arg;
 
 	/* A stack that was replaced by a better one has nothing left. */
-	if ((visit == postorder || visit == leaf) && stack->ns > 0)
+	if ((visit == postorder || visit == leaf) && stack->ns > 0 &&
+		!is_left_out(visitor, stack->frames))
 		visitor->visit(visitor->userdata, stack->frames, stack->ns / NSEC_PER_USEC);
 }
 
 void folded_visit(struct folded *folded,
 	void (*visit)(void *userdata, const char *frames, uint64_t usec), void *userdata)
 {
-	struct visitor visitor = { visit, userdata };
+	struct visitor operations = { visit, userdata, &folded->processes };
+	struct visitor offcpu = { visit, userdata, NULL };
 
 	twalk_r(folded->operations, count_operation, NULL);
 	twalk_r(folded->kinds, count_hanging, NULL);
-	twalk_r(folded->stacks, visit_stack, &visitor);
+	twalk_r(folded->stacks, visit_stack, &operations);
+	twalk_r(folded->offcpu, visit_stack, &offcpu);
 }
 
 static void print_stack(void *out, const char *frames, uint64_t usec)

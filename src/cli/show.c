@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
-#include "cli/folded.h"
 #include "cli/pprof.h"
+#include "cli/symbolizer.h"
 #include "util/exit.h"
 #include "page/statements.h"
 #include "record/reader.h"
@@ -22,13 +22,13 @@
 /* Too large for a stack that others may want to keep small. */
 struct show {
 	FILE *out;
-	enum show_as as;
-	const struct page_style *style;
+	struct show_options options;
 	char path[RECORD_PATH_SIZE];
 	struct record_summary summary;
-	struct statements *statements; /* of SHOW_EVENTS */
+	struct statements *statements; /* of SHOW_EVENTS, or if they are wanted */
 	struct page *page;	       /* of SHOW_PAGE */
 	struct folded *folded;	       /* of SHOW_FOLDED and SHOW_PPROF */
+	struct symbolizer *symbolizer; /* NULL: no line has needed it */
 	struct record record;
 	char text_buf[PAGE_TEXT_SIZE];
 };
@@ -52,6 +52,7 @@ static void cleanup_show(struct show **show)
 		statements_free((*show)->statements);
 		page_free((*show)->page);
 		folded_free((*show)->folded);
+		symbolizer_free((*show)->symbolizer);
 	}
 	free(*show);
 }
@@ -169,16 +170,36 @@ static void show_json(struct show *show, const struct record_line *line)
 
 static bool adds_stacks(const struct show *show)
 {
-	return show->as == SHOW_FOLDED || show->as == SHOW_PPROF;
+	return show->options.as == SHOW_FOLDED || show->options.as == SHOW_PPROF;
+}
+
+/* The places in programs get names, as far as this host has these programs. */
+static void name_stack(struct show *show)
+{
+	struct record_offcpu *line = &show->record.offcpu;
+	struct text t = TEXT_ON(show->text_buf);
+
+	if (!*line->ustack || (!show->symbolizer && !(show->symbolizer = symbolizer_new())))
+		return;
+	text_reset(&t);
+	symbolizer_add_stack(show->symbolizer, line, &t);
+	/* Whole lines of it. */
+	if (t.len >= sizeof(line->ustack)) {
+		t.buf[sizeof(line->ustack) - 1] = '\0';
+		*strrchr(t.buf, '\n') = '\0';
+	}
+	text_copy(line->ustack, sizeof(line->ustack), t.buf);
 }
 
 static int show_line(struct show *show, const struct record_line *line)
 {
-	if (show->as == SHOW_JSON)
+	if (show->options.as != SHOW_JSON && line->decoded && show->record.type == RECORD_OFFCPU)
+		name_stack(show);
+	if (show->options.as == SHOW_JSON)
 		show_json(show, line);
 	else if (!line->decoded)
 		return 0;
-	else if (show->as == SHOW_EVENTS)
+	else if (show->options.as == SHOW_EVENTS)
 		show_event(show);
 	else if (adds_stacks(show))
 		return folded_add(show->folded, &show->record);
@@ -193,12 +214,16 @@ static int show_lines(struct show *show, int fd)
 	struct record_line line;
 	int r = 0;
 
-	if (show->as == SHOW_EVENTS)
+	if (show->options.as == SHOW_EVENTS || show->options.statements)
 		r = statements_read(fd, &show->statements);
-	else if (show->as == SHOW_PAGE)
+	if (r == 0 && show->options.as == SHOW_PAGE)
 		r = page_new(&show->page);
-	else if (adds_stacks(show))
-		r = (show->folded = folded_new()) ? 0 : -ENOMEM;
+	if (r == 0 && adds_stacks(show)) {
+		if (show->options.statements)
+			show->options.folded.statements = show->statements;
+		show->folded = folded_new(&show->options.folded);
+		r = show->folded ? 0 : -ENOMEM;
+	}
 	if (r == 0)
 		r = record_reader_new(fd, &reader);
 	if (r < 0)
@@ -216,7 +241,7 @@ static void show_page(struct show *show)
 	struct text t = TEXT_ON(show->text_buf);
 
 	text_reset(&t);
-	page_print(show->page, show->style, show->summary.being_written, &t);
+	page_print(show->page, &show->options.style, show->summary.being_written, &t);
 	fwrite(t.buf, 1, t.len, show->out);
 }
 
@@ -226,11 +251,11 @@ static int show_whole(struct show *show)
 	const struct pprof_times times = { show->summary.opened_real_ns,
 		show->summary.duration_ns };
 
-	if (show->as == SHOW_PPROF)
+	if (show->options.as == SHOW_PPROF)
 		return pprof_print(show->folded, &times, show->out);
-	if (show->as == SHOW_FOLDED)
+	if (show->options.as == SHOW_FOLDED)
 		folded_print(show->folded, show->out);
-	else if (show->as == SHOW_PAGE)
+	else if (show->options.as == SHOW_PAGE)
 		show_page(show);
 	return 0;
 }
@@ -243,13 +268,13 @@ static int show_remarks(const struct show *show)
 	if (!s->closed && adds_stacks(show))
 		log_warning("%s is incomplete: %s", show->path,
 			s->being_written ? "it is still being written" : "the recorder was killed");
-	if (!s->closed && show->as == SHOW_EVENTS)
+	if (!s->closed && show->options.as == SHOW_EVENTS)
 		fprintf(show->out,
 			s->being_written ? "incomplete: still being written\n"
 					 : "incomplete: the recorder was killed\n");
 	if (s->counts.newer)
 		log_warning("%s has %" PRIu64 " lines of a later version%s", show->path,
-			s->counts.newer, show->as == SHOW_JSON ? "" : ", not shown");
+			s->counts.newer, show->options.as == SHOW_JSON ? "" : ", not shown");
 	if (s->counts.garbage) {
 		log_error("%s has %" PRIu64 " lines that are not records, not shown", show->path,
 			s->counts.garbage);
@@ -286,8 +311,8 @@ static int show_fd(struct show *show, int fd)
 	return r;
 }
 
-int show_record(FILE *out, const struct config *c, const char *name, enum show_as as,
-	const struct page_style *style)
+int show_record(FILE *out, const struct config *c, const char *name,
+	const struct show_options *options)
 {
 	_cleanup_(cleanup_show) struct show *show = calloc(1, sizeof(*show));
 	_cleanup_close_ int fd = -1;
@@ -297,22 +322,63 @@ int show_record(FILE *out, const struct config *c, const char *name, enum show_a
 		return EXIT_CODE_FAILURE;
 	}
 	show->out = out;
-	show->as = as;
-	show->style = style;
+	show->options = *options;
 	fd = open_named(show, c, name);
 	return fd < 0 ? EXIT_CODE_RECORD : show_fd(show, fd);
 }
 
-/* False, with the reason logged: the options contradict each other. */
-static bool choose(const struct options *o, enum show_as *ret_as)
+/* False, with the reason logged: it is not known. */
+static bool choose_stacks(const char *stacks, struct folded_options *ret_folded)
+{
+	bool both = !stacks || strcmp(stacks, "both") == 0;
+
+	ret_folded->kernel = both || strcmp(stacks, "kernel") == 0;
+	ret_folded->program = both || strcmp(stacks, "program") == 0;
+	if (!ret_folded->kernel && !ret_folded->program) {
+		log_error("show: --stacks %s: not known; expected kernel, program or both", stacks);
+		return false;
+	}
+	return true;
+}
+
+/* The same; frames is a list such as "thread,statement". */
+static bool choose_frames(const char *frames, struct show_options *ret_options)
+{
+	ret_options->folded.thread = !frames;
+	for (const char *p = frames; p && *p; p += *p == ',') {
+		size_t len = strcspn(p, ",");
+
+		if (len == strlen("thread") && strncmp(p, "thread", len) == 0)
+			ret_options->folded.thread = true;
+		else if (len == strlen("statement") && strncmp(p, "statement", len) == 0)
+			ret_options->statements = true;
+		else if (len != strlen("process") || strncmp(p, "process", len) != 0) {
+			log_error(
+				"show: --frames %s: \"%.*s\" is not known; expected a list of process, "
+				"thread and statement",
+				frames, (int)len, p);
+			return false;
+		}
+		p += len;
+	}
+	return true;
+}
+
+/* False, with the reason logged: the options contradict each other, or one is wrong. */
+static bool choose(const struct options *o, struct show_options *ret_options)
 {
 	const char *format = options_get(o, "format");
 	bool is_pprof = format && strcmp(format, "pprof") == 0;
 
-	*ret_as = o->json ? SHOW_JSON : options_has(o, "events") ? SHOW_EVENTS : SHOW_PAGE;
+	ret_options->as = o->json ? SHOW_JSON : options_has(o, "events") ? SHOW_EVENTS : SHOW_PAGE;
+	if (!format && (options_get(o, "stacks") || options_get(o, "frames"))) {
+		log_error("show: --%s takes --format folded or --format pprof",
+			options_get(o, "stacks") ? "stacks" : "frames");
+		return false;
+	}
 	if (!format)
 		return true;
-	if (*ret_as != SHOW_PAGE) {
+	if (ret_options->as != SHOW_PAGE) {
 		log_error("show: --format and --%s exclude each other",
 			o->json ? "json" : "events");
 		return false;
@@ -326,19 +392,19 @@ static bool choose(const struct options *o, enum show_as *ret_as)
 			  "program behind it, as in \"iostall show --format pprof last >FILE\"");
 		return false;
 	}
-	*ret_as = is_pprof ? SHOW_PPROF : SHOW_FOLDED;
-	return true;
+	ret_options->as = is_pprof ? SHOW_PPROF : SHOW_FOLDED;
+	return choose_stacks(options_get(o, "stacks"), &ret_options->folded) &&
+		choose_frames(options_get(o, "frames"), ret_options);
 }
 
 static int run(const struct options *o)
 {
 	_cleanup_free_ struct config *config = NULL;
-	struct page_style style = page_style_of(STDOUT_FILENO);
-	enum show_as as;
+	struct show_options options = { .style = page_style_of(STDOUT_FILENO) };
 
-	if (!choose(o, &as))
+	if (!choose(o, &options))
 		return EXIT_CODE_USAGE;
-	style.verbose = o->verbose;
+	options.style.verbose = o->verbose;
 	if (!*o->args[0]) {
 		log_error("show: an empty name; expected an ID, a FILE or last");
 		return EXIT_CODE_USAGE;
@@ -347,13 +413,18 @@ static int run(const struct options *o)
 	 * A path needs none; anywhere else than where the file says there may be other incidents.
 	 */
 	config = strchr(o->args[0], '/') ? command_load_config_to_ask(o) : command_load_config(o);
-	return config ? show_record(stdout, config, o->args[0], as, &style) : EXIT_CODE_CONFIG;
+	return config ? show_record(stdout, config, o->args[0], &options) : EXIT_CODE_CONFIG;
 }
 
 static const struct options_item items[] = {
 	{ "events", NULL, "print every line of the record in the order of time, not the page" },
 	{ "format", "FORMAT",
 		"how long threads waited for each stack: folded, for flame graph tools, or pprof" },
+	{ "stacks", "WHICH",
+		"of such a stack the functions of the kernel, of the program, or both" },
+	{ "frames", "LIST",
+		"what stands before the functions: process, or also thread and statement, with commas "
+		"between them; standard: process,thread" },
 };
 
 const struct options_command command_show = {

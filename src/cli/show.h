@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "cli/folded.h"
 #include "config/config.h"
 #include "page/page.h"
 
@@ -21,11 +22,19 @@ enum show_as {
 	SHOW_JSON,
 };
 
+struct show_options {
+	enum show_as as;
+	struct page_style style; /* of SHOW_PAGE */
+	/* Of SHOW_FOLDED and SHOW_PPROF. show_record() finds the statements if they are wanted. */
+	struct folded_options folded;
+	bool statements;
+};
+
 /*
- * The command without its options; name is an id, a part of one, "last", "last-N" or a file. style
- * is that of the page. Returns an enum exit_code.
+ * The command without its command line; name is an id, a part of one, "last", "last-N" or a file.
+ * Returns an enum exit_code.
  */
-int show_record(FILE *out, const struct config *c, const char *name, enum show_as as,
-	const struct page_style *style);
+int show_record(FILE *out, const struct config *c, const char *name,
+	const struct show_options *options);
 
 #endif

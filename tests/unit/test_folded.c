@@ -19,6 +19,8 @@
 
 #define MS NSEC_PER_MSEC
 
+static const struct folded_options all = { .thread = true, .program = true, .kernel = true };
+
 struct line {
 	enum record_type type;
 	int32_t tid;
@@ -53,7 +55,7 @@ static void add(struct folded *folded, const struct line *line)
 
 static void assert_folded(const struct line *lines, size_t count, const char *expected)
 {
-	struct folded *folded = folded_new();
+	struct folded *folded = folded_new(&all);
 	char buf[4096] = "";
 	FILE *out = fmemopen(buf, sizeof(buf), "w");
 
@@ -65,6 +67,89 @@ static void assert_folded(const struct line *lines, size_t count, const char *ex
 	fclose(out);
 	folded_free(folded);
 	assert_string_equal(buf, expected);
+}
+
+static void add_offcpu(struct folded *folded, const char *exe, char state, uint64_t ns,
+	const char *kstack, const char *ustack)
+{
+	struct record *r = calloc(1, sizeof(*r));
+
+	assert_non_null(r);
+	r->type = RECORD_OFFCPU;
+	r->offcpu = (struct record_offcpu){ .pid = 2211, .state = state, .time_ns = ns };
+	text_copy(r->offcpu.exe, sizeof(r->offcpu.exe), exe);
+	text_copy(r->offcpu.comm, sizeof(r->offcpu.comm), "connection");
+	text_copy(r->offcpu.kstack, sizeof(r->offcpu.kstack), kstack);
+	text_copy(r->offcpu.ustack, sizeof(r->offcpu.ustack), ustack);
+	assert_int_equal(folded_add(folded, r), 0);
+	free(r);
+}
+
+/* What a process did has its time off the CPU already, with more of its stack. */
+static void test_time_off_the_cpu(void **state)
+{
+	const struct line of_mariadbd = { RECORD_STALL, 1, 10, 2000 * MS, "vfs_read+0x9", { 0 } };
+	struct folded *folded = folded_new(&all);
+	char buf[4096] = "";
+	FILE *out = fmemopen(buf, sizeof(buf), "w");
+
+	(void)state;
+	assert_non_null(folded);
+	add(folded, &of_mariadbd);
+	add_offcpu(folded, "/usr/bin/other", 'R', 3 * MS, "", "");
+	folded_print(folded, out);
+	fflush(out);
+	assert_string_equal(buf,
+		"mariadbd;con:nect\\x0a;vfs_read 2000000\n"
+		"other;connection;(waits for a CPU) 3000\n");
+	folded_free(folded);
+	rewind(out);
+	folded = folded_new(&all);
+	assert_non_null(folded);
+	add(folded, &of_mariadbd);
+	/* Two windows. */
+	for (unsigned int i = 0; i < 2; i++)
+		add_offcpu(folded, "/usr/sbin/mariadbd", 'D', 1500 * MS,
+			"io_schedule+0x1\nvfs_read+0x9",
+			"os_file_read\nrow::operator+=<a;b>\nmariadbd+0x7f12");
+	add_offcpu(folded, "/usr/sbin/mariadbd", 'S', 5 * MS, "", "pread64");
+	folded_print(folded, out);
+	fclose(out);
+	folded_free(folded);
+	assert_string_equal(buf,
+		"mariadbd;connection;mariadbd+0x7f12;row::operator+=<a:b>;os_file_read;vfs_read;io_schedule 3000000\n"
+		"mariadbd;connection;pread64;(stack not known) 5000\n");
+}
+
+static void assert_offcpu(const struct folded_options *options, const char *kstack,
+	const char *ustack, const char *expected)
+{
+	struct folded *folded = folded_new(options);
+	char buf[512] = "";
+	FILE *out = fmemopen(buf, sizeof(buf), "w");
+
+	assert_non_null(folded);
+	assert_non_null(out);
+	add_offcpu(folded, "/usr/sbin/mariadbd", 'D', 5 * MS, kstack, ustack);
+	folded_print(folded, out);
+	fclose(out);
+	folded_free(folded);
+	assert_string_equal(buf, expected);
+}
+
+static void test_frames_that_are_asked_for(void **state)
+{
+	const struct folded_options kernel = { .kernel = true };
+	const struct folded_options program = { .thread = true, .program = true };
+
+	(void)state;
+	assert_offcpu(&kernel, "io_schedule+0x1\nvfs_read+0x9", "pread64",
+		"mariadbd;vfs_read;io_schedule 5000\n");
+	assert_offcpu(&program, "io_schedule+0x1\nvfs_read+0x9", "pread64",
+		"mariadbd;connection;pread64 5000\n");
+	assert_offcpu(&program, "io_schedule+0x1", "",
+		"mariadbd;connection;(stack not known) 5000\n");
+	assert_offcpu(&kernel, "", "pread64", "mariadbd;(stack not known) 5000\n");
 }
 
 static void test_an_operation_counts_once(void **state)
@@ -181,7 +266,7 @@ static void describe_sample(const struct field *sample, char names[STRINGS_MAX][
 static size_t print_profile(const struct line *lines, size_t count, unsigned char *buf, size_t size)
 {
 	const struct pprof_times times = { 1700000000000000000ULL, 3000000000ULL };
-	struct folded *folded = folded_new();
+	struct folded *folded = folded_new(&all);
 	char path[] = "/tmp/iostall-pprof-XXXXXX";
 	int fd = mkstemp(path);
 	FILE *out = fdopen(fd, "w");
@@ -257,6 +342,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_an_operation_counts_once),
+		cmocka_unit_test(test_time_off_the_cpu),
+		cmocka_unit_test(test_frames_that_are_asked_for),
 		cmocka_unit_test(test_many_in_one_line),
 		cmocka_unit_test(test_nothing_that_waited),
 		cmocka_unit_test(test_a_profile),

@@ -8,13 +8,19 @@
 #include "cli/show.h"
 #include "util/exit.h"
 
-static const struct page_style style = { .columns = 100 };
+static struct show_options options_of(enum show_as as)
+{
+	return (struct show_options){ .as = as,
+		.style = { .columns = 100 },
+		.folded = { .thread = true, .program = true, .kernel = true } };
+}
 
 static int run_show(const struct fixture *f, const char *name, enum show_as as, char *buf,
 	size_t size)
 {
 	FILE *out = fmemopen(buf, size, "w");
-	int code = show_record(out, &f->config, name, as, &style);
+	const struct show_options options = options_of(as);
+	int code = show_record(out, &f->config, name, &options);
 
 	fclose(out);
 	return code;
@@ -111,10 +117,11 @@ static void test_show_says_what_is_wrong(void **state)
 static void test_a_full_output_is_a_failure(void **state)
 {
 	const struct fixture *f = *state;
+	const struct show_options options = options_of(SHOW_JSON);
 	FILE *out = fopen("/dev/full", "we");
 
 	place("closed.jsonl", f->config.record.dir, DATA_ID);
-	assert_int_equal(show_record(out, &f->config, "last", SHOW_JSON, NULL), EXIT_CODE_FAILURE);
+	assert_int_equal(show_record(out, &f->config, "last", &options), EXIT_CODE_FAILURE);
 	fclose(out);
 	out = fopen("/dev/full", "we");
 	assert_int_equal(list_records(out, &f->config, &(struct list_options){ .json = true }),

@@ -285,10 +285,13 @@ static void assert_shown(int fd, enum show_as as, const char *expected)
 	static const struct config config;
 	_cleanup_free_ char *buf = calloc(1, 65536);
 	FILE *out = fmemopen(buf, 65536, "w");
+	const struct show_options options = { .as = as,
+		.folded.kernel = true,
+		.statements = as == SHOW_FOLDED };
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	assert_int_equal(show_record(out, &config, path, as, NULL), EXIT_CODE_OK);
+	assert_int_equal(show_record(out, &config, path, &options), EXIT_CODE_OK);
 	fclose(out);
 	if (as == SHOW_JSON)
 		assert_null(strstr(buf, expected));
@@ -311,6 +314,7 @@ static void test_show(void **state)
 		"            at io_schedule < folio_wait_bit_common < filemap_read\n" RAN
 		"SELECT a\n  ");
 	assert_shown(fd, SHOW_JSON, RAN);
+	assert_shown(fd, SHOW_FOLDED, "mariadbd;SELECT a;");
 }
 
 int main(void)

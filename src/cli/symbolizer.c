@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "cli/symbolizer.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "iostall/event.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+#define ID_SIZE (2 * EVENT_BUILD_ID_SIZE + 1)
+/* What is told of a name; those of C++ templates can be of any length. */
+#define NAME_MAX_BYTES 200
+
+/* The functions of libdw and of the C++ library that are used. */
+static struct {
+	bool tried;
+	bool there;
+	const char *(*addrinfo)(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *,
+		Elf **, Dwarf_Addr *);
+	Dwfl *(*begin)(const Dwfl_Callbacks *);
+	ssize_t (*build_id)(Elf *, const void **);
+	void (*end)(Dwfl *);
+	Elf *(*getelf)(Dwfl_Module *, GElf_Addr *);
+	int (*report_build_id)(Dwfl_Module *, const unsigned char *, size_t, GElf_Addr);
+	int (*report_end)(Dwfl *, int (*)(Dwfl_Module *, void *, const char *, Dwarf_Addr, void *),
+		void *);
+	Dwfl_Module *(*report_module)(Dwfl *, const char *, GElf_Addr, GElf_Addr);
+	Dwfl_Module *(*report_offline)(Dwfl *, const char *, const char *, int);
+	Dwfl_Callbacks callbacks;
+	char *(*demangle)(const char *, char *, size_t *, int *);
+} libdw;
+
+/* A file with this build-id; a program or a library. */
+struct module {
+	char id[ID_SIZE];
+	char name[64]; /* of the file; "": none was found */
+	Dwfl *dwfl;    /* NULL: there is none, or it cannot be read */
+	Dwfl_Module *dwfl_module;
+};
+
+/* A file of this host, by its build-id. */
+struct file {
+	char id[ID_SIZE];
+	char path[];
+};
+
+/* Trees of tsearch(3). */
+struct symbolizer {
+	void *modules;
+	void *files;
+	void *searched; /* directories and programs that have been looked at */
+};
+
+static int compare_ids(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* The library */
+
+static void *find_function(void *library, const char *name)
+{
+	void *function = library ? dlsym(library, name) : NULL;
+
+	libdw.there &= function != NULL;
+	return function;
+}
+
+static void load_libdw(void)
+{
+	void *dw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL), *cxx;
+
+	libdw.tried = true;
+	libdw.there = elf_version(EV_CURRENT) != EV_NONE;
+	libdw.addrinfo = find_function(dw, "dwfl_module_addrinfo");
+	libdw.begin = find_function(dw, "dwfl_begin");
+	libdw.build_id = find_function(dw, "dwelf_elf_gnu_build_id");
+	libdw.end = find_function(dw, "dwfl_end");
+	libdw.getelf = find_function(dw, "dwfl_module_getelf");
+	libdw.report_build_id = find_function(dw, "dwfl_module_report_build_id");
+	libdw.report_end = find_function(dw, "dwfl_report_end");
+	libdw.report_module = find_function(dw, "dwfl_report_module");
+	libdw.report_offline = find_function(dw, "dwfl_report_offline");
+	libdw.callbacks.find_elf = find_function(dw, "dwfl_build_id_find_elf");
+	libdw.callbacks.find_debuginfo = find_function(dw, "dwfl_standard_find_debuginfo");
+	libdw.callbacks.section_address = find_function(dw, "dwfl_offline_section_address");
+	if (!libdw.there) {
+		log_warning("functions of programs have no names here, because libdw cannot be "
+			    "loaded; install libdw1");
+		return;
+	}
+	/* Whoever runs a program in C++ has it. */
+	cxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
+	libdw.demangle = cxx ? dlsym(cxx, "__cxa_demangle") : NULL;
+}
+
+struct symbolizer *symbolizer_new(void)
+{
+	if (!libdw.tried)
+		load_libdw();
+	return calloc(1, sizeof(struct symbolizer));
+}
+
+static void free_module(void *item)
+{
+	struct module *module = item;
+
+	if (module->dwfl)
+		libdw.end(module->dwfl);
+	free(module);
+}
+
+struct symbolizer *symbolizer_free(struct symbolizer *s)
+{
+	if (s) {
+		tdestroy(s->modules, free_module);
+		tdestroy(s->files, free);
+		tdestroy(s->searched, free);
+	}
+	free(s);
+	return NULL;
+}
+
+/* Files by their build-ids */
+
+/*
+ * A descriptor, or -1. What others may write may be made to harm its reader, and a FIFO would keep
+ * it waiting.
+ */
+static int open_trusted(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & S_IWOTH) ||
+		(st.st_uid != 0 && st.st_uid != geteuid()))
+		return -1;
+	return TAKE_FD(fd);
+}
+
+/* False: it has none. */
+static bool read_build_id(int fd, char ret_id[ID_SIZE])
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	const void *bits = NULL;
+	ssize_t size = elf ? libdw.build_id(elf, &bits) : -1;
+
+	for (ssize_t i = 0; size == EVENT_BUILD_ID_SIZE && i < size; i++)
+		snprintf(ret_id + 2 * i, 3, "%02x", ((const unsigned char *)bits)[i]);
+	elf_end(elf);
+	return size == EVENT_BUILD_ID_SIZE;
+}
+
+static void note_file(struct symbolizer *s, const char *path)
+{
+	_cleanup_close_ int fd = open_trusted(path);
+	size_t size = strlen(path) + 1;
+	struct file *file = fd >= 0 ? calloc(1, sizeof(*file) + size) : NULL;
+	void *found;
+
+	if (!file)
+		return;
+	memcpy(file->path, path, size);
+	found = read_build_id(fd, file->id) ? tsearch(file, &s->files, compare_ids) : NULL;
+	if (!found || *(struct file **)found != file)
+		free(file);
+}
+
+/* Whether it has not been looked at before. */
+static bool is_new(struct symbolizer *s, const char *path)
+{
+	char *copy = strdup(path);
+	void *found = copy ? tsearch(copy, &s->searched, compare_ids) : NULL;
+
+	if (found && *(char **)found == copy)
+		return true;
+	free(copy);
+	return false;
+}
+
+static void note_directory(struct symbolizer *s, const char *path)
+{
+	DIR *dir = is_new(s, path) ? opendir(path) : NULL;
+	const struct dirent *entry;
+	char name[PATH_MAX];
+
+	while (dir && (entry = readdir(dir)))
+		if (strstr(entry->d_name, ".so") &&
+			snprintf(name, sizeof(name), "%s/%s", path, entry->d_name) <
+				(int)sizeof(name))
+			note_file(s, name);
+	if (dir)
+		closedir(dir);
+}
+
+/* The directories that a file of ld.so.conf(5) names. */
+static void note_directories_of(struct symbolizer *s, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char line[PATH_MAX];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, " \t\n#")] = '\0';
+		if (line[0] == '/')
+			note_directory(s, line);
+	}
+	if (file)
+		fclose(file);
+}
+
+static void note_libraries(struct symbolizer *s)
+{
+	static const char conf[] = "/etc/ld.so.conf.d";
+	DIR *dir;
+	const struct dirent *entry;
+	char name[PATH_MAX];
+
+	if (!is_new(s, conf))
+		return;
+	dir = opendir(conf);
+	while (dir && (entry = readdir(dir)))
+		if (snprintf(name, sizeof(name), "%s/%s", conf, entry->d_name) < (int)sizeof(name))
+			note_directories_of(s, name);
+	if (dir)
+		closedir(dir);
+	note_directory(s, "/usr/lib64");
+	note_directory(s, "/usr/lib");
+}
+
+/* NULL: there is none. */
+static const char *find_file(struct symbolizer *s, const char id[ID_SIZE], const char *exe)
+{
+	void *found;
+
+	if (*exe && is_new(s, exe))
+		note_file(s, exe);
+	found = tfind(id, &s->files, compare_ids);
+	if (!found) {
+		note_libraries(s);
+		found = tfind(id, &s->files, compare_ids);
+	}
+	return found ? (*(struct file **)found)->path : NULL;
+}
+
+/* Modules */
+
+/* Where libdw looks for what has this build-id, which may be a server that others keep. */
+static void open_by_id(struct module *module)
+{
+	unsigned char bits[EVENT_BUILD_ID_SIZE];
+	GElf_Addr bias;
+
+	for (unsigned int i = 0; i < sizeof(bits); i++)
+		if (sscanf(module->id + 2 * i, "%2hhx", &bits[i]) != 1)
+			return;
+	module->dwfl_module = libdw.report_module(module->dwfl, module->id, 0, UINT64_MAX >> 1);
+	if (module->dwfl_module)
+		libdw.report_build_id(module->dwfl_module, bits, sizeof(bits), 0);
+	libdw.report_end(module->dwfl, NULL, NULL);
+	if (module->dwfl_module && !libdw.getelf(module->dwfl_module, &bias))
+		module->dwfl_module = NULL;
+}
+
+static void open_module(struct module *module, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	module->dwfl = libdw.begin(&libdw.callbacks);
+	if (!module->dwfl)
+		return;
+	if (!path) {
+		open_by_id(module);
+		return;
+	}
+	text_copy(module->name, sizeof(module->name), slash ? slash + 1 : path);
+	module->dwfl_module = libdw.report_offline(module->dwfl, module->name, path, -1);
+	libdw.report_end(module->dwfl, NULL, NULL);
+}
+
+/* NULL: out of memory. */
+static struct module *find_module(struct symbolizer *s, const char id[ID_SIZE], const char *exe)
+{
+	void *found = tfind(id, &s->modules, compare_ids);
+	struct module *module = found ? *(struct module **)found : calloc(1, sizeof(*module));
+
+	if (found || !module)
+		return module;
+	memcpy(module->id, id, ID_SIZE);
+	if (!tsearch(module, &s->modules, compare_ids)) {
+		free(module);
+		return NULL;
+	}
+	open_module(module, find_file(s, id, exe));
+	return module;
+}
+
+/* From the offset in the file to the address that the module has in libdw. */
+static bool find_address(const struct module *module, uint64_t offset, GElf_Addr *ret_address)
+{
+	GElf_Addr bias;
+	Elf *elf = libdw.getelf(module->dwfl_module, &bias);
+	GElf_Phdr phdr;
+	size_t count;
+
+	if (!elf || elf_getphdrnum(elf, &count) < 0)
+		return false;
+	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &phdr); i++)
+		if (phdr.p_type == PT_LOAD && (phdr.p_flags & PF_X) && offset >= phdr.p_offset &&
+			offset - phdr.p_offset < phdr.p_filesz) {
+			*ret_address = offset - phdr.p_offset + phdr.p_vaddr + bias;
+			return true;
+		}
+	return false;
+}
+
+/* Where the parameters of a function in C++ begin, which its name tells well enough without. */
+static size_t len_without_parameters(const char *name)
+{
+	const char *end = strrchr(name, ')');
+	int depth = 0;
+
+	if (!end)
+		return strlen(name);
+	for (const char *p = end; p > name; p--) {
+		depth += *p == ')';
+		depth -= *p == '(';
+		if (depth == 0)
+			return (size_t)(p - name);
+	}
+	return strlen(name);
+}
+
+static void add_name(const char *name, struct text *out)
+{
+	char *demangled = NULL;
+	int status = -1;
+	/* "read@GLIBC_2.2.5" */
+	size_t len = strcspn(name, "@");
+
+	if (libdw.demangle && strncmp(name, "_Z", 2) == 0)
+		demangled = libdw.demangle(name, NULL, NULL, &status);
+	if (demangled && status == 0) {
+		name = demangled;
+		len = len_without_parameters(name);
+	}
+	text_add_printable(out, name, len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES);
+	free(demangled);
+}
+
+/* False: nothing better is known than the frame itself. */
+static bool add_place(struct symbolizer *s, const char *frame, size_t len, bool is_return,
+	const char *exe, struct text *out)
+{
+	struct module *module;
+	char id[ID_SIZE];
+	uint64_t offset;
+	GElf_Addr address;
+	GElf_Off behind = 0;
+	GElf_Sym symbol;
+	const char *name = NULL;
+
+	if (!libdw.there || len < ID_SIZE + 2 || frame[ID_SIZE - 1] != '+')
+		return false;
+	memcpy(id, frame, ID_SIZE - 1);
+	id[ID_SIZE - 1] = '\0';
+	offset = strtoull(frame + ID_SIZE, NULL, 16);
+	module = find_module(s, id, exe);
+	/* A return address is behind the call, which may be the last of its function. */
+	if (module && module->dwfl_module && find_address(module, offset - is_return, &address))
+		name = libdw.addrinfo(module->dwfl_module, address, &behind, &symbol, NULL, NULL,
+			NULL);
+	if (name) {
+		add_name(name, out);
+		return true;
+	}
+	if (!module || !*module->name)
+		return false;
+	text_add_printable(out, module->name, strlen(module->name));
+	text_addf(out, "+0x%" PRIx64, offset);
+	return true;
+}
+
+void symbolizer_add_stack(struct symbolizer *s, const struct record_offcpu *line, struct text *out)
+{
+	bool is_return = false;
+
+	for (const char *frame = line->ustack; *frame; is_return = true) {
+		size_t len = strcspn(frame, "\n");
+
+		if (is_return)
+			text_add(out, "\n");
+		if (!add_place(s, frame, len, is_return, line->exe, out))
+			text_add_printable(out, frame, len);
+		frame += len + (frame[len] == '\n');
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Names of places in programs, from the files of this host: an `offcpu` line has them as build-id
+ * and offset.
+ * Called by show. It reads programs with libdw, which is loaded when it is needed, and their debug
+ * symbols where libdw finds these, also with debuginfod.
+ * Never uses a file with another build-id, nor one that others than root and the caller may write.
+ */
+#ifndef IOSTALL_CLI_SYMBOLIZER_H
+#define IOSTALL_CLI_SYMBOLIZER_H
+
+#include "record/record.h"
+#include "util/text.h"
+
+struct symbolizer;
+
+/* NULL: out of memory. */
+struct symbolizer *symbolizer_new(void);
+/* NULL is accepted; returns NULL. */
+struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
+
+/*
+ * Appends the frames of line->ustack, one on each line and the innermost first: "function", or
+ * "module+0xoffset" where the function is not known, or the frame as it is.
+ */
+void symbolizer_add_stack(struct symbolizer *symbolizer, const struct record_offcpu *line,
+	struct text *out);
+
+#endif
