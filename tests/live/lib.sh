@@ -239,7 +239,19 @@ live_build_lockhold()
 		cp "$LOCKHOLD" "$STALL_DIR/lockhold"
 		return
 	fi
-	"${CC:-cc}" -std=gnu11 -O2 -pthread -o "$STALL_DIR/lockhold" "$LIVE_HERE/../tools/lockhold.c"
+	"${CC:-cc}" -std=gnu11 -O2 -fno-omit-frame-pointer -fno-inline -pthread -Wl,--build-id \
+		-o "$STALL_DIR/lockhold" "$LIVE_HERE/../tools/lockhold.c"
+}
+
+# live_build_offcpu: makes $STALL_DIR/watched.
+live_build_offcpu()
+{
+	if [[ -n ${OFFCPU-} ]]; then
+		cp "$OFFCPU" "$STALL_DIR/watched"
+		return
+	fi
+	"${CC:-cc}" -std=gnu11 -O2 -fno-omit-frame-pointer -pthread -Wl,--build-id -o "$STALL_DIR/watched" \
+		"$LIVE_HERE/../tools/offcpu.c"
 }
 
 # live_watch [OPTION...]: `iostall watch --now`, armed when this returns. Sets LIVE_PID.

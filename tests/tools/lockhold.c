@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,8 +30,9 @@
 /* Between two operations of a waiter, so that they leave the CPUs to the holder. */
 #define PAUSE_NS 2000000
 /*
- * Pages of an area that is only read are all the same page of zeros, so a GiB takes 2 MiB of page
- * tables and no other memory.
+ * Pages of an area that is only read are all the same page of zeros on most kernels, so a GiB takes
+ * 2 MiB of page tables and no other memory. Others give it memory, of which half of what there is
+ * may be taken.
  */
 #define SAMPLE_BYTES (128UL << 20)
 /* Where the file is appended to. */
@@ -147,6 +149,16 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
+/* Whether pages that are only read take memory. */
+static bool takes_memory(void)
+{
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_SELF, &usage) < 0)
+		fail("getrusage");
+	return (size_t)usage.ru_maxrss << 10 > SAMPLE_BYTES;
+}
+
 /* How much of a CPU a small area takes. */
 static uint64_t measure_ns(void)
 {
@@ -159,9 +171,25 @@ static uint64_t measure_ns(void)
 	return ns;
 }
 
+static size_t available_bytes(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long kib = 0;
+	char line[128];
+
+	while (file && fgets(line, sizeof(line), file) &&
+		sscanf(line, "MemAvailable: %lu kB", &kib) != 1)
+		;
+	if (!file || !kib)
+		fail("/proc/meminfo");
+	fclose(file);
+	return kib << 10;
+}
+
 /* How large the area must be. What is new to the kernel takes longer, so the second time counts. */
 static size_t measure_bytes(void)
 {
+	size_t bytes, available = available_bytes();
 	uint64_t ns;
 
 	/* A huge page takes no time, and more page tables once it is locked. */
@@ -169,7 +197,8 @@ static size_t measure_bytes(void)
 		fail("prctl");
 	measure_ns();
 	ns = measure_ns();
-	return (run.ns / (ns ? ns : 1) + 1) * SAMPLE_BYTES;
+	bytes = (run.ns / (ns ? ns : 1) + 1) * SAMPLE_BYTES;
+	return takes_memory() && bytes > available / 2 ? available / 2 : bytes;
 }
 
 /* What the long operation needs and what takes long itself. */

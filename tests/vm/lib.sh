@@ -18,7 +18,7 @@ VM_KERNELS_ARM64=(6.12-arm64)
 VM_PACKAGES_ARM64=(base-files base-passwd bash bpftool bsdutils busybox-static coreutils dash debianutils diffutils
 	dmsetup e2fsprogs findutils grep gzip hostname iproute2 jq kmod libc-bin mawk mount procps psmisc sed
 	strace tar util-linux util-linux-extra
-	libbpf-dev libc6-dev libelf-dev libjansson-dev libmariadb-dev libpq-dev zlib1g-dev)
+	libbpf-dev libc6-dev libdw-dev libelf-dev libjansson-dev libmariadb-dev libpq-dev zlib1g-dev)
 
 # Exit codes; everything else is the exit status of the command in the VM.
 # shellcheck disable=SC2034

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads wake each other through a futex for a second, on one CPU. Prints the nanoseconds of
- * one turn, which is one context switch with the system calls around it.
+ * pingpong [SECONDS]: two threads wake each other through a futex, on one CPU. Prints the
+ * nanoseconds of one turn in the last second, which is one context switch with the system calls
+ * around it.
  */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,20 +45,24 @@ static void *other(void *arg)
 	return arg;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-	uint64_t begin_ns, passed = 0, ns;
+	long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : 1;
+	uint64_t begin_ns, passed, ns;
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, other, NULL) != 0)
 		return 1;
-	begin_ns = now_ns();
 	do {
-		for (int i = 0; i < 100; i++)
-			pass(0);
-		passed += 200;
-		ns = now_ns() - begin_ns;
-	} while (ns < NSEC_PER_SEC);
+		begin_ns = now_ns();
+		passed = 0;
+		do {
+			for (int i = 0; i < 100; i++)
+				pass(0);
+			passed += 200;
+			ns = now_ns() - begin_ns;
+		} while (ns < NSEC_PER_SEC);
+	} while (--seconds > 0);
 	atomic_store(&stop, true);
 	atomic_store(&turn, 1);
 	syscall(SYS_futex, &turn, FUTEX_WAKE_PRIVATE, 2, NULL, NULL, 0);
