@@ -155,11 +155,44 @@ static struct worker *find_idle(struct stack_reader *reader)
 	return NULL;
 }
 
+/*
+ * Whether a thread hangs in reading the stack of that one, for whatever operation of it: the next
+ * one would hang, too.
+ */
+static bool is_hanging(const struct stack_reader *reader, uint32_t tid)
+{
+	for (unsigned int i = 0; i < STACK_READER_THREADS; i++) {
+		const struct worker *w = &reader->workers[i];
+		const struct batch *b = w->batch;
+		uint32_t done = count_done(w);
+
+		if (w != reader->current && detached_worker_is_busy(w->thread) && done < b->count &&
+			b->answers[done].request.tid == tid)
+			return true;
+	}
+	return false;
+}
+
+static void fill_batch(struct stack_reader *reader, struct batch *b)
+{
+	b->count = 0;
+	while (b->count < BATCH_MAX && reader->queue_count > 0) {
+		struct stack_request request = queue_pop(reader);
+
+		/* It may have been asked for before that was known. */
+		if (is_hanging(reader, request.tid))
+			reader->unread++;
+		else
+			b->answers[b->count++].request = request;
+	}
+	b->done = 0;
+	b->abandoned = false;
+}
+
 /* Gives the next batch to a thread that does not hang. */
 static void hand_out(struct stack_reader *reader, uint64_t now_ns)
 {
 	struct worker *w;
-	struct batch *b;
 
 	if (reader->current || reader->queue_count == 0)
 		return;
@@ -169,12 +202,9 @@ static void hand_out(struct stack_reader *reader, uint64_t now_ns)
 		reader->queue_count = 0;
 		return;
 	}
-	b = w->batch;
-	b->count = 0;
-	while (b->count < BATCH_MAX && reader->queue_count > 0)
-		b->answers[b->count++].request = queue_pop(reader);
-	b->done = 0;
-	b->abandoned = false;
+	fill_batch(reader, w->batch);
+	if (w->batch->count == 0)
+		return;
 	reader->current = w;
 	reader->taken = 0;
 	reader->seen_done = 0;
@@ -182,26 +212,10 @@ static void hand_out(struct stack_reader *reader, uint64_t now_ns)
 	detached_worker_start(w->thread);
 }
 
-/* Whether a thread hangs in reading this very stack; the next one would hang, too. */
-static bool is_hanging(const struct stack_reader *reader, const struct stack_request *request)
-{
-	for (unsigned int i = 0; i < STACK_READER_THREADS; i++) {
-		const struct worker *w = &reader->workers[i];
-		const struct batch *b = w->batch;
-		uint32_t done = count_done(w);
-
-		if (w != reader->current && detached_worker_is_busy(w->thread) && done < b->count &&
-			b->answers[done].request.tid == request->tid &&
-			b->answers[done].request.start_ns == request->start_ns)
-			return true;
-	}
-	return false;
-}
-
 bool stack_reader_ask(struct stack_reader *reader, const struct stack_request *request,
 	uint64_t now_ns)
 {
-	if (is_hanging(reader, request))
+	if (is_hanging(reader, request->tid))
 		return false;
 	if ((!reader->current && !find_idle(reader)) || !queue_push(reader, request)) {
 		reader->unread++;

@@ -42,8 +42,8 @@ struct stack_reader *stack_reader_free(struct stack_reader *reader);
 /* Readable when there are answers. */
 int stack_reader_fd(const struct stack_reader *reader);
 /*
- * False: a thread hangs in this very stack already; or, counted as unread: too many are waiting, or
- * all threads hang.
+ * False: a thread hangs in the stack of that one already; or, counted as unread: too many are
+ * waiting, or all threads hang.
  */
 bool stack_reader_ask(struct stack_reader *reader, const struct stack_request *request,
 	uint64_t now_ns);

@@ -184,6 +184,26 @@ static void test_a_thread_that_hangs_is_replaced(void **state)
 	release(f, 4);
 }
 
+/* Two probes ask for the stack of the same thread, in operations of their own. */
+static void test_a_thread_hangs_for_all_its_operations(void **state)
+{
+	const struct stack_request other = { .tid = 1, .start_ns = 7, .probe = 5 };
+	struct fixture *f = *state;
+
+	put_hanging(f, 1);
+	put_stack(f, 2);
+	assert_true(ask(f, 1));
+	assert_true(stack_reader_ask(f->reader, &other, f->now_ns));
+	assert_true(ask(f, 2));
+	wait_hanging(1);
+	stack_reader_check(f->reader, f->now_ns += LATER);
+	assert_answer(take(f), 2);
+	assert_int_equal(stack_reader_unread(f->reader), 2);
+	assert_false(stack_reader_ask(f->reader, &other, f->now_ns));
+	assert_int_equal(count_hanging(), 1);
+	release(f, 1);
+}
+
 static void hang_all(struct fixture *f)
 {
 	for (uint32_t tid = 1; tid <= STACK_READER_THREADS; tid++) {
@@ -247,6 +267,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		reader_test(test_answers_in_order),
 		reader_test(test_a_thread_that_hangs_is_replaced),
+		reader_test(test_a_thread_hangs_for_all_its_operations),
 		reader_test(test_when_all_hang_nothing_is_read),
 		reader_test(test_a_reader_is_freed_while_its_threads_hang),
 		reader_test(test_too_many_are_counted),
