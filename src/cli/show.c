@@ -2,20 +2,18 @@
 #include "cli/show.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/open_record.h"
 #include "cli/pprof.h"
 #include "cli/symbolizer.h"
 #include "util/exit.h"
 #include "page/statements.h"
 #include "record/reader.h"
-#include "record/store.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -33,14 +31,6 @@ struct show {
 	char text_buf[PAGE_TEXT_SIZE];
 };
 
-/* Of the incidents that a name may mean, the newest are listed. */
-#define CANDIDATES_MAX 10
-
-static void cleanup_store(struct record_store **store)
-{
-	record_store_free(*store);
-}
-
 static void cleanup_reader(struct record_reader **reader)
 {
 	record_reader_free(*reader);
@@ -55,88 +45,6 @@ static void cleanup_show(struct show **show)
 		symbolizer_free((*show)->symbolizer);
 	}
 	free(*show);
-}
-
-static int open_file(struct show *show, const char *name)
-{
-	/* A FIFO would wait for a writer. */
-	_cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-
-	text_copy(show->path, sizeof(show->path), name);
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		log_error("cannot open %s: %s", name, strerror(errno));
-		return -1;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		log_error("%s is not a regular file; expected the file of an incident", name);
-		return -1;
-	}
-	return TAKE_FD(fd);
-}
-
-static void log_candidates(const struct record_store *store, const char *name)
-{
-	const char *ids[CANDIDATES_MAX];
-	size_t count = record_store_match(store, name, ids, CANDIDATES_MAX);
-	char buf[64 + CANDIDATES_MAX * (RECORD_ID_SIZE + 2)];
-	struct text t = TEXT_ON(buf);
-
-	text_reset(&t);
-	for (size_t i = 0; i < count && i < CANDIDATES_MAX; i++) {
-		text_add(&t, i ? ", " : "");
-		text_add(&t, ids[i]);
-	}
-	if (count > CANDIDATES_MAX)
-		text_addf(&t, " and %zu older ones", count - CANDIDATES_MAX);
-	log_error("\"%s\" is part of %zu incidents: %s", name, count, buf);
-}
-
-/* Why there is none. */
-static void log_not_found(const struct config *c, const struct record_store *store,
-	const char *name)
-{
-	size_t count = record_store_count(store);
-
-	if (strncmp(name, "last", strlen("last")) != 0)
-		log_error("no incident %s in %s and %s", name, c->record.spool_dir, c->record.dir);
-	else if (count == 0)
-		log_error("no incidents in %s and %s", c->record.spool_dir, c->record.dir);
-	else
-		log_error("no incident %s: there are %zu in %s and %s", name, count,
-			c->record.spool_dir, c->record.dir);
-}
-
-/* A descriptor, or -1 with the reason logged. */
-static int open_named(struct show *show, const struct config *c, const char *name)
-{
-	_cleanup_(cleanup_store) struct record_store *store = NULL;
-	const char *failed_dir = NULL, *id = NULL;
-	int fd, r;
-
-	if (strchr(name, '/'))
-		return open_file(show, name);
-	r = record_store_new(c->record.spool_dir, c->record.dir, &store, &failed_dir);
-	if (r < 0) {
-		log_error("cannot read %s: %s", failed_dir, strerror(-r));
-		return -1;
-	}
-	r = record_store_find(store, name, &id);
-	if (r == -ENOTUNIQ) {
-		log_candidates(store, name);
-		return -1;
-	}
-	/* An incident's file name is not an id, so it is looked for where the caller stands. */
-	if (r < 0 && access(name, F_OK) == 0)
-		return open_file(show, name);
-	if (r < 0) {
-		log_not_found(c, store, name);
-		return -1;
-	}
-	fd = record_store_open(store, id, show->path);
-	if (fd < 0)
-		log_error("cannot open %s: %s", show->path, record_store_strerror(fd));
-	return fd < 0 ? -1 : fd;
 }
 
 static void show_event(struct show *show)
@@ -323,7 +231,7 @@ int show_record(FILE *out, const struct config *c, const char *name,
 	}
 	show->out = out;
 	show->options = *options;
-	fd = open_named(show, c, name);
+	fd = open_record(c, name, show->path);
 	return fd < 0 ? EXIT_CODE_RECORD : show_fd(show, fd);
 }
 

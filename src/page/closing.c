@@ -43,7 +43,6 @@ static uint64_t lost_in_all(const struct record_close *c)
 
 static void add_lost(struct page *p)
 {
-	const struct page_operations *ops = &p->operations;
 	struct draw *d = &p->draw;
 	const char *before = "LOST      ";
 
@@ -54,10 +53,9 @@ static void add_lost(struct page *p)
 		draw_addf(d, "%s%s %" PRIu64, before, record_lost_text(i), p->close.lost[i]);
 		before = ", ";
 	}
-	if (ops->not_followed || ops->left_out) {
+	if (p->model.waits.left_out) {
 		draw_addf(d, "%sno room on this page for ", before);
-		text_add_count(&d->line, ops->not_followed + ops->left_out, "operation",
-			"operations");
+		text_add_count(&d->line, p->model.waits.left_out, "operation", "operations");
 	}
 	draw_colour(d, DRAW_PLAIN);
 	draw_end(d);
@@ -85,9 +83,8 @@ static void add_costs(struct draw *d, const struct record_close *c)
 /* All on one line when nothing is missing. */
 static void print_short(struct page *p)
 {
-	const struct page_operations *ops = &p->operations;
 	struct draw *d = &p->draw;
-	bool lost = (p->closed && lost_in_all(&p->close)) || ops->not_followed || ops->left_out;
+	bool lost = (p->closed && lost_in_all(&p->close)) || p->model.waits.left_out;
 
 	add_coverage(p);
 	if (p->closed) {

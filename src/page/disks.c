@@ -7,7 +7,6 @@
 
 #include "page/internal.h"
 #include "util/clock.h"
-#include "util/disk_name.h"
 #include "util/sort.h"
 
 /* A user, or all others together, with a smaller share gets no row, except the first. */
@@ -18,162 +17,41 @@
 /* Disks below a disk that have a row, and above it. */
 #define RELATED_MAX 2
 
-struct page_disk *page_disk_of(struct page *p, uint32_t major, uint32_t minor, const char *name)
-{
-	struct page_disks *disks = &p->disks;
-	struct page_disk *d;
-
-	for (uint32_t i = 0; i < disks->count; i++)
-		if (disks->items[i].major == major && disks->items[i].minor == minor)
-			return &disks->items[i];
-	if (disks->count == PAGE_DISKS_MAX) {
-		disks->left_out++;
-		return NULL;
-	}
-	d = &disks->items[disks->count++];
-	memset(d, 0, sizeof(*d));
-	d->major = major;
-	d->minor = minor;
-	if (*name)
-		text_copy(d->name, sizeof(d->name), name);
-	else
-		snprintf(d->name, sizeof(d->name), "%" PRIu32 ":%" PRIu32, major, minor);
-	return d;
-}
-
-void page_note_device(struct page *p, const struct record *record)
-{
-	const struct record_device *r = &record->device;
-	struct page_disk *d = page_disk_of(p, r->dev.major, r->dev.minor, r->dev_name);
-
-	if (!d)
-		return;
-	page_note_no_completion(p, record->mono_ns, d, r->no_completion_ns);
-	memcpy(d->below, r->below, sizeof(d->below));
-	if (r->no_completion_ns > d->no_completion_max_ns)
-		d->no_completion_max_ns = r->no_completion_ns;
-	d->has_totals = true;
-	d->requests = r->requests;
-	d->read_bytes = r->read_bytes;
-	d->write_bytes = r->write_bytes;
-	d->in_flight = r->in_flight;
-	d->queue = r->queue;
-	d->device = r->device;
-	memcpy(d->queue_histogram, r->queue_histogram, sizeof(d->queue_histogram));
-	memcpy(d->device_histogram, r->device_histogram, sizeof(d->device_histogram));
-}
-
-static void take_user(struct page_users *users, const char *name, const struct record_io_by *b)
-{
-	struct page_user *u;
-
-	users->read_bytes += b->read_bytes;
-	users->write_bytes += b->write_bytes;
-	if (users->count++ >= PAGE_USERS_MAX)
-		return;
-	u = &users->first[users->count - 1];
-	/* Of a path the end. */
-	if (strlen(name) >= sizeof(u->name))
-		name += strlen(name) - (sizeof(u->name) - 1);
-	text_copy(u->name, sizeof(u->name), name);
-	u->pid = b->pid;
-	u->read_bytes = b->read_bytes;
-	u->write_bytes = b->write_bytes;
-	u->share_pct = b->share_pct;
-	u->inferred = b->inferred;
-}
-
-void page_note_io_by(struct page *p, const struct record_io_by *b)
-{
-	struct page_disk *d = page_disk_of(p, b->dev.major, b->dev.minor, b->dev_name);
-
-	if (!d)
-		return;
-	if (b->by == RECORD_BY_process)
-		take_user(&d->processes, b->comm, b);
-	else if (b->by == RECORD_BY_file)
-		take_user(&d->files, *b->relation ? b->relation : b->path, b);
-}
-
-void page_note_disk_operation(struct page *p, const struct record_operation *o)
-{
-	struct page_disk *d;
-
-	if (!o->dev.major && !o->dev.minor)
-		return;
-	for (uint32_t i = 0; i < p->disks.count; i++) {
-		d = &p->disks.items[i];
-		if (disk_name_is_partition_of(o->dev_name, d->name)) {
-			d->operations += page_count_of(o);
-			return;
-		}
-	}
-	d = page_disk_of(p, o->dev.major, o->dev.minor, o->dev_name);
-	if (d)
-		d->operations += page_count_of(o);
-}
-
-/* A path of it, or what has one of the names of d->below or a partition of that name. */
-static bool stands_on(const struct page_disk *d, const struct page_disk *other)
-{
-	const char *name = d->below;
-
-	if (disk_name_is_on(d->name, other->name))
-		return true;
-	while (*name) {
-		size_t len = strcspn(name, "\n");
-		char one[RECORD_LIST_SIZE];
-
-		snprintf(one, sizeof(one), "%.*s", (int)len, name);
-		if (disk_name_is_on(one, other->name))
-			return true;
-		name += len + (name[len] == '\n');
-	}
-	return false;
-}
-
 /* How much the incident is about this disk; 0: not at all. */
-static uint64_t rank(const struct page *p, const struct page_disk *d)
+static uint64_t rank(const struct page *p, int disk)
 {
 	const struct record_verdict *v = &p->verdict;
-	uint64_t operations = d->operations < UINT32_MAX ? d->operations : UINT32_MAX;
+	const struct model_waits *waits = &p->model.waits;
+	uint64_t threads = 0;
 
-	if (p->has_verdict && (v->dev.major || v->dev.minor) && v->dev.major == d->major &&
-		v->dev.minor == d->minor)
+	if (p->has_verdict && (v->dev.major || v->dev.minor) &&
+		model_disks_find(&p->model.disks, v->dev) == disk)
 		return UINT64_MAX;
-	if (*p->open.trigger.device && strcmp(p->open.trigger.device, d->name) == 0)
+	if (*p->open.trigger.device &&
+		strcmp(p->open.trigger.device, p->model.disks.list[disk].name) == 0)
 		return UINT64_MAX - 1;
-	return operations;
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (waits->groups[i].disk == disk)
+			threads += model_wait_threads(&waits->groups[i]);
+	return threads;
 }
 
-const struct page_disk *page_main_disk(const struct page *p)
+int page_main_disk(const struct page *p)
 {
-	const struct page_disk *first = NULL, *busiest = NULL;
+	int first = -1, busiest = -1;
 	uint64_t best = 0;
 
-	for (uint32_t i = 0; i < p->disks.count; i++) {
-		const struct page_disk *d = &p->disks.items[i];
+	for (int i = 0; i < (int)p->model.disks.count; i++) {
+		const struct model_disk *d = &p->model.disks.list[i];
 
-		if (rank(p, d) > best) {
-			best = rank(p, d);
-			first = d;
+		if (rank(p, i) > best) {
+			best = rank(p, i);
+			first = i;
 		}
-		if (!busiest || d->util_max_pct > busiest->util_max_pct)
-			busiest = d;
+		if (busiest < 0 || d->util_max_pct > p->model.disks.list[busiest].util_max_pct)
+			busiest = i;
 	}
-	return first ? first : busiest;
-}
-
-const char *page_process_name(const struct page *p, int32_t pid)
-{
-	for (uint32_t i = 0; pid > 0 && i < p->disks.count; i++) {
-		const struct page_users *users = &p->disks.items[i].processes;
-
-		for (uint32_t k = 0; k < users->count && k < PAGE_USERS_MAX; k++)
-			if (users->first[k].pid == pid)
-				return users->first[k].name;
-	}
-	return "";
+	return first >= 0 ? first : busiest;
 }
 
 static void add_moved(struct text *t, uint64_t read_bytes, uint64_t write_bytes)
@@ -212,7 +90,7 @@ static void add_times(struct draw *d, const char *name, const struct record_late
 }
 
 /* On one line if there is room for both. */
-static void print_times(struct draw *d, const struct page_disk *disk)
+static void print_times(struct draw *d, const struct model_disk *disk)
 {
 	size_t queue_len;
 
@@ -230,7 +108,7 @@ static void print_times(struct draw *d, const struct page_disk *disk)
 	draw_end(d);
 }
 
-static void add_requests(struct text *t, const struct page_disk *disk)
+static void add_requests(struct text *t, const struct model_disk *disk)
 {
 	if (!disk->has_totals) {
 		text_add(t, "its requests were not seen");
@@ -242,13 +120,13 @@ static void add_requests(struct text *t, const struct page_disk *disk)
 		text_addf(t, ", %" PRIu64 " in flight at the end", disk->in_flight);
 }
 
-static void add_no_completions(struct text *t, const struct page_disk *disk)
+static void add_no_completions(struct text *t, const struct model_disk *disk)
 {
 	text_add(t, "no completions for up to ");
-	record_add_duration(t, disk->no_completion_max_ns);
+	record_add_duration(t, disk->no_completion_ns);
 }
 
-static void print_disk_line(struct draw *d, const struct page_disk *disk)
+static void print_disk_line(struct draw *d, const struct model_disk *disk)
 {
 	char buf[256];
 	struct text t = TEXT_ON(buf);
@@ -260,7 +138,7 @@ static void print_disk_line(struct draw *d, const struct page_disk *disk)
 	text_reset(&t);
 	text_add(&t, "  ");
 	add_requests(&t, disk);
-	if (disk->no_completion_max_ns) {
+	if (disk->no_completion_ns) {
 		text_add(&t, ", ");
 		add_no_completions(&t, disk);
 	}
@@ -269,7 +147,7 @@ static void print_disk_line(struct draw *d, const struct page_disk *disk)
 }
 
 /* "  it stands on loop0: no completions for up to 2.40 s, util at most 100 %, 31 requests, ..." */
-static void print_related(struct draw *d, const char *relation, const struct page_disk *disk)
+static void print_related(struct draw *d, const char *relation, const struct model_disk *disk)
 {
 	char buf[256];
 	struct text t = TEXT_ON(buf);
@@ -278,135 +156,110 @@ static void print_related(struct draw *d, const char *relation, const struct pag
 	draw_text(d, 20, disk->name);
 	text_reset(&t);
 	text_add(&t, ": ");
-	if (disk->no_completion_max_ns) {
+	if (disk->no_completion_ns) {
 		add_no_completions(&t, disk);
 		text_add(&t, ", ");
 	}
-	if (disk->sampled && disk->util_max_pct < 1000)
+	if (disk->is_sampled && disk->util_max_pct < 1000)
 		text_addf(&t, "util at most %.0f %%, ", disk->util_max_pct);
 	add_requests(&t, disk);
 	draw_add(d, buf);
 	draw_end(d);
 }
 
-enum user_kind {
-	USER_PROCESS,
-	USER_FILE,
-	USER_REST,
+/* The rows of one list. What nobody had who has one is the rest. */
+struct share_list {
+	const struct model_loads *all;
+	const struct model_load *loads;
+	bool is_file;
+	double work_ns;
+	double rest_pct;
+	uint32_t shown;
+	uint32_t rows;
 };
 
-static void add_user(struct draw *d, const struct page_user *u, enum user_kind kind,
-	unsigned int columns)
+/* A row of a list: a process, a file, or all others together. */
+static void add_user(struct draw *d, const struct share_list *list, const struct model_load *load,
+	double pct, unsigned int columns)
 {
 	unsigned int end = draw_width(d->line.buf) + columns;
-	char share[32], moved[96];
-	struct text t = TEXT_ON(share), m = TEXT_ON(moved);
+	char share[32], moved[96], who[96];
+	struct text t = TEXT_ON(share), m = TEXT_ON(moved), w = TEXT_ON(who);
 
 	text_reset(&t);
-	if (isfinite(u->share_pct))
-		text_addf(&t, u->share_pct >= 9.95 ? "%.0f %%" : "%.1f %%", u->share_pct);
+	text_addf(&t, pct >= 9.95 ? "%.0f %%" : "%.1f %%", pct);
 	text_reset(&m);
-	if (kind == USER_REST)
-		record_add_size(&m, u->read_bytes + u->write_bytes);
-	else
-		add_moved(&m, u->read_bytes, u->write_bytes);
+	add_moved(&m, load->read_bytes, load->bytes - load->read_bytes);
 	draw_addf(d, "%7s  ", share);
 	columns -= 9;
 	columns = columns > (unsigned int)m.len + 2 ? columns - (unsigned int)m.len - 2 : columns;
-	if (kind == USER_REST) {
-		draw_text(d, columns, u->name);
-	} else if (kind == USER_FILE) {
-		draw_path(d, columns, page_or_dash(u->name));
+	if (list->is_file) {
+		draw_path(d, columns,
+			page_or_dash(load->relation ? model_load_relation(list->all, load)
+						    : model_load_name(list->all, load)));
 	} else {
-		char who[96];
-		struct text w = TEXT_ON(who);
-
 		text_reset(&w);
-		text_addf(&w, "%s[%" PRId32 "]", page_or_dash(u->name), u->pid);
-		if (u->inferred)
+		text_addf(&w, "%s[%" PRId32 "]", page_or_dash(load->who.comm), load->who.pid);
+		if (load->inferred)
 			text_add(&w, " inferred");
 		draw_text(d, columns, who);
 	}
 	draw_right(d, end, moved);
 }
 
-static uint32_t worth_showing(const struct page_users *users)
+static double share_of(const struct share_list *list, uint32_t i)
 {
-	uint32_t shown = users->count < PAGE_USERS_MAX ? users->count : PAGE_USERS_MAX;
+	const struct model_load *load = &list->loads[i];
 
-	while (shown > 1 && users->first[shown - 1].share_pct < SHARE_SHOWN_PCT)
-		shown--;
-	return shown;
+	return 100 * (double)(load->busy_ns + load->before_ns) / list->work_ns;
+}
+
+static struct share_list share_list_of(const struct page *p, int disk, bool is_file)
+{
+	const struct model_loads_of *loads = model_loads_find(&p->model.loads, disk);
+	struct share_list list = { .all = &p->model.loads,
+		.is_file = is_file,
+		.work_ns = model_disk_work_ns(&p->model.disks.list[disk]),
+		.rest_pct = 100 };
+	uint32_t count;
+
+	if (!loads || list.work_ns <= 0)
+		return list;
+	list.loads = model_loads_list(loads, is_file ? RECORD_BY_file : RECORD_BY_process, &count);
+	for (uint32_t i = 0; i < count && i < PAGE_USERS_MAX; i++) {
+		if (i > 0 && share_of(&list, i) < SHARE_SHOWN_PCT)
+			break;
+		list.rest_pct -= share_of(&list, i);
+		list.shown++;
+	}
+	list.rows = list.shown + (list.shown > 0 && list.rest_pct >= SHARE_SHOWN_PCT);
+	return list;
 }
 
 static void add_share_title(struct draw *d, const char *by)
 {
 	draw_colour(d, DRAW_DIM);
-	draw_addf(d, "  share of its bytes by %s", by);
+	draw_addf(d, "  share of its time by %s", by);
 	draw_colour(d, DRAW_PLAIN);
-}
-
-/* What all users that have no row, and nobody who is known, have moved together. */
-static bool has_rest(const struct page_disk *disk, const struct page_users *users, uint32_t shown,
-	struct page_user *ret_rest)
-{
-	uint64_t read_bytes = disk->read_bytes, write_bytes = disk->write_bytes;
-	double all = (double)read_bytes + (double)write_bytes;
-
-	for (uint32_t i = 0; i < shown; i++) {
-		const struct page_user *u = &users->first[i];
-
-		read_bytes -= u->read_bytes < read_bytes ? u->read_bytes : read_bytes;
-		write_bytes -= u->write_bytes < write_bytes ? u->write_bytes : write_bytes;
-	}
-	*ret_rest = (struct page_user){
-		.read_bytes = read_bytes,
-		.write_bytes = write_bytes,
-		.share_pct = all > 0 ? 100 * ((double)read_bytes + (double)write_bytes) / all : 0,
-	};
-	text_copy(ret_rest->name, sizeof(ret_rest->name),
-		users->count > shown ? "others, or before tracing" : "from before tracing");
-	return ret_rest->share_pct >= SHARE_SHOWN_PCT;
-}
-
-/* The rows of one list: users, and last the rest. */
-struct share_list {
-	const struct page_users *users;
-	struct page_user rest;
-	bool path;
-	uint32_t shown;
-	uint32_t rows;
-};
-
-static struct share_list share_list_of(const struct page_disk *disk, bool path)
-{
-	struct share_list list = {
-		.users = path ? &disk->files : &disk->processes,
-		.path = path,
-	};
-
-	list.shown = worth_showing(list.users);
-	list.rows = list.shown;
-	if (list.shown > 0)
-		list.rows += has_rest(disk, list.users, list.shown, &list.rest);
-	return list;
 }
 
 static void add_share(struct draw *d, const struct share_list *list, uint32_t row,
 	unsigned int columns)
 {
 	if (row < list->shown)
-		add_user(d, &list->users->first[row], list->path ? USER_FILE : USER_PROCESS,
-			columns);
+		add_user(d, list, &list->loads[row], share_of(list, row), columns);
 	else if (row < list->rows)
-		add_user(d, &list->rest, USER_REST, columns);
+		draw_addf(d,
+			list->rest_pct >= 9.95 ? "%5.0f %%  others, or before tracing"
+					       : "%5.1f %%  others, or before tracing",
+			list->rest_pct);
 }
 
 static void print_list(struct draw *d, const struct share_list *list)
 {
 	if (list->rows == 0)
 		return;
-	add_share_title(d, list->path ? "file" : "process");
+	add_share_title(d, list->is_file ? "file" : "process");
 	draw_end(d);
 	for (uint32_t i = 0; i < list->rows; i++) {
 		add_share(d, list, i, d->style.columns);
@@ -414,9 +267,11 @@ static void print_list(struct draw *d, const struct share_list *list)
 	}
 }
 
-static void print_users(struct draw *d, const struct page_disk *disk)
+static void print_users(struct page *p, int disk)
 {
-	struct share_list processes = share_list_of(disk, false), files = share_list_of(disk, true);
+	struct share_list processes = share_list_of(p, disk, false);
+	struct share_list files = share_list_of(p, disk, true);
+	struct draw *d = &p->draw;
 	unsigned int half = d->style.columns / 2 - 2;
 
 	if (d->style.columns < TWO_LISTS_COLUMNS || processes.rows == 0 || files.rows == 0) {
@@ -439,7 +294,7 @@ static void print_users(struct draw *d, const struct page_disk *disk)
 
 struct order {
 	uint64_t rank;
-	uint32_t index;
+	int index;
 };
 
 static int compare_order(const void *a, const void *b)
@@ -448,48 +303,28 @@ static int compare_order(const void *a, const void *b)
 
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	return x->index > y->index ? 1 : -1;
+	return x->index - y->index;
 }
 
-static bool was_used(const struct page *p, const struct page_disk *d)
+static bool was_used(const struct page *p, int disk)
 {
-	return d->requests > 0 || d->util_max_pct > 0 || rank(p, d) > 0;
-}
+	const struct model_disk *d = &p->model.disks.list[disk];
 
-/*
- * Marks all disks below the marked ones, also over several steps, or all disks above them.
- */
-static void mark_related(const struct page *p, bool above, bool *marked)
-{
-	bool again = true;
-
-	while (again) {
-		again = false;
-		for (uint32_t i = 0; i < p->disks.count; i++) {
-			for (uint32_t k = 0; k < p->disks.count && !marked[i]; k++) {
-				const struct page_disk *upper = &p->disks.items[above ? i : k];
-				const struct page_disk *lower = &p->disks.items[above ? k : i];
-
-				marked[i] = marked[k] && i != k && stands_on(upper, lower);
-				again |= marked[i];
-			}
-		}
-	}
+	return d->requests > 0 || d->util_max_pct > 0 || rank(p, disk) > 0;
 }
 
 /* Disks below this one, or above it, that have no entry of their own. */
-static void print_relations(struct page *p, const struct page_disk *disk, bool above, bool *named)
+static void print_relations(struct page *p, int disk, bool above, bool *named)
 {
-	bool marked[PAGE_DISKS_MAX] = { false };
+	const struct model_disks *disks = &p->model.disks;
 	uint32_t rows = 0;
 
-	marked[disk - p->disks.items] = true;
-	mark_related(p, above, marked);
-	for (uint32_t i = 0; i < p->disks.count && rows < RELATED_MAX; i++) {
-		if (!marked[i] || named[i] || !was_used(p, &p->disks.items[i]))
+	for (int i = 0; i < (int)disks->count && rows < RELATED_MAX; i++) {
+		if (i == disk || named[i] || !was_used(p, i) ||
+			!model_disks_is_on(disks, above ? i : disk, above ? disk : i))
 			continue;
 		print_related(&p->draw, above ? "  on it stands " : "  it stands on ",
-			&p->disks.items[i]);
+			&disks->list[i]);
 		named[i] = true;
 		rows++;
 	}
@@ -500,13 +335,13 @@ static void print_left_out(struct page *p, const bool *named, uint32_t stalled)
 	struct draw *d = &p->draw;
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < p->disks.count; i++) {
-		if (named[i] || !was_used(p, &p->disks.items[i]))
+	for (int i = 0; i < (int)p->model.disks.count; i++) {
+		if (named[i] || !was_used(p, i))
 			continue;
 		if (count++ >= NAMED_MAX)
 			continue;
 		draw_add(d, count == 1 ? "  left out here: " : ", ");
-		draw_text(d, 20, p->disks.items[i].name);
+		draw_text(d, 20, p->model.disks.list[i].name);
 	}
 	if (count > NAMED_MAX)
 		draw_addf(d, " and %" PRIu32 " more disks", count - NAMED_MAX);
@@ -518,25 +353,25 @@ static void print_left_out(struct page *p, const bool *named, uint32_t stalled)
 
 void page_print_disks(struct page *p)
 {
-	struct order order[PAGE_DISKS_MAX];
-	bool named[PAGE_DISKS_MAX] = { false };
+	struct order order[MODEL_DISKS_MAX];
+	bool named[MODEL_DISKS_MAX] = { false };
 	uint32_t involved = 0, shown, stalled = 0;
 
-	for (uint32_t i = 0; i < p->disks.count; i++)
-		if (rank(p, &p->disks.items[i]))
-			order[involved++] = (struct order){ rank(p, &p->disks.items[i]), i };
+	for (int i = 0; i < (int)p->model.disks.count; i++)
+		if (rank(p, i))
+			order[involved++] = (struct order){ rank(p, i), i };
 	sort_in_place(order, involved, sizeof(*order), compare_order);
 	shown = involved < PAGE_DISK_ROWS ? involved : PAGE_DISK_ROWS;
 	for (uint32_t i = 0; i < shown; i++)
 		named[order[i].index] = true;
 	for (uint32_t i = 0; i < shown; i++) {
-		const struct page_disk *disk = &p->disks.items[order[i].index];
+		const int disk = order[i].index;
 
-		print_disk_line(&p->draw, disk);
+		print_disk_line(&p->draw, &p->model.disks.list[disk]);
 		print_relations(p, disk, false, named);
 		print_relations(p, disk, true, named);
-		print_times(&p->draw, disk);
-		print_users(&p->draw, disk);
+		print_times(&p->draw, &p->model.disks.list[disk]);
+		print_users(p, disk);
 	}
 	for (uint32_t i = shown; i < involved; i++)
 		stalled += !named[order[i].index];

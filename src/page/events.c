@@ -38,6 +38,16 @@ static bool has_grown(uint64_t told_ns, uint64_t ns)
 	return told_ns == 0 || (ns >= GROWTH * told_ns && ns >= told_ns + GROWTH_NS);
 }
 
+/* Whether it is told anew: at first, and when it is 2, 4, 8 s old and so on. */
+static bool is_notable(uint64_t before_ns, uint64_t ns)
+{
+	uint64_t step_ns = GROWTH_NS;
+
+	while (step_ns <= before_ns)
+		step_ns *= GROWTH;
+	return before_ns == 0 || ns >= step_ns;
+}
+
 /*
  * A terminal of 100 columns has no room for everything. It gets the statement and the cause rather
  * than process, disk and user.
@@ -63,7 +73,7 @@ static void add_operation(struct page *p, const struct record *r)
 	struct text who = TEXT_ON(name);
 
 	text_reset(&who);
-	page_process_of(o, process);
+	model_set_process(process, o);
 	page_add_name(&who, process, o->comm);
 	draw_text(d, all ? sizeof(name) : 16, name);
 	if (all)
@@ -144,15 +154,11 @@ static void tell_held(struct page *p, const struct record *r)
 static void tell_operation(struct page *p, const struct record *r)
 {
 	const struct record_operation *o = &r->operation;
-	struct page_stuck *s = NULL;
 	struct draw *d = &p->draw;
 
-	if (r->type == RECORD_STUCK && !o->alike.present) {
-		s = page_stuck_find(&p->operations.stuck, o->tid, o->start_mono_ns);
-		if (!s || !has_grown(s->told_ns, o->dur_ns))
-			return;
-		s->told_ns = o->dur_ns;
-	}
+	if (r->type == RECORD_STUCK && !o->alike.present &&
+		!is_notable(p->events.hung_ns, o->dur_ns))
+		return;
 	if (!take_line(p, r)) {
 		if (r->type == RECORD_STUCK)
 			p->events.stuck_held += page_count_of(o);
@@ -186,19 +192,19 @@ static void tell_error(struct page *p, const struct record *r)
 
 static void tell_disk(struct page *p, const struct record *r, const struct record_disk *w)
 {
-	struct page_disk *disk = page_disk_of(p, w->dev.major, w->dev.minor, w->dev_name);
+	int i = model_disks_find(&p->model.disks, w->dev);
 	struct draw *d = &p->draw;
 	bool busy;
 
-	if (!disk || !isfinite(w->util_pct))
+	if (i < 0 || !isfinite(w->util_pct))
 		return;
-	busy = disk->busy ? w->util_pct >= CALM_PCT : w->util_pct >= BUSY_PCT;
-	if (busy == disk->busy)
+	busy = w->util_pct >= (p->disks[i].is_busy ? CALM_PCT : BUSY_PCT);
+	if (busy == p->disks[i].is_busy)
 		return;
-	disk->busy = busy;
+	p->disks[i].is_busy = busy;
 	add_time(p, r);
 	draw_add(d, "disk ");
-	draw_text(d, 20, disk->name);
+	draw_text(d, 20, w->dev_name);
 	draw_addf(d,
 		busy ? " is busy: utilisation %.0f %%, %" PRIu64 " in flight"
 		     : " is calm again: utilisation %.0f %%, %" PRIu64 " in flight",
@@ -227,10 +233,11 @@ static void tell_sample(struct page *p, const struct record *r)
 static void tell_device(struct page *p, const struct record *r)
 {
 	const struct record_device *v = &r->device;
-	struct page_disk *disk = page_disk_of(p, v->dev.major, v->dev.minor, v->dev_name);
+	int i = model_disks_find(&p->model.disks, v->dev);
+	struct page_disk *disk = &p->disks[i >= 0 ? i : 0];
 	struct draw *d = &p->draw;
 
-	if (v->final || !disk || !v->no_completion_ns)
+	if (v->final || i < 0 || !v->no_completion_ns)
 		return;
 	/* A shorter time than before means that requests completed in between. */
 	if (v->no_completion_ns < disk->told_ns)
@@ -243,7 +250,7 @@ static void tell_device(struct page *p, const struct record *r)
 	draw_add(d, "NO COMPLETIONS");
 	draw_colour(d, DRAW_PLAIN);
 	draw_add(d, " on ");
-	draw_text(d, 20, disk->name);
+	draw_text(d, 20, v->dev_name);
 	draw_add(d, " for");
 	draw_duration(d, 0, v->no_completion_ns, false);
 	draw_addf(d, ", %" PRIu64 " in flight", v->in_flight);
@@ -315,6 +322,19 @@ static void tell_lock(struct page *p, const struct record *r)
 	draw_end(&p->draw);
 }
 
+static void tell_trigger(struct page *p, const struct record *r)
+{
+	char buf[RECORD_LIST_SIZE];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	record_add_trigger(&t, &r->trigger);
+	add_time(p, r);
+	draw_add(&p->draw, "trigger ");
+	draw_add(&p->draw, buf);
+	draw_end(&p->draw);
+}
+
 void page_add_event(struct page *p, const struct page_style *style, const struct record *r,
 	struct text *out)
 {
@@ -346,6 +366,9 @@ void page_add_event(struct page *p, const struct page_style *style, const struct
 		break;
 	case RECORD_SQL:
 		tell_sql(p, r);
+		break;
+	case RECORD_TRIGGER:
+		tell_trigger(p, r);
 		break;
 	case RECORD_LOCK:
 		tell_lock(p, r);

@@ -53,22 +53,26 @@ static void begin(struct page *p, const struct record *r)
 	p->opened_mono_ns = p->last_mono_ns = r->mono_ns;
 	memcpy(p->incident, r->incident, sizeof(p->incident));
 	p->open = r->open;
+	model_begin(&p->model);
+	model_add(&p->model, r);
 	page_cell_at(p, r->mono_ns);
 }
 
 static void note_operation(struct page *p, const struct record *r)
 {
 	struct page_cell *c = page_cell_at(p, r->mono_ns);
+	const struct record_operation *o = &r->operation;
+	const uint64_t most_ns =
+		o->alike.present && o->alike.max_ns > o->dur_ns ? o->alike.max_ns : o->dur_ns;
 
-	page_note_operation(p, r);
-	page_note_disk_operation(p, &r->operation);
-	if (r->type == RECORD_STALL)
-		c->stalls += page_count_of(&r->operation);
+	if (r->type == RECORD_STALL) {
+		c->stalls += page_count_of(o);
+		p->stalls += page_count_of(o);
+		p->longest_ns = most_ns > p->longest_ns ? most_ns : p->longest_ns;
+	}
 	c->thawed |= r->type == RECORD_STALL &&
 		r->operation.waits_for == RECORD_CAUSE_frozen_file_system;
-	if (page_count_stuck(p) > c->stuck)
-		c->stuck = page_count_stuck(p);
-	/* Each sample adds those that have no line in this second. */
+	/* Each sample adds how many there are, and those that have no line in this second. */
 	if (r->type == RECORD_STUCK && r->operation.dur_ns > c->stuck_ns)
 		c->stuck_ns = r->operation.dur_ns;
 }
@@ -90,6 +94,9 @@ void page_add(struct page *p, const struct record *r)
 		return;
 	if (r->mono_ns > p->last_mono_ns)
 		p->last_mono_ns = r->mono_ns;
+	if (r->type == RECORD_STUCK)
+		p->events.hung_ns = model_waits_hanging_ns(&p->model.waits, r->operation.tid);
+	model_add(&p->model, r);
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		page_note_sample(p, r);
@@ -100,9 +107,6 @@ void page_add(struct page *p, const struct record *r)
 		break;
 	case RECORD_DEVICE:
 		page_note_device(p, r);
-		break;
-	case RECORD_IO_BY:
-		page_note_io_by(p, &r->io_by);
 		break;
 	case RECORD_OFFCPU:
 		page_note_offcpu(p, &r->offcpu);
@@ -236,13 +240,13 @@ static unsigned int order_of(enum record_what what)
  */
 static bool is_said_elsewhere(const struct page *p, const struct record_verdict_part *part)
 {
-	const struct page_disk *disk = page_main_disk(p);
+	int disk = page_main_disk(p);
 
 	if (part->what == RECORD_WHAT_alternative)
 		return !p->draw.style.verbose;
-	return part->what == RECORD_WHAT_device && !p->draw.style.verbose && disk &&
-		disk->has_totals && disk->major == p->verdict.dev.major &&
-		disk->minor == p->verdict.dev.minor;
+	return part->what == RECORD_WHAT_device && !p->draw.style.verbose && disk >= 0 &&
+		p->model.disks.list[disk].has_totals &&
+		disk == model_disks_find(&p->model.disks, p->verdict.dev);
 }
 
 static void print_part(struct draw *d, const struct record_verdict_part *part)
@@ -286,22 +290,22 @@ static void print_parts(struct page *p)
 /* "17 of 100 ms or longer, the longest 4.04 s; 3 more did not return (9.50 s)" */
 static void print_counts(struct page *p)
 {
-	const struct page_operations *ops = &p->operations;
+	const struct model_hanging stuck = model_waits_find_hanging(&p->model, -1, p->last_mono_ns);
 	char buf[256];
 	struct text t = TEXT_ON(buf);
 
 	text_reset(&t);
-	text_addf(&t, "%" PRIu64 " of ", ops->stalls);
+	text_addf(&t, "%" PRIu64 " of ", p->stalls);
 	record_add_duration(&t, p->open.min_stall_ns);
 	text_add(&t, " or longer");
-	if (ops->longest_ns) {
+	if (p->longest_ns) {
 		text_add(&t, ", the longest ");
-		record_add_duration(&t, ops->longest_ns);
+		record_add_duration(&t, p->longest_ns);
 	}
-	if (page_count_stuck(p)) {
-		text_addf(&t, "; %" PRIu32 " more %s (", page_count_stuck(p),
+	if (stuck.count) {
+		text_addf(&t, "; %" PRIu64 " more %s (", stuck.count,
 			p->closed ? "did not return" : "have not returned");
-		record_add_duration(&t, page_oldest_stuck_ns(p, p->last_mono_ns));
+		record_add_duration(&t, stuck.longest_ns);
 		text_add(&t, ")");
 	}
 	print_labelled(&p->draw, "stalls", buf);
@@ -313,13 +317,12 @@ void page_print(struct page *p, const struct page_style *style, bool being_writt
 	if (!p->opened)
 		return;
 	draw_begin(&p->draw, style, out);
-	page_expire_stuck(p, p->last_mono_ns);
 	print_verdict(p);
 	print_parts(p);
 	print_incident(p);
 	print_counts(p);
 	page_print_timeline(p);
-	page_print_operations(p);
+	page_print_waits(p);
 	page_print_blocked(p);
 	page_print_disks(p);
 	page_print_statements(p);

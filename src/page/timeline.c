@@ -38,7 +38,7 @@ static void take_max_pct(int16_t *max, double pct)
 static void merge(struct page_cell *into, const struct page_cell *c)
 {
 	into->sampled |= c->sampled;
-	for (unsigned int i = 0; i < PAGE_DISKS_MAX; i++)
+	for (unsigned int i = 0; i < MODEL_DISKS_MAX; i++)
 		if (c->util_pct[i] > into->util_pct[i])
 			into->util_pct[i] = c->util_pct[i];
 	into->psi_pct = c->psi_pct > into->psi_pct ? c->psi_pct : into->psi_pct;
@@ -100,27 +100,33 @@ struct page_cell *page_cell_at(struct page *p, uint64_t mono_ns)
 	return &t->cells[cell];
 }
 
+static void note_no_completion(struct page_cell *c, int disk, uint64_t ns)
+{
+	if (ns < NO_COMPLETION_NS || ns <= c->no_completion_ns)
+		return;
+	c->no_completion_ns = ns;
+	c->no_completion_disk = (int8_t)disk;
+}
+
 static void note_disk(struct page *p, struct page_cell *c, const struct record_disk *w)
 {
-	struct page_disk *d = page_disk_of(p, w->dev.major, w->dev.minor, w->dev_name);
-	uint32_t i;
+	int i = model_disks_find(&p->model.disks, w->dev);
+	struct page_disk *d = i >= 0 ? &p->disks[i] : NULL;
 
 	if (!d)
 		return;
-	i = (uint32_t)(d - p->disks.items);
-	d->sampled = true;
 	take_max_pct(&c->util_pct[i], w->util_pct);
-	if (w->util_pct > d->util_max_pct)
-		d->util_max_pct = w->util_pct;
-	if (w->no_completion_ns >= NO_COMPLETION_NS && w->no_completion_ns > c->no_completion_ns) {
-		c->no_completion_ns = w->no_completion_ns;
-		c->no_completion_disk = (int8_t)i;
-	}
-	if (d->no_completion_ns >= NO_COMPLETION_NS && w->no_completion_ns < NO_COMPLETION_NS &&
-		w->no_completion_ns == 0)
-		c->completes_again = true;
+	note_no_completion(c, i, w->no_completion_ns);
+	c->completes_again |= d->no_completion_ns >= NO_COMPLETION_NS && w->no_completion_ns == 0;
 	d->no_completion_ns = w->no_completion_ns;
-	take_max(&d->no_completion_max_ns, w->no_completion_ns);
+}
+
+void page_note_device(struct page *p, const struct record *r)
+{
+	int i = model_disks_find(&p->model.disks, r->device.dev);
+
+	if (i >= 0)
+		note_no_completion(page_cell_at(p, r->mono_ns), i, r->device.no_completion_ns);
 }
 
 static uint64_t seconds_to_ns(double s)
@@ -128,20 +134,10 @@ static uint64_t seconds_to_ns(double s)
 	return isfinite(s) && s > 0 && s < 1e9 ? (uint64_t)(s * (double)NSEC_PER_SEC) : 0;
 }
 
-void page_note_no_completion(struct page *p, uint64_t mono_ns, const struct page_disk *d,
-	uint64_t ns)
-{
-	struct page_cell *c = page_cell_at(p, mono_ns);
-
-	if (ns < NO_COMPLETION_NS || ns <= c->no_completion_ns)
-		return;
-	c->no_completion_ns = ns;
-	c->no_completion_disk = (int8_t)(d - p->disks.items);
-}
-
 void page_note_sample(struct page *p, const struct record *r)
 {
 	const struct record_reading *s = &r->sample.reading;
+	struct model_hanging stuck;
 	struct page_cell *c;
 
 	/* A sample describes the second before it was taken. */
@@ -160,10 +156,10 @@ void page_note_sample(struct page *p, const struct record *r)
 		take_max(&c->failing_ns, seconds_to_ns(s->health.failing_s));
 	if (r->sample.before_trigger)
 		return;
-	page_expire_stuck(p, s->mono_ns);
-	if (page_count_stuck(p) > c->stuck)
-		c->stuck = page_count_stuck(p);
-	take_max(&c->stuck_ns, page_oldest_stuck_ns(p, s->mono_ns));
+	stuck = model_waits_find_hanging(&p->model, -1, s->mono_ns);
+	if (stuck.count > c->stuck)
+		c->stuck = (uint32_t)stuck.count;
+	take_max(&c->stuck_ns, stuck.longest_ns);
 }
 
 /* Printing */
@@ -176,9 +172,9 @@ static bool has_event(const struct page_cell *c)
 
 static int util_of(const struct page *p, const struct page_cell *c)
 {
-	const struct page_disk *d = page_main_disk(p);
+	int disk = page_main_disk(p);
 
-	return d ? c->util_pct[d - p->disks.items] : -1;
+	return disk >= 0 ? c->util_pct[disk] : -1;
 }
 
 static bool is_quiet(const struct page *p, const struct page_cell *c)
@@ -227,16 +223,15 @@ static void add_counts(struct draw *d, const struct page_cell *c, bool *any)
 /* "NO COMPLETIONS for 1.72 s"; a disk that has no column of its own is named. */
 static void add_no_completions(struct page *p, const struct page_cell *c, bool *any)
 {
-	const struct page_disk *disk = page_main_disk(p);
 	struct draw *d = &p->draw;
 
 	if (!c->no_completion_ns)
 		return;
 	draw_colour(d, DRAW_RED);
 	add_item(d, any, "NO COMPLETIONS");
-	if (c->no_completion_disk >= 0 && disk != &p->disks.items[c->no_completion_disk]) {
+	if (c->no_completion_disk >= 0 && c->no_completion_disk != page_main_disk(p)) {
 		draw_add(d, " on ");
-		draw_text(d, 20, p->disks.items[c->no_completion_disk].name);
+		draw_text(d, 20, p->model.disks.list[c->no_completion_disk].name);
 	}
 	draw_add(d, " for");
 	draw_duration(d, 0, c->no_completion_ns, false);
@@ -343,13 +338,13 @@ static void add_numbers_of(struct page *p, const struct page_cell *c)
 static void print_title(struct page *p)
 {
 	struct draw *d = &p->draw;
-	const struct page_disk *disk = page_main_disk(p);
+	int disk = page_main_disk(p);
 	unsigned int bar = bar_columns(d), end = 12 + bar + PCT;
 
 	draw_title(d, "TIMELINE");
 	draw_to(d, 12);
 	if (bar)
-		draw_text(d, bar + PCT - 5, disk ? disk->name : "disk");
+		draw_text(d, bar + PCT - 5, disk >= 0 ? p->model.disks.list[disk].name : "disk");
 	draw_right(d, end, "util");
 	if (bar) {
 		draw_right(d, end + 10, "I/O stall");

@@ -5,8 +5,6 @@
 #include "page/internal.h"
 #include "util/clock.h"
 
-#define DELETED " (deleted)"
-
 const char *page_or_dash(const char *s)
 {
 	return *s ? s : "-";
@@ -29,24 +27,6 @@ uint64_t page_real_ns(const struct page *p, uint64_t mono_ns)
 	return p->opened_real_ns + mono_ns - p->opened_mono_ns;
 }
 
-/* A name in /proc has at most 15 bytes. */
-void page_process_of(const struct record_operation *o, char ret_process[static RECORD_COMM_SIZE])
-{
-	const char *slash = strrchr(o->exe, '/'), *name = slash ? slash + 1 : o->exe;
-	size_t len = strlen(name);
-
-	if (o->pid == o->tid) {
-		memcpy(ret_process, o->comm, RECORD_COMM_SIZE);
-		return;
-	}
-	if (len > strlen(DELETED) && strcmp(name + len - strlen(DELETED), DELETED) == 0)
-		len -= strlen(DELETED);
-	if (len >= RECORD_COMM_SIZE)
-		len = RECORD_COMM_SIZE - 1;
-	memset(ret_process, 0, RECORD_COMM_SIZE);
-	memcpy(ret_process, name, len);
-}
-
 void page_add_name(struct text *t, const char *process, const char *comm)
 {
 	if (*process && *comm && strcmp(process, comm) != 0) {
@@ -54,4 +34,26 @@ void page_add_name(struct text *t, const char *process, const char *comm)
 		text_add(t, "/");
 	}
 	text_add(t, *comm ? comm : page_or_dash(process));
+}
+
+void page_cause(const struct record_operation *o, char ret_cause[static RECORD_NAME_SIZE])
+{
+	size_t len = strcspn(o->kstack, "+\n");
+
+	if (o->waits_for) {
+		text_copy(ret_cause, RECORD_NAME_SIZE, record_cause_text(o->waits_for));
+		return;
+	}
+	if (!o->kstack_while_blocked || len == 0) {
+		memcpy(ret_cause, o->wchan, RECORD_NAME_SIZE);
+		return;
+	}
+	len = len < RECORD_NAME_SIZE ? len : RECORD_NAME_SIZE - 1;
+	memcpy(ret_cause, o->kstack, len);
+	ret_cause[len] = '\0';
+}
+
+uint32_t page_count_of(const struct record_operation *o)
+{
+	return o->alike.present ? 1 + o->alike.count : 1;
 }

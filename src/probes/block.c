@@ -378,7 +378,7 @@ static void write_item(const struct block *block, enum record_by by, const struc
 	struct event_block_file file;
 
 	block_fill_io_by(by, item, &device->value, b);
-	if (by == RECORD_BY_process || by == RECORD_BY_thread)
+	if (by == RECORD_BY_process || by == RECORD_BY_thread || by == RECORD_BY_statement)
 		name_item(block, by, item, b);
 	if (by == RECORD_BY_file) {
 		if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &item->file,
@@ -397,6 +397,8 @@ static void report_by(struct block *block, enum record_by by, const struct probe
 	size_t count = read_items(block, by == RECORD_BY_file);
 	unsigned int written = 0;
 
+	if (by == RECORD_BY_statement)
+		count = block_find_statements(block->items, count, report);
 	count = block_sum_items(by, block->items, count);
 	for (size_t i = 0; i < count; i++) {
 		const struct block_item *item = &block->items[i];

@@ -114,6 +114,17 @@ static int compare_process(const void *a, const void *b)
 	return r ? r : compare(x->start_ns, y->start_ns);
 }
 
+static int compare_statement(const void *a, const void *b)
+{
+	const struct block_item *x = a, *y = b;
+	int r = compare(x->dev, y->dev);
+
+	if (r == 0)
+		r = compare(x->statement.key, y->statement.key);
+	/* One session after the other. */
+	return r ? r : compare((uint64_t)x->statement.leader, (uint64_t)y->statement.leader);
+}
+
 static int compare_cgroup(const void *a, const void *b)
 {
 	const struct block_item *x = a, *y = b;
@@ -176,6 +187,8 @@ static bool is_same(enum record_by by, const struct block_item *a, const struct 
 		return a->cgroup_id == b->cgroup_id;
 	if (by == RECORD_BY_file)
 		return compare_file(a, b) == 0;
+	if (by == RECORD_BY_statement)
+		return a->statement.key == b->statement.key;
 	if (a->pid != b->pid || a->process_start_ns != b->process_start_ns)
 		return false;
 	return by == RECORD_BY_process || (a->tid == b->tid && a->start_ns == b->start_ns);
@@ -193,6 +206,26 @@ static void add_load(struct event_block_load *sum, const struct event_block_load
 	sum->uncertain_ns += load->uncertain_ns;
 }
 
+/* Which session, and which of its threads, did most; and how many there are. */
+static void add_worker(struct block_item *sum, const struct block_item *item)
+{
+	const uint64_t ns = block_load_busy_ns(&item->load);
+	const bool is_leader = item->statement.leader == (int32_t)item->tid;
+
+	sum->has_leader |= is_leader;
+	sum->io_workers += item->statement.is_io_worker;
+	sum->workers += !is_leader && !item->statement.is_io_worker;
+	sum->sessions += sum->statement.leader != item->statement.leader || sum->sessions == 0;
+	sum->statement.leader = item->statement.leader;
+	if (ns < sum->most_ns)
+		return;
+	sum->most_ns = ns;
+	sum->pid = item->pid;
+	sum->tid = item->tid;
+	sum->start_ns = item->start_ns;
+	sum->process_start_ns = item->process_start_ns;
+}
+
 static void add_item(enum record_by by, struct block_item *sum, const struct block_item *item)
 {
 	add_load(&sum->load, &item->load);
@@ -202,15 +235,20 @@ static void add_item(enum record_by by, struct block_item *sum, const struct blo
 		sum->before.busy_ns += item->before.busy_ns;
 		if (item->size > sum->size)
 			sum->size = item->size;
-	} else if (sum->cgroup_id != item->cgroup_id) {
-		sum->cgroup_id = 0;
+		return;
 	}
+	if (sum->cgroup_id != item->cgroup_id)
+		sum->cgroup_id = 0;
+	if (by == RECORD_BY_statement)
+		add_worker(sum, item);
 }
 
 static int (*comparison_of(enum record_by by))(const void *, const void *)
 {
 	if (by == RECORD_BY_file)
 		return compare_file;
+	if (by == RECORD_BY_statement)
+		return compare_statement;
 	return by == RECORD_BY_cgroup ? compare_cgroup : compare_process;
 }
 
@@ -223,6 +261,24 @@ static void charge_to_owner(struct block_item *item)
 	item->load.inferred_ns = 0;
 }
 
+size_t block_find_statements(struct block_item *items, size_t count,
+	const struct probe_report *report)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct probe_statement statement = { 0 };
+
+		report->find_statement(report->userdata, (int32_t)items[i].pid,
+			(int32_t)items[i].tid, &statement);
+		if (!statement.key)
+			continue;
+		items[left] = items[i];
+		items[left++].statement = statement;
+	}
+	return left;
+}
+
 size_t block_sum_items(enum record_by by, struct block_item *items, size_t count)
 {
 	size_t left = 0;
@@ -233,10 +289,13 @@ size_t block_sum_items(enum record_by by, struct block_item *items, size_t count
 	for (size_t i = 0; i < count; i++) {
 		struct block_item *last = left > 0 ? &items[left - 1] : NULL;
 
-		if (last && is_same(by, last, &items[i]))
+		if (last && is_same(by, last, &items[i])) {
 			add_item(by, last, &items[i]);
-		else
-			items[left++] = items[i];
+			continue;
+		}
+		items[left++] = items[i];
+		if (by == RECORD_BY_statement)
+			add_worker(&items[left - 1], &items[i]);
 	}
 	sort_in_place(items, left, sizeof(items[0]), compare_load);
 	return left;
@@ -287,9 +346,16 @@ void block_fill_io_by(enum record_by by, const struct block_item *item,
 	b->dev.major = item->dev >> 20;
 	b->dev.minor = item->dev & 0xfffff;
 	text_copy(b->dev_name, sizeof(b->dev_name), device->name);
-	if (by == RECORD_BY_process || by == RECORD_BY_thread) {
+	if (by == RECORD_BY_process || by == RECORD_BY_thread || by == RECORD_BY_statement) {
 		b->pid = (int32_t)item->pid;
-		b->tid = by == RECORD_BY_thread ? (int32_t)item->tid : 0;
+		b->tid = by == RECORD_BY_process ? 0 : (int32_t)item->tid;
+	}
+	if (by == RECORD_BY_statement) {
+		b->statement.present = true;
+		b->statement.sessions = item->sessions;
+		b->statement.workers = item->workers;
+		b->statement.io_workers = item->io_workers;
+		b->statement.leader = item->has_leader;
 	}
 	if (by == RECORD_BY_file) {
 		b->fs_dev.major = item->file.fs_dev >> 20;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "iostall/event.h"
+#include "probes/probe.h"
 #include "record/record.h"
 
 /* How many processes, threads, files and cgroups are named for each disk. */
@@ -31,6 +32,13 @@ struct block_item {
 			uint64_t process_start_ns;
 			uint64_t cgroup_id; /* 0: several, or not known */
 			bool is_owned;	    /* a kernel thread sent it for that control group */
+			/* Of a statement; the thread above is the one that did most. */
+			struct probe_statement statement;
+			uint64_t most_ns;
+			uint32_t sessions;
+			uint32_t workers;
+			uint32_t io_workers;
+			bool has_leader;
 		};
 		struct {
 			struct event_block_file_key file;
@@ -65,7 +73,15 @@ uint64_t block_path_key(const struct event_block_file_key *key,
 	const struct event_block_file *file);
 
 /*
- * Sums up, in place, the items of the same process, cgroup or file on the same disk, and sorts by
+ * Keeps, in place, the items of threads that worked on a statement, as `find` says, and returns how
+ * many these are; find is that of struct probe_report.
+ */
+size_t block_find_statements(struct block_item *items, size_t count,
+	const struct probe_report *report);
+
+/*
+ * Sums up, in place, the items of the same process, cgroup, statement or file on the same disk,
+ * and sorts by
  * disk and then by the time that the disk was busy with it, the most first. Returns how many items
  * are left.
  */

@@ -94,6 +94,13 @@ struct probe_line_names {
 	uint32_t waker_len;
 };
 
+/* What a thread of a database works on. */
+struct probe_statement {
+	uint64_t key;	/* the same for all that have this text; 0: nothing is known */
+	int32_t leader; /* whose statement it is, usually its own */
+	bool is_io_worker;
+};
+
 /* A probe writes its own lines through these: `begin` gives an empty record, `write` writes it. */
 struct probe_report {
 	uint64_t now_ns;
@@ -102,6 +109,8 @@ struct probe_report {
 	void *userdata;
 	struct record *(*begin)(void *userdata, enum record_type type);
 	void (*write)(void *userdata, const struct probe_line_names *names);
+	void (*find_statement)(void *userdata, int32_t pid, int32_t tid,
+		struct probe_statement *ret_statement);
 	/*
 	 * Has the kernel stack of a thread read from /proc, which is passed to offcpu_note_stack()
 	 * later.

@@ -37,6 +37,17 @@ static const char *value_text(const struct record_enum *e, unsigned int value)
 #undef VALUE
 #undef ENUM_END
 
+enum record_wait record_wait_of(enum record_cause cause)
+{
+	static const enum record_wait waits[RECORD_CAUSE_COUNT] = {
+#define CAUSE(id, text, kind, help) [RECORD_CAUSE_##id] = RECORD_WAIT_##kind,
+#include "record/causes.def"
+#undef CAUSE
+	};
+
+	return cause < RECORD_CAUSE_COUNT ? waits[cause] : RECORD_WAIT_none;
+}
+
 bool record_probe_has_requests(enum record_probe probe)
 {
 	static const bool has_requests[] = {

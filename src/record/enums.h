@@ -49,6 +49,16 @@ struct record_enum {
 #undef VALUE
 #undef ENUM_END
 
+/* What kind of trouble a cause is: RECORD_WAIT_none, RECORD_WAIT_device and so on. */
+enum record_wait {
+#define CAUSE_KIND(id, text) RECORD_WAIT_##id,
+#include "record/causes.def"
+#undef CAUSE_KIND
+	RECORD_WAIT_COUNT,
+};
+/* RECORD_WAIT_device of RECORD_CAUSE_page; `none` of NONE. */
+enum record_wait record_wait_of(enum record_cause cause);
+
 /*
  * Whether the operations of a probe are requests, for which no thread need wait. A probe that is
  * not known may have requests: less can be said about those.

@@ -459,12 +459,23 @@ static void format_close(const struct record *r, struct text *t)
 		(double)c->cost.rss_bytes / (1 << 20), (double)c->cost.kernel_bytes / (1 << 20));
 }
 
+static void format_trigger(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	format_add_time(t, r, opened_mono_ns);
+	text_add(t, "trigger ");
+	record_add_trigger(t, &r->trigger);
+	text_add(t, "\n");
+}
+
 void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct text *out)
 {
 	text_reset(out);
 	switch (r->type) {
 	case RECORD_OPEN:
 		format_open(r, out);
+		break;
+	case RECORD_TRIGGER:
+		format_trigger(r, opened_mono_ns, out);
 		break;
 	case RECORD_SAMPLE:
 		format_sample(r, opened_mono_ns, out);
@@ -489,6 +500,9 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 		break;
 	case RECORD_SQL:
 		format_sql_line(r, opened_mono_ns, out);
+		break;
+	case RECORD_QUEUE:
+		format_queue(r, opened_mono_ns, out);
 		break;
 	case RECORD_VERDICT:
 		format_verdict(r, out);

@@ -27,5 +27,6 @@ void format_lock(const struct record *r, uint64_t opened_mono_ns, struct text *t
 
 /* format_sql.c */
 void format_sql_line(const struct record *r, uint64_t opened_mono_ns, struct text *t);
+void format_queue(const struct record *r, uint64_t opened_mono_ns, struct text *t);
 
 #endif

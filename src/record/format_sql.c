@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An `sql` line for people. */
+/* An `sql` or `queue` line for people. */
 #include <inttypes.h>
 
 #include "record/format.h"
@@ -94,5 +94,40 @@ void format_sql_line(const struct record *r, uint64_t opened_mono_ns, struct tex
 		add_session(t, q);
 	else
 		add_answer(t, q);
+	text_add(t, "\n");
+}
+
+static void add_queue_session(struct text *t, const struct record_queue_session *s)
+{
+	text_addf(t, "session %" PRIu64 " of ", s->connection_id);
+	format_add_or_unknown(t, s->user);
+	if (s->tid)
+		text_addf(t, "[%" PRId32 "/%" PRId32 "]", s->pid, s->tid);
+	text_add(t, s->idle ? ", idle for " : ", running for ");
+	record_add_duration(t, s->elapsed_ns);
+	format_add_known(t, "  ", s->text);
+}
+
+void format_queue(const struct record *r, uint64_t opened_mono_ns, struct text *t)
+{
+	const struct record_queue *q = &r->queue;
+
+	format_add_time(t, r, opened_mono_ns);
+	text_add(t, "queue   ");
+	format_add_or_unknown(t, q->target);
+	text_addf(t, "  %" PRIu32 " wait for a lock (", q->waiters);
+	format_add_or_unknown(t, record_lock_text(q->lock));
+	format_add_known(t, " ", q->lock_on);
+	text_add(t, "), the longest for ");
+	record_add_duration(t, q->longest_ns);
+	if (q->holder.present) {
+		text_add(t,
+			q->basis == RECORD_BASIS_inferred ? ", probably held by " : ", held by ");
+		add_queue_session(t, &q->holder);
+	}
+	if (q->first.present) {
+		text_addf(t, "; %" PRIu32 " of them behind ", q->behind_first);
+		add_queue_session(t, &q->first);
+	}
 	text_add(t, "\n");
 }

@@ -44,6 +44,12 @@ uint64_t record_id_real_ns(const char *id);
 void record_encode_json(const struct record *r, struct text *line);
 
 /*
+ * Makes it what is read back from its JSON: numbers are rounded, and bytes that are not UTF-8 are
+ * 0xff. So what is made of it now is what is made of the record later.
+ */
+void record_settle(struct record *r);
+
+/*
  * The inverse; len bytes without the newline. -EINVAL (not JSON, or a field of the wrong kind, out
  * of range or longer than its place), -EPROTONOSUPPORT (a `v` or `type` of a later version, to be
  * skipped and counted); *ret_record says nothing then. An enumerated value of a later version is

@@ -95,6 +95,7 @@ static void line_add(struct alike_line *line, const struct record_operation *op)
 		alike->same_file = true;
 	}
 	alike->present = true;
+	alike->total_ns += op->dur_ns;
 	if (op->dur_ns < alike->min_ns)
 		alike->min_ns = op->dur_ns;
 	if (op->dur_ns > alike->max_ns)

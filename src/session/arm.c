@@ -9,7 +9,6 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
-#include "verdict/devices.h"
 #include "watch/watch.h"
 
 /*
@@ -87,7 +86,7 @@ static void attach(struct session *s)
 static uint64_t began_ns(const struct session *s, const struct session_request *request)
 {
 	const struct record_trigger *t = &request->trigger;
-	uint64_t ns = VERDICT_LEAD_NS + (s->fired_hold + 1) * s->o.config->watch.interval_ns;
+	uint64_t ns = MODEL_LEAD_NS + (s->fired_hold + 1) * s->o.config->watch.interval_ns;
 
 	if (strcmp(t->unit, "s") == 0 && t->value > 0)
 		ns += (uint64_t)(t->value * NSEC_PER_SEC);
@@ -114,7 +113,7 @@ static uint64_t oldest_ns(const struct session *s, const struct session_request 
 }
 
 /* An operator who triggers by hand wants to know about everything. */
-static uint64_t earlier_than_ns(const struct session *s, const struct session_request *request)
+static uint64_t well_ns(const struct session *s, const struct session_request *request)
 {
 	if (request->hold_ns > 0)
 		return 0;
@@ -135,8 +134,8 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	hold(s, request->trigger_ns + waited_ns, request->hold_ns);
 	incident_begin(&s->incident, request->id, request->trigger_ns);
 	s->incident.waited_ns = waited_ns;
-	verdict_begin(&s->facts, request->trigger_ns, s->o.config->trace.min_stall_ns);
-	s->facts.earlier_than_ns = earlier_than_ns(s, request);
+	model_begin(&s->model);
+	s->well_ns = well_ns(s, request);
 	s->incidents++;
 	s->misses_at_open = s->misses;
 	watch_get_left_out(s->o.watch, &left_out);
@@ -151,8 +150,7 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	s->locks.count = 0;
 	s->mutexes_look_ns = 0;
 	text_copy(s->full_mount, sizeof(s->full_mount),
-		verdict_note_full(&s->facts, &request->trigger, false) ? request->trigger.subject
-								       : "");
+		session_is_about_space(&request->trigger) ? request->trigger.subject : "");
 	/* It is known later. This is the first look, which tells from where files have grown. */
 	session_find_writer(s, &not_yet);
 	session_ask_sql(s);
@@ -239,7 +237,8 @@ static void learn_stack(struct session *s)
 
 	stack = enrich_stack(s->o.enrich, &count);
 	for (uint32_t i = 0; i < count; i++)
-		verdict_note_below(&s->facts, stack[i].dev_name, stack[i].label, stack[i].below);
+		model_disks_note_below(&s->model.disks, stack[i].dev_name, stack[i].label,
+			stack[i].below);
 }
 
 static bool is_held_back(const struct session *s, const struct rules_firing *firing,
@@ -250,7 +249,7 @@ static bool is_held_back(const struct session *s, const struct rules_firing *fir
 	if (s->state == SESSION_DRAINING)
 		return true;
 	return session_cooldown_ns(s, now_ns) > 0 &&
-		cooldown_holds_back(&s->cooldown, &s->facts, watch_last(s->o.watch), trigger,
+		cooldown_holds_back(&s->cooldown, &s->model.disks, watch_last(s->o.watch), trigger,
 			firing->scope, now_ns);
 }
 

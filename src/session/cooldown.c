@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "util/cleanup.h"
-#include "verdict/devices.h"
+
+/* Below this a disk counts as hardly used. */
+#define IDLE_PCT 50
 
 static void note(struct cooldown *c, const char *name, bool is_disk)
 {
@@ -61,21 +63,21 @@ void cooldown_begin(struct cooldown *c, uint64_t now_ns, uint64_t length_ns, boo
 			c->causes[i].until_ns = c->until_ns;
 }
 
-static bool is_same(const struct cooldown_cause *cause, const struct verdict_facts *stack,
+static bool is_same(const struct cooldown_cause *cause, const struct model_disks *stack,
 	const struct record_trigger *trigger)
 {
 	if (!cause->is_disk)
 		return strcmp(cause->name, trigger->subject) == 0;
 	return *trigger->device &&
-		(verdict_name_stands_on(stack, trigger->device, cause->name) ||
-			verdict_name_stands_on(stack, cause->name, trigger->device));
+		(model_disks_name_is_on(stack, trigger->device, cause->name) ||
+			model_disks_name_is_on(stack, cause->name, trigger->device));
 }
 
 static bool is_at_work(const struct record_reading *sample, const char *disk)
 {
 	for (uint32_t i = 0; i < sample->devices_count && i < RECORD_DEVICES_MAX; i++)
 		if (strcmp(sample->devices[i].dev_name, disk) == 0)
-			return sample->devices[i].util_pct >= VERDICT_IDLE_PCT ||
+			return sample->devices[i].util_pct >= IDLE_PCT ||
 				sample->devices[i].no_completion_ns > 0;
 	return false;
 }
@@ -87,7 +89,7 @@ static bool may_be_victim(enum rules_scope scope)
 		scope == RULES_SCOPE_service || scope == RULES_SCOPE_database;
 }
 
-bool cooldown_holds_back(const struct cooldown *c, const struct verdict_facts *stack,
+bool cooldown_holds_back(const struct cooldown *c, const struct model_disks *stack,
 	const struct record_reading *sample, const struct record_trigger *trigger,
 	enum rules_scope scope, uint64_t now_ns)
 {

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/disks.h"
 #include "record/record.h"
 #include "util/text.h"
-#include "verdict/facts.h"
 #include "watch/rules.h"
 
 #define COOLDOWN_CAUSES_MAX 16
@@ -58,7 +58,7 @@ void cooldown_begin(struct cooldown *c, uint64_t now_ns, uint64_t length_ns, boo
  * answer may be a victim of their disks, unless these are at rest in the sample. `stack` knows
  * which disk stands on which.
  */
-bool cooldown_holds_back(const struct cooldown *c, const struct verdict_facts *stack,
+bool cooldown_holds_back(const struct cooldown *c, const struct model_disks *stack,
 	const struct record_reading *sample, const struct record_trigger *trigger,
 	enum rules_scope scope, uint64_t now_ns);
 

@@ -88,6 +88,7 @@ static void close_record(struct session *s)
 	if (!s->o.without_probes)
 		session_summarize(s, true);
 	session_write_alike(s);
+	session_end_locks(s);
 	session_take_sql_lines(s, true);
 	session_take_kernel_lines(s, true);
 	session_write_verdict(s);
@@ -129,7 +130,6 @@ void session_drain(struct session *s, enum record_reason reason)
 	s->disarm_start_ns = clock_mono_ns();
 	s->close_reason = reason;
 	s->hold_until_ns = 0;
-	s->facts.closing = true;
 	s->state = SESSION_DRAINING;
 	loop_set_timer(s->scan_timer, 0, 0);
 	/* They answer meanwhile: this is the `end` phase. */

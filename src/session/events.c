@@ -135,10 +135,9 @@ static void write_or_merge(struct session *s, struct incident_stuck *stuck, bool
 	bool merged = alike_merge(&s->alike, &s->record, has_line);
 
 	if (merged)
-		session_note_operation(s);
-	else
-		session_write_line(s);
-	if (stuck && !merged)
+		return;
+	session_write_line(s);
+	if (stuck)
 		stuck->has_line = true;
 }
 

@@ -36,6 +36,8 @@ struct incident_stuck {
 	bool stack_asked : 1;	 /* its stack is being read from /proc, or was, or cannot be */
 };
 
+#define INCIDENT_TRIGGERS_MAX 4
+
 struct incident {
 	char id[RECORD_ID_SIZE];
 	uint64_t trigger_ns;
@@ -44,6 +46,9 @@ struct incident {
 	uint64_t attach_ns;
 	uint64_t cpu_start_ns;
 	uint64_t lines; /* of the record so far */
+	/* Rules that fired before the record had its first line; further ones are not told. */
+	uint32_t triggers_count;
+	struct record_trigger triggers[INCIDENT_TRIGGERS_MAX];
 	uint64_t stalls;
 	uint64_t stuck_lines;
 	uint64_t stuck_operations;

@@ -89,7 +89,7 @@ static bool scan_item(struct session *s, const struct scan_source *source,
  */
 static bool keeps_open(const struct session *s, const struct inflight_item *item)
 {
-	return item->op != EVENT_OP_KERNEL && !verdict_is_earlier(&s->facts, item->start_ns);
+	return item->op != EVENT_OP_KERNEL && item->start_ns >= s->well_ns;
 }
 
 /*

@@ -21,7 +21,7 @@
 #include "sql/sql.h"
 #include "util/clock.h"
 #include "util/loop.h"
-#include "verdict/facts.h"
+#include "verdict/verdict.h"
 #include "watch/kmsg.h"
 #include "watch/processes.h"
 
@@ -65,14 +65,31 @@ static inline const struct session_pids *session_pids_now(const struct session_p
 /* Different locks of an incident; threads that wait for further ones are not asked about. */
 #define SESSION_LOCKS_MAX 16
 
+/* What a `lock` line would have said that was not due; the last one is written at the end. */
+struct session_kept_lock {
+	uint64_t longest_ns;
+	uint64_t held_ns;
+	uint64_t connection_id;
+	uint32_t waiters; /* 0: there is none */
+	uint32_t readers;
+	int32_t pid; /* of the holder */
+	int32_t tid;
+	int32_t syscall;
+	int32_t deadlocked_with;
+	enum record_cause waits_for;
+	char state;
+	char comm[RECORD_COMM_SIZE];
+};
+
 /* A lock of the kernel that threads of the incident wait for. */
 struct session_lock {
 	enum record_kernel_lock kind;
 	uint32_t id;
-	int32_t pid;		      /* of the memory map */
-	struct verdict_file_id file;  /* of the inode */
-	char comm[RECORD_COMM_SIZE];  /* of the thread that waits longest */
-	char path[VERDICT_PATH_SIZE]; /* the end of a long one */
+	int32_t pid;		     /* of the memory map */
+	struct model_file_id file;   /* of the inode */
+	char comm[RECORD_COMM_SIZE]; /* of the thread that waits longest */
+	char path[MODEL_PATH_SIZE];  /* the end of a long one */
+	struct session_kept_lock kept;
 	/* Of the last scan. */
 	uint32_t waiters;
 	uint32_t tid; /* that waits longest */
@@ -161,7 +178,9 @@ struct session {
 	char boot_id[RECORD_NAME_SIZE];
 	struct task_scan_progress tasks;
 	struct incident incident;
-	struct verdict_facts facts;
+	uint64_t well_ns; /* see well_mono_ns of struct record_open */
+	struct model model;
+	struct graph graph;
 	struct inflight_scan scan;
 	struct alike alike;
 	struct session_locks locks;
@@ -175,6 +194,13 @@ struct session {
 		uint64_t worst_ns;  /* time of the answer with most active sessions; 0: none */
 		uint64_t worst_candidates
 			[RECORD_CANDIDATES_MAX]; /* threads that hung at that time */
+		struct session_queue {
+			struct record_queue most; /* that had waited most */
+			uint64_t answered_ns;	  /* when the database said so */
+			uint64_t seen_ns;	  /* the newest answer that was looked at */
+			uint64_t written_ns;	  /* what the last line said that it had waited */
+			uint64_t written_holder;
+		} queue;
 	} sql[CONFIG_SQL_TARGETS_MAX];
 	struct record record; /* the line that is being made; 10 KB, so it is not on the stack */
 };
@@ -182,12 +208,12 @@ struct session {
 /* lines.c */
 struct record *session_begin_line(struct session *s, enum record_type type);
 void session_write_line(struct session *s);
-/* The verdict learns of an operation that has no line of its own. */
-void session_note_operation(struct session *s);
 /* Writes the lines that stand for many operations. */
 void session_write_alike(struct session *s);
 void session_read_host(struct session *s);
 void session_write_open(struct session *s, const struct record_trigger *trigger);
+/* Another rule has fired: writes a line, or keeps it until the record has its first one. */
+void session_note_trigger(struct session *s, const struct record_trigger *trigger);
 void session_write_history(struct session *s);
 void session_write_sample(struct session *s);
 /* Where a full file system opened the incident: who writes there, as far as is known by now. */
@@ -217,11 +243,6 @@ void session_summarize(struct session *s, bool final);
 void session_ask_offcpu_stacks(struct session *s);
 
 /* verdict.c */
-/* Notes for the verdict who waits for a lock of whom, by a new answer. */
-void session_note_queue(struct session *s, const struct sql_evidence *e);
-/* Notes for the verdict how long a database has been unresponsive. */
-void session_note_unresponsive(struct session *s, unsigned int target,
-	const struct sql_evidence *e);
 /* Called once, after all other lines but `close`. */
 void session_write_verdict(struct session *s);
 
@@ -234,7 +255,17 @@ void session_watch_kernel_log(struct session *s);
  */
 void session_take_kernel_lines(struct session *s, bool final);
 
+/* queue.c */
+/* Writes a line if sessions have waited longer for a lock than before, by a new answer. */
+void session_take_queue(struct session *s, unsigned int target, const struct sql_evidence *e);
+/* Writes the last one. */
+void session_end_queue(struct session *s, unsigned int target);
+
 /* sql.c */
+/* The line that was begun has the time of an answer, not that of its writing. */
+void session_set_line_time(struct session *s, uint64_t answered_ns);
+/* The database that has been silent for longest, for a sample. */
+void session_find_silence(struct session *s, struct record_silence *ret_silence);
 /*
  * Asks all databases. It is called before the probes are attached, so that they answer meanwhile.
  */
@@ -245,6 +276,8 @@ void session_take_sql_lines(struct session *s, bool final);
 /* session.c */
 /* The tracer has loaded the probes, or could not. It may free the session. */
 void session_handle_loaded(struct session *s, const struct tracer_result *result);
+/* Whether the rule is about a file system that becomes full. */
+bool session_is_about_space(const struct record_trigger *trigger);
 void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger);
 
 /* workers.c */
@@ -342,6 +375,10 @@ void session_note_lock_wait(struct session *s, struct record_operation *op,
 	struct incident_stuck *stuck);
 /* Asks the kernel who holds the locks that most threads wait for, and writes `lock` lines. */
 void session_scan_locks(struct session *s);
+/* Writes the `lock` line that has been begun, or keeps it if it is not due. */
+void session_write_lock(struct session *s, struct session_lock *lock);
+/* Writes the last line of each lock. */
+void session_end_locks(struct session *s);
 /* Whether a line about the lock is due again, now that the longest has waited so long. */
 bool session_lock_is_due(const struct session_lock *lock, uint64_t waited_ns);
 /* Writes `lock` lines about mutexes of watched programs, and looks at these again. */

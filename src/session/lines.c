@@ -46,23 +46,14 @@ struct record *session_begin_line(struct session *s, enum record_type type)
 	return r;
 }
 
-static void write_line(struct session *s)
+void session_write_line(struct session *s)
 {
+	record_settle(&s->record);
+	model_add(&s->model, &s->record);
 	/* Numbered before a sink may drop it: a loss shows as a number that is missing. */
 	s->record.seq = s->incident.lines++;
 	s->incident.stuck_lines += s->record.type == RECORD_STUCK;
 	sinks_write(s->o.sinks, &s->record);
-}
-
-void session_write_line(struct session *s)
-{
-	verdict_note_line(&s->facts, &s->record);
-	write_line(s);
-}
-
-void session_note_operation(struct session *s)
-{
-	verdict_note_line(&s->facts, &s->record);
 }
 
 void session_write_alike(struct session *s)
@@ -75,7 +66,7 @@ void session_write_alike(struct session *s)
 		r->real_ns = line->real_ns;
 		r->mono_ns = line->mono_ns;
 		r->operation = line->operation;
-		write_line(s);
+		session_write_line(s);
 	}
 }
 
@@ -91,12 +82,29 @@ void session_write_open(struct session *s, const struct record_trigger *trigger)
 	text_copy(open->boot_id, sizeof(open->boot_id), s->boot_id);
 	text_copy(open->version, sizeof(open->version), IOSTALL_VERSION);
 	open->min_stall_ns = s->o.config->trace.min_stall_ns;
+	open->well_mono_ns = s->well_ns;
 	open->armed_ns = s->incident.armed_ns;
 	open->waited_ns = s->incident.waited_ns;
 	probe_set_describe_coverage(&s->probes, s->switches_wanted, s->attach_wanted, open);
 	stack = enrich_stack(s->o.enrich, &open->stack_count);
 	memcpy(open->stack, stack, open->stack_count * sizeof(open->stack[0]));
 	session_write_line(s);
+}
+
+static void write_trigger(struct session *s, const struct record_trigger *trigger)
+{
+	session_begin_line(s, RECORD_TRIGGER)->trigger = *trigger;
+	session_write_line(s);
+}
+
+void session_note_trigger(struct session *s, const struct record_trigger *trigger)
+{
+	struct incident *incident = &s->incident;
+
+	if (s->state == SESSION_TRACING)
+		write_trigger(s, trigger);
+	else if (incident->triggers_count < INCIDENT_TRIGGERS_MAX)
+		incident->triggers[incident->triggers_count++] = *trigger;
 }
 
 static void set_limits(const struct session *s, struct record_limits *limits)
@@ -112,16 +120,19 @@ static void set_limits(const struct session *s, struct record_limits *limits)
 
 void session_find_writer(struct session *s, struct record_writer *ret_writer)
 {
-	if (*s->full_mount)
-		enrich_find_writer(s->o.enrich, s->full_mount, s->incident.trigger_ns, ret_writer);
+	if (!*s->full_mount)
+		return;
+	enrich_find_writer(s->o.enrich, s->full_mount, s->incident.trigger_ns, ret_writer);
+	text_copy(ret_writer->relation, sizeof(ret_writer->relation),
+		sql_find_relation(s->o.sql, ret_writer->path));
 }
 
 void session_find_file_server(struct session *s, struct record_file_server *ret_found)
 {
-	const struct verdict_wait_facts *w = &s->facts.waits[VERDICT_WAIT_server];
+	const struct model_wait *w = model_waits_find_longest(&s->model.waits, RECORD_WAIT_server);
 
-	if (w->dev.major || w->dev.minor)
-		enrich_find_file_server(s->o.enrich, w->dev.major, w->dev.minor, w->waits_for,
+	if (w && (w->dev.major || w->dev.minor))
+		enrich_find_file_server(s->o.enrich, w->dev.major, w->dev.minor, w->cause,
 			s->incident.trigger_ns, ret_found);
 }
 
@@ -139,6 +150,7 @@ static void write_sample(struct session *s, const struct record_reading *sample,
 	if (!before_trigger) {
 		session_find_writer(s, &r->sample.writer);
 		session_find_file_server(s, &r->sample.file_server);
+		session_find_silence(s, &r->sample.silence);
 	}
 	s->incident.samples++;
 	session_write_line(s);
@@ -152,6 +164,8 @@ void session_write_history(struct session *s)
 
 		write_sample(s, sample, sample->mono_ns <= s->incident.trigger_ns);
 	}
+	for (uint32_t i = 0; i < s->incident.triggers_count; i++)
+		write_trigger(s, &s->incident.triggers[i]);
 }
 
 void session_write_sample(struct session *s)

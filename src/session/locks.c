@@ -68,13 +68,13 @@ static enum record_kernel_lock kind_of(const struct record_operation *op)
 static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock kind,
 	const struct record_operation *op)
 {
-	const struct verdict_file_id file = verdict_file_id_of(&op->dev, op->inode, op->path);
+	const struct model_file_id file = model_file_id_of(op->dev, op->inode, op->path);
 
 	if (lock->kind != kind)
 		return false;
 	if (kind == RECORD_KERNEL_LOCK_memory_map)
 		return lock->pid == op->pid;
-	return verdict_is_same_file(&lock->file, &file);
+	return model_is_same_file(&lock->file, &file);
 }
 
 /* NULL: there is no room. */
@@ -92,8 +92,8 @@ static struct session_lock *find_lock(struct session_locks *locks, enum record_k
 	*lock = (struct session_lock){ .kind = kind, .id = locks->count, .pid = op->pid };
 	text_copy(lock->comm, sizeof(lock->comm), op->comm);
 	if (kind == RECORD_KERNEL_LOCK_inode) {
-		lock->file = verdict_file_id_of(&op->dev, op->inode, op->path);
-		verdict_set_path(lock->path, op->path);
+		lock->file = model_file_id_of(op->dev, op->inode, op->path);
+		model_set_path(lock->path, op->path);
 	}
 	return lock;
 }
@@ -322,12 +322,72 @@ static void write_lock(struct session *s, struct session_lock *lock,
 	r->readers = answer->readers;
 	if (lock->holds)
 		fill_holder(s, lock, answer, &r->holder);
-	if (!session_lock_is_due(lock, r->longest_ns)) {
-		session_note_operation(s);
+	session_write_lock(s, lock);
+}
+
+void session_write_lock(struct session *s, struct session_lock *lock)
+{
+	const struct record_lock_wait *r = &s->record.lock_wait;
+	const struct record_lock_holder *h = &r->holder;
+
+	if (session_lock_is_due(lock, r->longest_ns)) {
+		lock->reported_ns = r->longest_ns;
+		lock->kept.waiters = 0;
+		session_write_line(s);
 		return;
 	}
-	lock->reported_ns = r->longest_ns;
+	lock->kept = (struct session_kept_lock){
+		.waiters = r->waiters,
+		.readers = r->readers,
+		.longest_ns = r->longest_ns,
+		.held_ns = h->held_ns,
+		.connection_id = h->connection_id,
+		.pid = h->pid,
+		.tid = h->tid,
+		.syscall = h->syscall,
+		.deadlocked_with = h->deadlocked_with,
+		.waits_for = h->waits_for,
+		.state = h->state,
+	};
+	text_copy(lock->kept.comm, sizeof(lock->kept.comm), h->comm);
+}
+
+static void write_kept(struct session *s, const struct session_lock *lock)
+{
+	const struct session_kept_lock *kept = &lock->kept;
+	struct record_lock_wait *r = &session_begin_line(s, RECORD_LOCK)->lock_wait;
+	struct record_lock_holder *h = &r->holder;
+
+	r->kind = lock->kind;
+	r->id = lock->id;
+	r->pid = lock->pid;
+	text_copy(r->comm, sizeof(r->comm), lock->comm);
+	text_copy(r->path, sizeof(r->path), lock->path);
+	r->dev = lock->file.dev;
+	r->inode = lock->file.inode;
+	r->waiters = kept->waiters;
+	r->longest_ns = kept->longest_ns;
+	r->readers = kept->readers;
+	if (kept->tid) {
+		h->present = true;
+		h->pid = kept->pid;
+		h->tid = kept->tid;
+		text_copy(h->comm, sizeof(h->comm), kept->comm);
+		h->state = kept->state;
+		h->syscall = kept->syscall;
+		h->waits_for = kept->waits_for;
+		h->held_ns = kept->held_ns;
+		h->deadlocked_with = kept->deadlocked_with;
+		h->connection_id = kept->connection_id;
+	}
 	session_write_line(s);
+}
+
+void session_end_locks(struct session *s)
+{
+	for (uint32_t i = 0; i < s->locks.count; i++)
+		if (s->locks.list[i].kept.waiters)
+			write_kept(s, &s->locks.list[i]);
 }
 
 void session_scan_locks(struct session *s)

@@ -60,7 +60,7 @@ static bool is_of_incident(const struct session *s, const struct mutex_seen *see
 {
 	const struct record_trigger *trigger = &s->opened.trigger;
 
-	return seen->since_ns >= s->facts.earlier_than_ns ||
+	return seen->since_ns >= s->well_ns ||
 		(trigger->pid == seen->pid &&
 			strcmp(trigger->rule, rules_name(CONFIG_RULE_mutex)) == 0);
 }
@@ -84,12 +84,9 @@ static void write_mutex(struct session *s, const struct mutex_seen *seen, uint64
 	r->longest_ns = look_ns - seen->since_ns;
 	if (seen->holder)
 		fill_holder(s, seen, look_ns, &r->holder);
-	if (!session_lock_is_due(lock, r->longest_ns)) {
-		session_note_operation(s);
-		return;
-	}
-	lock->reported_ns = r->longest_ns;
-	session_write_line(s);
+	lock->pid = seen->pid;
+	text_copy(lock->comm, sizeof(lock->comm), seen->comm);
+	session_write_lock(s, lock);
 }
 
 static const struct mutexes_answer *find(struct session *s)

@@ -248,6 +248,12 @@ static void note_firings(struct session *s, const struct rules_firing *firings, 
 	s->firings.last_ns = now_ns;
 }
 
+bool session_is_about_space(const struct record_trigger *trigger)
+{
+	return strcmp(trigger->rule, rules_name(CONFIG_RULE_space)) == 0 ||
+		strcmp(trigger->rule, rules_name(CONFIG_RULE_inodes)) == 0;
+}
+
 /*
  * Rules fire in the open incident. Where a file system becomes full, who writes there is looked for
  * from now on.
@@ -260,7 +266,8 @@ static void note_more(struct session *s, const struct rules_firing *firings, siz
 	for (size_t i = 0; i < count; i++) {
 		session_trigger_of(&firings[i], &trigger);
 		cooldown_note_trigger(&s->cooldown, &trigger);
-		if (!verdict_note_full(&s->facts, &trigger, true))
+		session_note_trigger(s, &trigger);
+		if (*s->full_mount || !session_is_about_space(&trigger))
 			continue;
 		text_copy(s->full_mount, sizeof(s->full_mount), trigger.subject);
 		session_find_writer(s, &not_yet);

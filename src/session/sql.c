@@ -6,6 +6,7 @@
 #include "sql/threads.h"
 #include "util/clock.h"
 #include "util/sort.h"
+#include "watch/thread_status.h"
 
 /*
  * In each phase at most so many sessions get a line, those with the longest statements first; the
@@ -36,15 +37,14 @@ static struct record_sql *begin_line(struct session *s, const struct sql_evidenc
 {
 	struct record_sql *q = &session_begin_line(s, RECORD_SQL)->sql;
 
-	q->active = q->idle = q->left_out = -1;
+	q->active = q->idle = q->left_out = q->lasting = -1;
 	text_copy(q->target, sizeof(q->target), e->target);
 	q->server = e->server;
 	q->phase = phase;
 	return q;
 }
 
-/* The line has the time of the answer, not that of its writing. */
-static void set_times(struct session *s, uint64_t answered_ns)
+void session_set_line_time(struct session *s, uint64_t answered_ns)
 {
 	struct record *r = &s->record;
 
@@ -75,12 +75,15 @@ static void write_answer(struct session *s, const struct sql_evidence *e,
 	q->active = snapshot->active;
 	q->idle = snapshot->idle;
 	q->left_out = (int64_t)snapshot->left_out + unwritten;
+	q->lasting = snapshot->lasting;
+	q->lasting_ns = snapshot->lasting_ns;
+	q->pid = e->server_pid;
 	q->server_ns = snapshot->server_ns;
 	q->answer_ns = snapshot->answered_ns - snapshot->asked_ns;
 	text_copy(q->missing, sizeof(q->missing), e->grant);
 	text_copy(q->version, sizeof(q->version), e->version);
 	text_copy(q->account, sizeof(q->account), e->account);
-	set_times(s, snapshot->answered_ns);
+	session_set_line_time(s, snapshot->answered_ns);
 	session_write_line(s);
 }
 
@@ -151,11 +154,12 @@ static void keep_candidates(const struct session *s, struct session_sql *state,
 static struct record_sql *begin_session(struct session *s, const struct sql_evidence *e,
 	const struct sql_session_view *view, enum record_phase phase)
 {
+	const char *role = view->background ? sql_find_role(s->o.sql, view->tid) : "";
 	struct record_sql *q = begin_line(s, e, phase);
 
 	q->connection_id = view->connection_id;
 	q->query_id = view->query_id;
-	text_copy(q->user, sizeof(q->user), view->user);
+	text_copy(q->user, sizeof(q->user), *role ? role : view->user);
 	text_copy(q->database, sizeof(q->database), view->database);
 	text_copy(q->command, sizeof(q->command), view->command);
 	text_copy(q->state, sizeof(q->state), view->state);
@@ -167,6 +171,7 @@ static struct record_sql *begin_session(struct session *s, const struct sql_evid
 	text_copy(q->tid_reason, sizeof(q->tid_reason), view->no_tid);
 	q->leader_pid = view->leader_pid;
 	q->background = view->background;
+	q->quiet = view->idle || view->asleep;
 	q->transaction_ns = view->transaction_ns;
 	q->lock = view->lock;
 	text_copy(q->lock_on, sizeof(q->lock_on), view->object);
@@ -175,6 +180,7 @@ static struct record_sql *begin_session(struct session *s, const struct sql_evid
 		q->blocked_basis = view->candidates ? RECORD_BASIS_inferred : RECORD_BASIS_measured;
 	q->blocked_candidates = view->candidates;
 	q->waited_ns = view->waited_ns;
+	q->moved_bytes = sql_slow_find_moved(e->slow, view);
 	return q;
 }
 
@@ -189,7 +195,7 @@ static void write_session(struct session *s, const struct sql_evidence *e,
 	q = begin_session(s, e, &view, phase);
 	if (!view.tid && !view.background)
 		memcpy(q->candidates, candidates, sizeof(q->candidates));
-	set_times(s, snapshot->answered_ns);
+	session_set_line_time(s, snapshot->answered_ns);
 	session_write_line(s);
 }
 
@@ -280,7 +286,7 @@ static void write_slow(struct session *s, const struct session_sql *state,
 		/* There is no line about the answer itself that could have its length. */
 		begin_session(s, e, &view, RECORD_PHASE_slow)->answer_ns =
 			entry->answered_ns - entry->asked_ns;
-		set_times(s, entry->answered_ns);
+		session_set_line_time(s, entry->answered_ns);
 		session_write_line(s);
 	}
 }
@@ -311,19 +317,9 @@ static void on_answer(void *userdata)
 
 void session_ask_sql(struct session *s)
 {
-	struct sql_evidence e;
-
 	memset(s->sql, 0, sizeof(s->sql));
 	if (!s->o.sql)
 		return;
-	/*
-	 * A database that was unresponsive before the trigger may answer before the first line is
-	 * written.
-	 */
-	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
-		sql_get_evidence(s->o.sql, i, &e);
-		session_note_unresponsive(s, i, &e);
-	}
 	/*
 	 * The callback is set here and not at start, because there are two sessions during a
 	 * reload.
@@ -332,17 +328,38 @@ void session_ask_sql(struct session *s)
 	sql_begin_incident(s->o.sql);
 }
 
+void session_find_silence(struct session *s, struct record_silence *ret_silence)
+{
+	struct watch_thread_status status;
+	struct sql_evidence e;
+
+	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
+		sql_get_evidence(s->o.sql, i, &e);
+		if (!e.in_session || e.unanswered_ns <= ret_silence->unanswered_ns)
+			continue;
+		*ret_silence = (struct record_silence){ .present = true,
+			.unanswered_ns = e.unanswered_ns,
+			.pid = e.server_pid };
+		text_copy(ret_silence->target, sizeof(ret_silence->target), e.target);
+	}
+	if (!ret_silence->pid || thread_status_read(s->procfs_fd, ret_silence->pid, &status) < 0)
+		return;
+	ret_silence->stopped = status.state == 'T' || status.state == 't';
+	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
+}
+
 void session_take_sql_lines(struct session *s, bool final)
 {
 	struct sql_evidence e;
 
 	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
 		sql_get_evidence(s->o.sql, i, &e);
-		session_note_unresponsive(s, i, &e);
-		session_note_queue(s, &e);
+		session_take_queue(s, i, &e);
 		take_opening(s, i, &e, final);
 		keep_candidates(s, &s->sql[i], &e);
-		if (final)
+		if (final) {
+			session_end_queue(s, i);
 			write_ending(s, &s->sql[i], &e);
+		}
 	}
 }

@@ -36,6 +36,63 @@ static void name_device(const struct session *s, const struct probe_line_names *
 			sizeof(d->oldest.path));
 }
 
+/* Without a text each session has one of its own. */
+static uint64_t key_of(const struct sql_session_view *view)
+{
+	uint64_t key = sql_text_key(view->text);
+
+	return key ? key : view->connection_id << 1 | 1;
+}
+
+/* What the server itself does has a role, and a statement only if it tells one. */
+static bool find_view(const struct session *s, int32_t tid, struct sql_session_view *ret_view)
+{
+	return sql_find_thread(s->o.sql, tid, ret_view) &&
+		(!ret_view->background || *ret_view->text);
+}
+
+static void find_statement(void *userdata, int32_t pid, int32_t tid,
+	struct probe_statement *ret_statement)
+{
+	const struct session *s = userdata;
+	struct sql_session_view view;
+
+	(void)pid;
+	if (!s->o.sql)
+		return;
+	ret_statement->leader = sql_leader(s->o.sql, tid);
+	ret_statement->is_io_worker = sql_count_served(s->o.sql, tid) > 0;
+	if (find_view(s, ret_statement->leader, &view))
+		ret_statement->key = key_of(&view);
+}
+
+static uint32_t largest(uint32_t a, uint32_t b, uint32_t c)
+{
+	uint32_t ab = a > b ? a : b;
+
+	return ab > c ? ab : c;
+}
+
+/* The thread is one that worked on it. */
+static void name_statement(const struct session *s, int32_t tid, struct record_io_statement *st)
+{
+	const int32_t leader = sql_leader(s->o.sql, tid);
+	struct sql_session_view view;
+
+	if (!find_view(s, leader, &view))
+		return;
+	text_copy(st->user, sizeof(st->user),
+		view.background ? sql_find_role(s->o.sql, leader) : view.user);
+	text_copy(st->database, sizeof(st->database), view.database);
+	text_copy(st->text, sizeof(st->text), view.text);
+	st->connection_id = view.connection_id;
+	st->elapsed_ns = view.elapsed_ns;
+	st->start_mono_ns = view.started_ns;
+	/* More may have run it at once than did a part of this load that was seen. */
+	st->sessions = largest(st->sessions, sql_count_alike(s->o.sql, leader),
+		sql_count_served(s->o.sql, tid));
+}
+
 static void name_io_by(const struct session *s, const struct probe_line_names *names,
 	struct record_io_by *b)
 {
@@ -47,6 +104,11 @@ static void name_io_by(const struct session *s, const struct probe_line_names *n
 		enrich_path_in_fs(e, names->fs_major, names->fs_minor, b->path, sizeof(b->path)))
 		b->path_truncated = false;
 	text_copy(b->relation, sizeof(b->relation), sql_find_relation(s->o.sql, b->path));
+	if (b->by == RECORD_BY_thread)
+		text_copy(b->role, sizeof(b->role),
+			sql_find_role_of(s->o.sql, b->pid, b->tid, b->comm));
+	if (b->statement.present)
+		name_statement(s, b->tid, &b->statement);
 }
 
 static void name_offcpu(struct session *s, const struct probe_line_names *names,
@@ -104,6 +166,7 @@ static struct probe_report make_report(struct session *s, bool final)
 		.userdata = s,
 		.begin = begin_line,
 		.write = write_line,
+		.find_statement = find_statement,
 		.ask_stack = ask_stack,
 	};
 }

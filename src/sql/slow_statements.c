@@ -213,17 +213,6 @@ void sql_slow_take(struct sql_slow_statements *l, const struct sql_snapshot *ans
 	}
 }
 
-void sql_slow_find_longest(const struct sql_slow_statements *l, int32_t tid, uint64_t *longest_ns)
-{
-	for (uint32_t i = 0; i < l->count; i++) {
-		const struct sql_slow_entry *e = &l->entries[i];
-
-		if (rank_of_entry(l, e).loads && (!tid || e->tid != tid) &&
-			e->elapsed_ns > *longest_ns)
-			*longest_ns = e->elapsed_ns;
-	}
-}
-
 /* Views */
 
 static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret_view)
@@ -244,6 +233,7 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 		.text_bytes = e->text_bytes,
 		.background = e->background,
 		.idle = e->idle,
+		.asleep = e->asleep,
 		.worker = e->worker,
 		.user = e->user,
 		.database = e->database,
@@ -255,31 +245,17 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 	};
 }
 
-/* A thread without a client may run a statement, too: it applies what a primary server sends. */
-static bool may_load(const struct sql_slow_entry *e)
+uint64_t sql_slow_find_moved(const struct sql_slow_statements *l,
+	const struct sql_session_view *view)
 {
-	return !e->idle && !e->worker && !e->asleep && (!e->background || *e->text);
-}
-
-bool sql_slow_find_busiest(const struct sql_slow_statements *l, struct sql_session_view *ret_view)
-{
-	const struct sql_slow_entry *busiest = NULL;
-	uint64_t moved_bytes = 0;
-
 	for (uint32_t i = 0; i < l->count; i++) {
 		const struct sql_slow_entry *e = &l->entries[i];
 
-		if (!may_load(e))
-			continue;
-		moved_bytes += e->moved_bytes;
-		if (!busiest || e->moved_bytes > busiest->moved_bytes)
-			busiest = e;
+		if (e->connection_id == view->connection_id &&
+			view->started_ns >= e->start_min_ns && view->started_ns <= e->start_max_ns)
+			return e->moved_bytes;
 	}
-	if (!busiest || busiest->moved_bytes == 0 ||
-		busiest->moved_bytes < moved_bytes - busiest->moved_bytes)
-		return false;
-	view_of(busiest, ret_view);
-	return true;
+	return view->moved_bytes;
 }
 
 void sql_slow_view(const struct sql_slow_statements *l, uint32_t index,

@@ -62,16 +62,9 @@ void sql_slow_begin(struct sql_slow_statements *slow, uint64_t begin_ns);
  */
 void sql_slow_take(struct sql_slow_statements *slow, const struct sql_snapshot *answer);
 
-/* Raises *longest_ns to the time of the longest statement of a client except that of a thread. */
-void sql_slow_find_longest(const struct sql_slow_statements *slow, int32_t tid,
-	uint64_t *longest_ns);
-
-/*
- * The one that moved at least as much as all others together; false: none did. It is of a client or
- * of the thread that applies what a primary server sends.
- */
-bool sql_slow_find_busiest(const struct sql_slow_statements *slow,
-	struct sql_session_view *ret_view);
+/* What the statement has moved in all answers so far, as far as it is known. */
+uint64_t sql_slow_find_moved(const struct sql_slow_statements *slow,
+	const struct sql_session_view *view);
 
 /* The view is valid until the next answer is taken. */
 void sql_slow_view(const struct sql_slow_statements *slow, uint32_t index,

@@ -91,7 +91,10 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 	if (row->background || row->idle || row->worker)
 		return 0;
 	s->active++;
-	s->lasting += sql_row_is_lasting(row);
+	if (sql_row_is_lasting(row)) {
+		s->lasting++;
+		s->lasting_ns += row->elapsed_ns;
+	}
 	if (row->elapsed_ns > s->longest_ns)
 		s->longest_ns = row->elapsed_ns;
 	return 0;
@@ -189,6 +192,7 @@ void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
 		.text_bytes = row->text_bytes,
 		.background = row->background,
 		.idle = row->idle,
+		.asleep = row->asleep,
 		.worker = row->worker,
 		.user = s->texts + row->user,
 		.database = s->texts + row->database,
@@ -272,23 +276,6 @@ uint32_t sql_snapshot_count_alike(const struct sql_snapshot *s, const char *text
 	for (uint32_t i = 0; i < s->count; i++)
 		count += is_client(&s->rows[i]) &&
 			strncmp(s->texts + s->rows[i].text, text, SQL_ALIKE_BYTES) == 0;
-	return count;
-}
-
-uint32_t sql_snapshot_count_others(const struct sql_snapshot *s, int32_t tid, uint64_t *longest_ns)
-{
-	int32_t leader = sql_snapshot_leader(s, tid);
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < s->count; i++) {
-		const struct sql_row *row = &s->rows[i];
-
-		if (!is_client(row) || (tid && row->tid == leader))
-			continue;
-		count++;
-		if (row->elapsed_ns > *longest_ns)
-			*longest_ns = row->elapsed_ns;
-	}
 	return count;
 }
 

@@ -71,6 +71,7 @@ struct sql_snapshot {
 	uint32_t invalid;    /* numbers that could not be true */
 	uint32_t active;     /* statements of clients */
 	uint32_t lasting;    /* those of them that have run for SQL_LASTING_NS and do not sleep */
+	uint64_t lasting_ns; /* how long those have run, added up */
 	uint64_t longest_ns; /* the longest of those */
 	uint32_t count;
 	uint32_t names_used;
@@ -97,6 +98,7 @@ struct sql_session_view {
 	uint32_t text_bytes; /* of the whole statement */
 	bool background;
 	bool idle;   /* it has a transaction open, and no statement for elapsed_ns */
+	bool asleep; /* as in struct sql_row */
 	bool worker; /* its statement counts for its leader, whose pid may be unknown */
 	const char *user;
 	const char *database;
@@ -164,13 +166,6 @@ int32_t sql_snapshot_leader(const struct sql_snapshot *snapshot, int32_t tid);
 
 /* Counts the statements of clients with that text. */
 uint32_t sql_snapshot_count_alike(const struct sql_snapshot *snapshot, const char *text);
-
-/*
- * Counts the statements of clients except that of a thread or of its leader (0: counts all), and
- * those that sleep on purpose. Raises *longest_ns to the time of the longest one.
- */
-uint32_t sql_snapshot_count_others(const struct sql_snapshot *snapshot, int32_t tid,
-	uint64_t *longest_ns);
 
 /*
  * The statement that a thread ran in the worst answer, as the newest answer (NULL: there is none)

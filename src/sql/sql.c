@@ -222,14 +222,6 @@ uint64_t sql_count_invalid(const struct sql *sql)
 	return count;
 }
 
-bool sql_is_server(const struct sql *sql, int32_t pid)
-{
-	for (unsigned int i = 0; pid > 0 && i < sql->count; i++)
-		if (sql->targets[i]->server.server_pid == pid)
-			return true;
-	return false;
-}
-
 const char *sql_find_relation(const struct sql *sql, const char *path)
 {
 	const char *relation = "";
@@ -246,6 +238,38 @@ const char *sql_find_role(const struct sql *sql, int32_t tid)
 	for (unsigned int i = 0; i < sql_targets_count(sql) && !*role; i++)
 		role = sql_target_find_role(sql->targets[i], tid);
 	return role;
+}
+
+/*
+ * What a thread of MySQL (ib_...) or MariaDB does that serves no client. The readers and writers of
+ * InnoDB (ib_io_rd, ib_io_wr) are not here: they work for statements.
+ */
+static const char *role_of_name(const char *comm)
+{
+	static const struct {
+		const char *prefix;
+		const char *role;
+	} roles[] = {
+		{ "ib_pg_flush", "page cleaner" },
+		{ "page_cleaner", "page cleaner" },
+		{ "ib_srv_purge", "purge" },
+		{ "ib_srv_wkr", "purge" },
+		{ "ib_log_", "redo log" },
+		{ "ib_buf_dump", "dump or load of the buffer pool" },
+		{ "ib_dict_stats", "statistics of tables" },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(roles); i++)
+		if (strncmp(comm, roles[i].prefix, strlen(roles[i].prefix)) == 0)
+			return roles[i].role;
+	return "";
+}
+
+const char *sql_find_role_of(const struct sql *sql, int32_t pid, int32_t tid, const char *comm)
+{
+	const char *role = sql_find_role(sql, tid);
+
+	return *role || pid == tid ? role : role_of_name(comm);
 }
 
 static int32_t find_served(const struct sql *sql, int32_t tid, uint32_t *ret_sessions)
@@ -286,35 +310,6 @@ uint32_t sql_count_served(const struct sql *sql, int32_t tid)
 	return sessions;
 }
 
-uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns)
-{
-	uint32_t count = 0;
-
-	*ret_longest_ns = 0;
-	for (unsigned int i = 0; i < sql->count; i++) {
-		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
-
-		if (!worst)
-			continue;
-		count += sql_snapshot_count_others(worst, tid, ret_longest_ns);
-		/* The answer with most statements need not have the longest one. */
-		sql_slow_find_longest(&sql->targets[i]->slow, sql_snapshot_leader(worst, tid),
-			ret_longest_ns);
-	}
-	return count;
-}
-
-bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view)
-{
-	for (unsigned int i = 0; server_pid > 0 && i < sql->count; i++) {
-		const struct sql_target *t = sql->targets[i];
-
-		if (t->server.server_pid == server_pid && of_incident(sql, t->worst))
-			return sql_slow_find_busiest(&t->slow, ret_view);
-	}
-	return false;
-}
-
 uint32_t sql_count_alike(const struct sql *sql, int32_t tid)
 {
 	struct sql_session_view view;
@@ -329,20 +324,6 @@ uint32_t sql_count_alike(const struct sql *sql, int32_t tid)
 			count += sql_snapshot_count_alike(worst, view.text);
 	}
 	return count;
-}
-
-bool sql_is_counted(const struct sql *sql, int32_t tid)
-{
-	struct sql_session_view view;
-
-	for (unsigned int i = 0; i < sql->count; i++) {
-		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
-
-		if (worst && sql_snapshot_find_thread(worst, tid, &view) && view.tid == tid &&
-			!view.background && !view.worker)
-			return true;
-	}
-	return false;
 }
 
 static bool is_in_state(const struct sql_snapshot *snapshot, uint32_t row,

@@ -111,14 +111,13 @@ bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view
 /* Numbers in the answers of the incident that could not be true. */
 uint64_t sql_count_invalid(const struct sql *sql);
 
-/* Whether pid is the main process of a server on this host that we have logged in to. */
-bool sql_is_server(const struct sql *sql, int32_t pid);
-
 /*
  * What a thread or process of a server is for that serves no client, such as "checkpointer"; "" for
  * all others. NULL is accepted.
  */
 const char *sql_find_role(const struct sql *sql, int32_t tid);
+/* The same where no database has told it, by the name of the thread. */
+const char *sql_find_role_of(const struct sql *sql, int32_t pid, int32_t tid, const char *comm);
 
 /*
  * The relation that a file of PostgreSQL belongs to, "shop.public.orders"; "" for all others. The
@@ -156,21 +155,8 @@ int32_t sql_leader(const struct sql *sql, int32_t tid);
  */
 uint32_t sql_count_served(const struct sql *sql, int32_t tid);
 
-/*
- * Counts the client statements in the worst answer of this incident, except that of one thread or
- * of its leader (0: counts all). *ret_longest_ns is the time of the longest one in any answer.
- */
-uint32_t sql_count_others(const struct sql *sql, int32_t tid, uint64_t *ret_longest_ns);
-/*
- * The statement of that server that moved at least as much as all others together in this incident;
- * false: there is none.
- */
-bool sql_find_busiest(const struct sql *sql, int32_t server_pid, struct sql_session_view *ret_view);
-/* Counts those of them that have the text of the thread's own, which is one of them. */
+/* Counts the statements of clients in the worst answers with the text of the thread's own. */
 uint32_t sql_count_alike(const struct sql *sql, int32_t tid);
-/* Whether the statement of that thread is among those that sql_count_others() counts. */
-bool sql_is_counted(const struct sql *sql, int32_t tid);
-
 /* Adds members to an open JSON object: "sql.main": "connected to ...", each cut to 200 bytes. */
 void sql_add_status(const struct sql *sql, struct text *answer);
 

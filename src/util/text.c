@@ -147,6 +147,27 @@ void text_add_printable(struct text *t, const char *s, size_t len)
 	}
 }
 
+void text_settle_utf8(char *s)
+{
+	size_t len = strlen(s);
+	char *out = s;
+
+	while (len > 0) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode((const unsigned char *)s, len, &cp), taken = n ? n : 1;
+
+		if (n == 0 || cp == 0xfffd) {
+			*out++ = (char)0xff;
+		} else {
+			memmove(out, s, n);
+			out += n;
+		}
+		s += taken;
+		len -= taken;
+	}
+	*out = '\0';
+}
+
 void text_add_json_escaped(struct text *t, const char *s, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)s;

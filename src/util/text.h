@@ -50,6 +50,9 @@ void text_add_json_escaped(struct text *t, const char *s, size_t len);
  */
 void text_add_json_printable(struct text *t, const char *s, size_t len);
 
+/* Makes each byte that is not part of valid UTF-8 0xff, and each U+FFFD, which says the same. */
+void text_settle_utf8(char *s);
+
 /*
  * JSON is written in place. Whether a comma is needed shows in the last byte written, so there is
  * no state besides the text. A NULL key writes an array element.

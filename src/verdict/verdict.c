@@ -1,605 +1,539 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Finds what cost the victims most: the rule that holds, the device, the culprit and the victims.
- */
 #include "verdict/verdict.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
+#include "verdict/words.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
-#include "verdict/culprit.h"
-#include "verdict/devices.h"
-#include "verdict/figures.h"
-#include "verdict/rules.h"
 
-/* Whoever loads a device waits for its own work: that counts little against others who wait. */
-#define OWN_COST_DIVISOR 10
-/* Other reasons would look the same, such as threads that wait for a CPU. */
-#define INFERRED_COST_DIVISOR 10
-/* A thread of the same process waited so long for the device: it may hold the lock meanwhile. */
-#define HOLDER_NS (NSEC_PER_SEC / 4)
-/* What else went wrong is worth a sentence when others waited so long for it. */
-#define SECOND_NS NSEC_PER_SEC
+/* So much of a sentence is read on a telephone, without the text of statements. */
+#define SENTENCE_MAX 300
 
-static bool load_is_known(const struct verdict_device *d)
+/* The end that is the verdict */
+
+static bool is_end(const struct node *n)
 {
-	return d->load[VERDICT_BY_THREAD].count > 0 || d->load[VERDICT_BY_PROCESS].count > 0;
-}
-
-/*
- * Which of two devices with the same trouble is judged. A device mapper device has no requests of
- * its own in the block layer, so the disk below it is judged, whose requests have an owner. A loop
- * device and the disk below it both have requests: a rule that blames takes the upper one, which
- * knows the process that asked; other rules take the lower one, where the trouble comes from.
- */
-static bool is_better(const struct verdict_device *a, const struct verdict_device *b, bool blames)
-{
-	const uint64_t keys[][2] = {
-		{ a->has_totals, b->has_totals },
-		{ blames && load_is_known(a), blames && load_is_known(b) },
-		{ blames ? verdict_waited_ns(a) : 0, blames ? verdict_waited_ns(b) : 0 },
-		{ !verdict_is_stacked(a), !verdict_is_stacked(b) },
-		{ a->no_completion_ns, b->no_completion_ns },
-		{ verdict_waited_ns(a), verdict_waited_ns(b) },
-		{ a->busy.ns, b->busy.ns },
-	};
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(keys); i++)
-		if (keys[i][0] != keys[i][1])
-			return keys[i][0] > keys[i][1];
-	return false;
-}
-
-static bool is_same_stack(const struct verdict_facts *f, const struct verdict_device *a,
-	const struct verdict_device *b)
-{
-	return verdict_stands_on(f, a, b) || verdict_stands_on(f, b, a);
-}
-
-/* The first rule of the table that holds for the device; NULL: nothing is wrong with it. */
-static const struct verdict_rule *rule_of(const struct verdict_facts *f,
-	const struct verdict_device *d)
-{
-	for (const struct verdict_rule *rule = verdict_rules; rule->class != RECORD_CLASS_unknown;
-		rule++)
-		if (rule->device_holds && rule->device_holds(f, d))
-			return rule;
-	return NULL;
-}
-
-/* Whether another device of its stack says better what is wrong with both. */
-static bool is_covered(const struct verdict_facts *f, const struct verdict_device *d,
-	const struct verdict_rule *rule)
-{
-	for (uint32_t i = 0; i < f->devices_count; i++) {
-		const struct verdict_device *other = &f->devices[i];
-		const struct verdict_rule *others = other == d ? NULL : rule_of(f, other);
-
-		if (!others || !is_same_stack(f, d, other))
-			continue;
-		if (others < rule || (others == rule && is_better(other, d, rule->blames)))
-			return true;
-	}
-	return false;
-}
-
-static bool is_in_stack(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	return w->device >= 0 && (v->stack & 1u << w->device);
-}
-
-static bool is_throttled(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	return w->wait == VERDICT_WAIT_dirty && w->device >= 0 && (v->throttled & 1u << w->device);
-}
-
-/*
- * All writers share the pages that may be dirty. Whoever is slowed down although nothing is wrong
- * with its own disk waits for the disk behind: one that is written to, or where a writer is slowed
- * down, too.
- */
-static uint32_t find_throttled(const struct verdict_finding *v)
-{
-	const struct verdict_facts *f = v->f;
-	uint32_t devices = v->stack;
-	bool is_dirty = v->device && v->device->since.write_bytes > v->device->since.read_bytes;
-
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX && !is_dirty; i++)
-		is_dirty = f->waiters[i].tid != 0 && f->waiters[i].wait == VERDICT_WAIT_dirty &&
-			is_in_stack(v, &f->waiters[i]);
-	for (uint32_t i = 0; i < f->devices_count && is_dirty; i++)
-		if (!rule_of(f, &f->devices[i]))
-			devices |= 1u << i;
-	return devices;
-}
-
-/* Whether a thread of the process waits for the device while this one waits for a lock. */
-static bool holder_waits_for_device(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
-		const struct verdict_waiter *holder = &v->f->waiters[i];
-
-		/* A crowd of several processes may have threads of this one. */
-		if (holder->tid == 0 || (holder->pid != w->pid && !holder->processes) ||
-			holder->longest_ns < HOLDER_NS)
-			continue;
-		if (w->device < 0 && holder->wait == VERDICT_WAIT_device && is_in_stack(v, holder))
-			return true;
-		/* The lock of an inode is held by who writes to it. */
-		if ((w->device < 0 || w->device == holder->device) && is_throttled(v, holder))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Of an open() it is not known which file system's journal it waits for: that of the others in the
- * same process.
- */
-static bool waits_for_same_journal(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	for (unsigned int i = 0; w->device < 0 && i < VERDICT_WAITERS_MAX; i++) {
-		const struct verdict_waiter *other = &v->f->waiters[i];
-
-		if (other->tid != 0 && (other->pid == w->pid || other->processes) &&
-			other->wait == VERDICT_WAIT_journal && is_in_stack(v, other))
-			return true;
-	}
-	return false;
-}
-
-static bool waits_for_device(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	switch ((enum verdict_wait)w->wait) {
-	case VERDICT_WAIT_frozen:
-	case VERDICT_WAIT_cgroup:
-	case VERDICT_WAIT_server:
-	case VERDICT_WAIT_memory:
-		/* The file is on the device, but the thread waited for something else. */
-		return false;
-	case VERDICT_WAIT_dirty:
-		return is_throttled(v, w);
-	case VERDICT_WAIT_lock:
-		return !verdict_holder_runs(v->f, w) &&
-			(is_in_stack(v, w) || holder_waits_for_device(v, w));
-	case VERDICT_WAIT_journal:
-		return is_in_stack(v, w) || waits_for_same_journal(v, w);
-	default:
-		return is_in_stack(v, w);
-	}
-}
-
-/* Whether the thread waited for what the finding is about, be it as a victim or as the culprit. */
-static bool is_concerned(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	if (w->tid == 0 || w->kernel)
-		return false;
-	if (v->rule->class == RECORD_CLASS_full)
-		return false;
-	/* What threads of the host waited for is another matter. */
-	if (verdict_is_queue(v) || verdict_is_mutex(v) || v->rule->class == RECORD_CLASS_failed ||
-		v->rule->class == RECORD_CLASS_cpu || verdict_is_about_stopped(v))
-		return false;
-	if (verdict_is_kernel_lock(v))
-		return verdict_waits_for_lock(v, w);
-	if (v->rule->class == RECORD_CLASS_unanswered)
-		return verdict_is_of_server(w, v->unresponsive);
-	if (v->rule->class == RECORD_CLASS_memory && w->wait == VERDICT_WAIT_memory)
-		return true;
-	if (v->device)
-		return waits_for_device(v, w);
-	return v->wait == VERDICT_WAIT_COUNT || w->wait == v->wait;
-}
-
-static void add_row(struct verdict_rows *rows, unsigned int i)
-{
-	rows->bits[i / 64] |= 1ULL << i % 64;
-}
-
-static void add_rows(struct verdict_rows *rows, const struct verdict_rows *more)
-{
-	for (unsigned int i = 0; i < ARRAY_SIZE(rows->bits); i++)
-		rows->bits[i] |= more->bits[i];
-}
-
-/* Whether an earlier entry of the same thread has been counted. */
-static bool is_counted(const struct verdict_finding *v, const struct verdict_rows *said,
-	unsigned int i)
-{
-	for (unsigned int j = 0; j < i; j++)
-		if (v->f->waiters[j].tid == v->f->waiters[i].tid &&
-			verdict_has_row(&v->concerned, j) && !verdict_has_row(said, j) &&
-			!verdict_has_row(&v->own, j))
-			return true;
-	return false;
-}
-
-static bool is_single_victim(const struct verdict_finding *v, const struct verdict_rows *said,
-	int32_t tid)
-{
-	for (unsigned int i = 0; i < VERDICT_SINGLES_MAX; i++)
-		if (v->f->waiters[i].tid == tid && verdict_has_row(&v->concerned, i) &&
-			!verdict_has_row(said, i) && !verdict_has_row(&v->own, i))
-			return true;
-	return false;
-}
-
-/* The threads in any of the crowds that have no entry of their own in the finding. */
-static unsigned int count_in_crowds(const struct verdict_finding *v,
-	const struct verdict_rows *said, uint32_t crowds)
-{
-	unsigned int count = 0;
-
-	for (unsigned int i = 0; crowds && i < VERDICT_CROWD_THREADS; i++) {
-		const struct verdict_crowd_thread *t = &v->f->crowd_threads[i];
-
-		if ((t->crowds & crowds) &&
-			(!(t->crowds & VERDICT_IS_SINGLE) || !is_single_victim(v, said, t->tid)))
-			count++;
-	}
-	return count;
-}
-
-/* The culprit does not lead the list of its victims, not even when it is only the largest. */
-static bool leads(const struct verdict_finding *v, const struct verdict_waiter *w)
-{
-	const struct verdict_waiter *first = v->first_victim;
-	bool is_largest = v->culprit && w->pid == v->culprit->who.pid;
-
-	if (first && v->culprit && (first->pid == v->culprit->who.pid) != is_largest)
-		return !is_largest;
-	return !first || w->longest_ns > first->longest_ns;
-}
-
-/* `said`: waits that another finding explains. */
-static void find_victims(struct verdict_finding *v, const struct verdict_sql *sql,
-	const struct verdict_rows *said)
-{
-	uint32_t crowds = 0, sql_crowds = 0;
-	bool is_sql;
-
-	v->victims = v->victims_counted = 0;
-	v->victims_ns = v->own_ns = v->victims_longest_ns = 0;
-	v->first_victim = NULL;
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
-		const struct verdict_waiter *w = &v->f->waiters[i];
-
-		if (!verdict_has_row(&v->concerned, i) || verdict_has_row(said, i))
-			continue;
-		if (verdict_has_row(&v->own, i)) {
-			v->own_ns += w->waited_ns;
-			continue;
-		}
-		is_sql = sql && sql->is_counted && sql->is_counted(sql->userdata, w->tid);
-		if (i >= VERDICT_SINGLES_MAX) {
-			crowds |= 1U << (i - VERDICT_SINGLES_MAX);
-			sql_crowds |= is_sql ? 1U << (i - VERDICT_SINGLES_MAX) : 0;
-		} else if (!is_counted(v, said, i)) {
-			v->victims++;
-			v->victims_counted += is_sql;
-		}
-		v->victims_ns += w->waited_ns;
-		if (leads(v, w))
-			v->first_victim = w;
-		if (w->longest_ns > v->victims_longest_ns)
-			v->victims_longest_ns = w->longest_ns;
-	}
-	v->victims += count_in_crowds(v, said, crowds);
-	v->victims_counted += count_in_crowds(v, said, sql_crowds);
-	verdict_add_behind_mutex(v);
-}
-
-uint64_t verdict_cost_of(const struct verdict_finding *v)
-{
-	uint64_t ns = v->victims_ns + v->own_ns / OWN_COST_DIVISOR;
-
-	if (v->rule->is_reason && v->rule->is_reason(v->f))
-		return UINT64_MAX;
-	/* Its victims are sessions, which wait in no operation of the kernel. */
-	if (verdict_is_queue(v))
-		return v->f->queue.cost_ns;
-	/* Threads that could run wait in no operation either. */
-	if (verdict_held_back_ns(v))
-		return verdict_held_back_ns(v);
-	if (verdict_is_about_stopped(v))
-		return verdict_stopped_ns(v->f);
-	/* All its sessions may have waited, of which nothing is traced. */
-	if (v->rule->class == RECORD_CLASS_unanswered && ns < v->unresponsive->longest.ns)
-		return v->unresponsive->longest.ns;
-	return v->rule->basis == RECORD_BASIS_inferred ? ns / INFERRED_COST_DIVISOR : ns;
+	return n->next == NULL;
 }
 
 /* Whether somebody would miss what it is about, other than who caused it. */
-static bool has_victims(const struct verdict_finding *v)
+static bool has_victims(const struct node *n)
 {
-	switch (v->rule->class) {
-	case RECORD_CLASS_full:
-		/* One that became full in the incident may be another matter. */
-		return verdict_is_quite_full(v->f) && !v->f->full.later;
-	case RECORD_CLASS_unanswered:
-		return true;
-	case RECORD_CLASS_failed:
-		return verdict_find_main_error(v->f) != NULL;
-	default:
-		break;
-	}
-	if (verdict_is_queue(v) || verdict_held_back_ns(v) || verdict_is_about_stopped(v))
-		return true;
-	if (v->rule->basis == RECORD_BASIS_inferred)
-		return v->victims_longest_ns / INFERRED_COST_DIVISOR >= HOLDER_NS;
-	return v->victims_longest_ns >= HOLDER_NS;
-}
+	const struct victims *v = &n->victims;
+	uint64_t longest_ns = n->basis == RECORD_BASIS_inferred && !n->culprit
+		? v->longest_ns / TENTH
+		: v->longest_ns;
 
-static bool is_worse(const struct verdict_finding *a, const struct verdict_finding *b)
-{
-	if (has_victims(a) != has_victims(b))
-		return has_victims(a);
-	if (verdict_cost_of(a) != verdict_cost_of(b))
-		return verdict_cost_of(a) > verdict_cost_of(b);
-	return a->rule == b->rule && a->device && is_better(a->device, b->device, a->rule->blames);
-}
-
-/* Everything that was found, in the order of the table. */
-struct findings {
-	const struct verdict_facts *f;
-	const struct verdict_sql *sql;
-	struct verdict_rows of_devices; /* waits that devices explain */
-	unsigned int count;
-	struct verdict_finding list[VERDICT_DEVICES_MAX + VERDICT_HOST_RULES_MAX];
-};
-
-/*
- * A pile-up may take longer than the rule that notices it at last: who waited before is a victim of
- * what others began to wait for, too.
- */
-static void add_early(struct verdict_finding *v)
-{
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++) {
-		const struct verdict_waiter *early = &v->f->waiters[i];
-
-		if (!early->early || !is_concerned(v, early))
-			continue;
-		for (unsigned int j = 0; j < VERDICT_WAITERS_MAX; j++)
-			if (!v->f->waiters[j].early && verdict_has_row(&v->concerned, j) &&
-				verdict_waits_alike(early, &v->f->waiters[j]))
-				add_row(&v->concerned, i);
-		if (verdict_has_row(&v->concerned, i))
-			v->early += early->threads;
-	}
-}
-
-/* The database says it, or the name of the thread. */
-static const char *role_of_culprit(const struct verdict_finding *v, const struct verdict_sql *sql)
-{
-	const struct verdict_who *who = &v->culprit->who;
-	const char *role =
-		sql && sql->find_role ? sql->find_role(sql->userdata, who->pid, who->tid) : "";
-
-	return !*role && v->culprit->role ? v->culprit->role : role;
-}
-
-static const struct verdict_device *failed_device(const struct verdict_facts *f)
-{
-	const struct verdict_error *e = verdict_find_main_error(f);
-
-	return e && e->device >= 0 ? &f->devices[e->device] : NULL;
-}
-
-/* Fills in all but the victims. */
-static void add_finding(struct findings *all, const struct verdict_rule *rule,
-	const struct verdict_device *d, enum verdict_wait wait)
-{
-	struct verdict_finding *v = &all->list[all->count++];
-	const struct verdict_facts *f = all->f;
-
-	*v = (struct verdict_finding){
-		.f = f,
-		.rule = rule,
-		.device = d,
-		.wait = wait,
-		.culprit_role = "",
-		.file = "",
-		.relation = "",
-		.unresponsive = verdict_unresponsive_database(f),
-	};
-	/* Who waits for a disk below waits for this one only if both are at fault together. */
-	for (uint32_t i = 0; d && i < f->devices_count; i++)
-		if (verdict_stands_on(f, &f->devices[i], d) ||
-			(verdict_stands_on(f, d, &f->devices[i]) && rule_of(f, &f->devices[i])))
-			v->stack |= 1u << i;
-	v->throttled = find_throttled(v);
-	if (rule->class == RECORD_CLASS_full && f->full.device >= 0)
-		v->device = &f->devices[f->full.device];
-	if (rule->class == RECORD_CLASS_failed)
-		v->device = failed_device(f);
-	if (rule->blames && v->device)
-		verdict_find_culprit(v, all->sql);
-	if (v->culprit)
-		v->culprit_role = role_of_culprit(v, all->sql);
-	if (all->sql && all->sql->find_relation)
-		v->relation = all->sql->find_relation(all->sql->userdata,
-			rule->class == RECORD_CLASS_full && !v->culprit ? f->full.path : v->file);
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
-		if (!f->waiters[i].early && is_concerned(v, &f->waiters[i]))
-			add_row(&v->concerned, i);
-	add_early(v);
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
-		if (verdict_has_row(&v->concerned, i) &&
-			verdict_is_culprit(v, all->sql, &f->waiters[i]))
-			add_row(&v->own, i);
-	v->mutex = verdict_find_mutex(v);
-	if (d)
-		add_rows(&all->of_devices, &v->concerned);
-}
-
-static bool has_row_of_server(const struct verdict_finding *v)
-{
-	for (unsigned int i = 0; i < VERDICT_WAITERS_MAX; i++)
-		if (verdict_has_row(&v->concerned, i) &&
-			verdict_is_of_server(&v->f->waiters[i], v->unresponsive))
-			return true;
-	return false;
-}
-
-/*
- * Whether the database may not answer because of what the finding is about. A server that is
- * stopped needs no other reason. On a disk the server may wait in ways that are not traced, but not
- * for a frozen file system or a limit: of these it is known who waits for them.
- */
-static bool explains_silence(const struct verdict_finding *v)
-{
-	if (has_row_of_server(v))
-		return true;
-	if (verdict_is_queue(v))
-		return strcmp(v->f->queue.target, v->unresponsive->target) == 0;
-	if (verdict_is_mutex(v))
-		return v->mutex->process.pid == v->unresponsive->server.pid;
-	if (verdict_is_about_stopped(v))
-		return v->f->stopped.who.pid == v->unresponsive->server.pid ||
-			strcmp(v->f->stopped.who.comm, v->unresponsive->server.comm) == 0;
-	/* Sessions that were held up keep the CPUs busy once they are let go. */
-	if (v->rule->class == RECORD_CLASS_cpu)
-		return !v->unresponsive->longest.stopped &&
-			verdict_cpu_ns(v) >= v->unresponsive->longest.ns / 2;
-	if (!v->device && v->unresponsive->server.pid && v->rule->class != RECORD_CLASS_full)
-		return false;
-	return has_victims(v) || (!v->rule->blames && !v->unresponsive->longest.stopped);
-}
-
-/* Whether what was found so far is enough to leave out a symptom. */
-static bool is_explained(struct findings *all, const struct verdict_rule *symptom)
-{
-	const struct verdict_rows none = { 0 };
-
-	if (symptom->class != RECORD_CLASS_unanswered)
-		return all->count > 0;
-	for (unsigned int i = 0; i < all->count; i++) {
-		find_victims(&all->list[i], all->sql, &none);
-		if (explains_silence(&all->list[i]))
-			return true;
-	}
-	return false;
-}
-
-static void find_all(struct findings *all)
-{
-	const struct verdict_facts *f = all->f;
-	enum verdict_wait wait;
-
-	for (const struct verdict_rule *rule = verdict_rules;; rule++) {
-		for (uint32_t i = 0; rule->device_holds && i < f->devices_count; i++)
-			if (rule_of(f, &f->devices[i]) == rule &&
-				!is_covered(f, &f->devices[i], rule))
-				add_finding(all, rule, &f->devices[i], VERDICT_WAIT_COUNT);
-		if (rule->device_holds || !rule->host_holds(f, &wait))
-			continue;
-		if (!rule->is_symptom || !is_explained(all, rule))
-			add_finding(all, rule, NULL, wait);
-		if (rule->is_symptom)
-			return;
-	}
+	return longest_ns >= NOTICED_NS || v->statements > 0 ||
+		(n->extra.waited_ns > 0 && v->threads == 0);
 }
 
 /*
  * Beside a disk at its limit, threads that wait for a lock for less than a second mostly wait for
- * somebody who waits for that disk, but each time too short to be recorded.
+ * somebody who waits for that disk, but each time too short to be recorded. And such waits are
+ * common on a busy host.
  */
-static bool is_common(const struct verdict_finding *v)
+static bool is_common(const struct graph *g, const struct node *n)
 {
-	if (v->rule->class != RECORD_CLASS_waiting)
-		return false;
-	return v->victims_longest_ns < HOLDER_NS ||
-		(v->wait == VERDICT_WAIT_lock && v->victims_longest_ns < NSEC_PER_SEC &&
-			verdict_is_a_device_at_fault(v->f));
+	return n->class == RECORD_CLASS_waiting && n->victims.statements == 0 &&
+		(n->victims.longest_ns < NOTICED_NS ||
+			(n->kind == &node_map && n->victims.longest_ns < TROUBLE_NS &&
+				condition_is_any(g->m)));
 }
 
 /*
- * The finding that cost most of those whose victims have not been named; of two with the same
- * cost the one that stands above in the table, or the device that says more. NULL: there is none.
+ * Causes with victims, symptoms with victims, causes without, symptoms without; what is unknown is
+ * the last.
  */
-static struct verdict_finding *find_most(struct findings *all, const struct verdict_finding *first)
+static unsigned int rank_of(const struct graph *g, const struct node *n)
 {
-	struct verdict_finding *most = NULL, *common = NULL;
-
-	for (unsigned int i = 0; i < all->count; i++) {
-		struct verdict_finding *v = &all->list[i];
-		struct verdict_rows said = { 0 };
-
-		if (v == first)
-			continue;
-		if (first)
-			said = first->concerned;
-		/*
-		 * Threads may wait for a lock or the journal while its holder waits for a device
-		 * that is at fault.
-		 */
-		if (v->rule->class == RECORD_CLASS_waiting || verdict_is_kernel_lock(v))
-			add_rows(&said, &all->of_devices);
-		find_victims(v, all->sql, &said);
-		/* Such waits are common on a busy host: only where nothing else was found. */
-		if (is_common(v)) {
-			if (!common || verdict_cost_of(v) > verdict_cost_of(common))
-				common = v;
-			continue;
-		}
-		if (!most || is_worse(v, most))
-			most = v;
-	}
-	return most || first ? most : common;
+	if (n->kind == &node_unknown)
+		return 0;
+	if (is_common(g, n))
+		return 1;
+	if (!has_victims(n))
+		return n->is_symptom ? 1 : 2;
+	return n->is_symptom ? 3 : 4;
 }
 
-/* What else went wrong, for others than the victims of the first finding; NULL: nothing did. */
-static const struct verdict_finding *find_second(struct findings *all,
-	const struct verdict_finding *first)
+static bool is_better(const struct graph *g, const struct node *a, const struct node *b)
 {
-	const struct verdict_finding *v =
-		first->rule->class == RECORD_CLASS_unknown ? NULL : find_most(all, first);
+	if (!b)
+		return true;
+	if (rank_of(g, a) != rank_of(g, b))
+		return rank_of(g, a) > rank_of(g, b);
+	return graph_weight_ns(a) > graph_weight_ns(b);
+}
 
+static const struct node *find_worst(const struct graph *g, const struct node *but)
+{
+	const struct node *worst = NULL;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct node *n = &g->nodes[i];
+
+		if (is_end(n) && n != but && is_better(g, n, worst))
+			worst = n;
+	}
+	return worst;
+}
+
+/* What else went wrong, for others than the victims of the first; NULL: nothing did. */
+static const struct node *find_second(const struct graph *g, const struct node *first)
+{
+	const struct node *n = find_worst(g, first);
+
+	if (!n || n->is_symptom || first->kind == &node_unknown)
+		return NULL;
 	/* A disk that hangs or becomes full is worth a remark even if nobody waits for it. */
-	if (v && v->victims_ns < SECOND_NS && !verdict_held_back_ns(v) &&
-		!verdict_is_about_stopped(v) && v->rule->class != RECORD_CLASS_hung &&
-		v->rule->class != RECORD_CLASS_full)
-		return NULL;
-	/* A clause of the sentence has the queue already. */
-	if (v && verdict_is_queue(v))
-		return NULL;
-	return v;
+	if (n->victims.waited_ns >= TROUBLE_NS || n->class == RECORD_CLASS_hung ||
+		n->class == RECORD_CLASS_full)
+		return n;
+	return NULL;
 }
 
-/*
- * The next best explanation, whoever its victims are. NULL: nobody waited for anything else, or the
- * second finding is it.
- */
-static const struct verdict_finding *find_alternative(struct findings *all,
-	const struct verdict_finding *first, const struct verdict_finding *second)
+/* The sentence */
+
+static void end_sentence(struct text *t)
 {
-	const struct verdict_finding *best = NULL;
-	const struct verdict_rows none = { 0 };
+	words_capitalise(t);
+	text_add(t, ".");
+}
 
-	for (unsigned int i = 0; i < all->count; i++) {
-		struct verdict_finding *v = &all->list[i];
+/* Adds a sentence if it fits. */
+static void add_if_it_fits(struct text *t, const struct text *clause, size_t most)
+{
+	if (clause->len == 0 || t->len + 1 + clause->len > most)
+		return;
+	text_add(t, t->len ? " " : "");
+	text_add_bytes(t, clause->buf, clause->len);
+}
 
-		if (v == first || v == second)
-			continue;
-		find_victims(v, all->sql, &none);
-		if (verdict_cost_of(v) > (best ? verdict_cost_of(best) : 0))
-			best = v;
+/* The volume that they know, above the disk that is the reason. */
+static void add_volume(const struct graph *g, const struct node *n, struct text *t)
+{
+	int disk = n->victims.disk;
+
+	if (n->kind == &node_disk && disk >= 0 && disk != n->index && *g->m->disks.list[disk].label)
+		text_addf(t, " on %s", g->m->disks.list[disk].label);
+}
+
+static void add_threads(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct victims *v = &n->victims;
+
+	if (v->threads == 0)
+		return;
+	if (g->m->waits.left_out)
+		text_add(t, "at least ");
+	if (n->culprit && n->culprit->has_half)
+		text_add_count(t, v->threads, "other thread", "other threads");
+	else
+		text_add_count(t, v->threads, "thread", "threads");
+	text_add(t, v->threads == 1 ? " waited " : " waited up to ");
+	words_add_time(t, v->longest_ns);
+	text_add(t, n->kind->waited_for ? n->kind->waited_for : "");
+	add_volume(g, n, t);
+	if (!*v->who.comm)
+		return;
+	text_add(t, v->threads == 1 ? ": " : ", ");
+	words_add_who(t, &v->who);
+	text_add(t, v->threads == 1 ? "" : " the longest");
+}
+
+/* No session is counted twice: those that did it are not among those who suffered. */
+static uint32_t count_statements(const struct node *n)
+{
+	uint32_t own = n->culprit && n->culprit->has_half && n->culprit->statement.present
+		? n->culprit->statement.sessions
+		: 0;
+
+	return n->victims.statements > own ? n->victims.statements - own : 0;
+}
+
+/* Only the longest are known one by one; statements that are counted ran for a second at least. */
+static uint64_t longest_statement_ns(const struct graph *g, const struct node *n)
+{
+	uint64_t longest_ns = 0;
+
+	if (n->victims.statements == count_statements(n))
+		return n->victims.statements_longest_ns;
+	for (uint32_t i = 0; i < g->m->sessions.count; i++) {
+		uint64_t ns = model_database_longest_ns(&g->m->sessions.list[i],
+			n->culprit->statement.text);
+
+		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
-	return best;
+	return longest_ns;
 }
 
-void verdict_decide(const struct verdict_facts *f, const struct verdict_sql *sql,
-	struct record_verdict *ret_verdict)
+/* What most of the statements wait for that end with it; NULL: the same as it. */
+static const struct node *find_behind(const struct graph *g, const struct node *n)
 {
-	struct findings all = { .f = f, .sql = sql };
-	const struct verdict_finding *second;
-	struct verdict_finding *first;
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct node *from = &g->nodes[i], *end = from;
 
-	find_all(&all);
-	first = find_most(&all, NULL);
-	second = find_second(&all, first);
-	first->alternative = find_alternative(&all, first, second);
-	memset(ret_verdict, 0, sizeof(*ret_verdict));
-	verdict_say(first, second, sql, ret_verdict);
+		while (end->next)
+			end = end->next;
+		if (from != n && end == n && from->kind->say_behind &&
+			2 * from->extra.statements > n->victims.statements)
+			return from;
+	}
+	return NULL;
+}
+
+static void add_statements(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct node *behind = find_behind(g, n);
+	const uint32_t statements = count_statements(n);
+	const uint64_t longest_ns = longest_statement_ns(g, n);
+
+	if (statements == 0)
+		return;
+	text_add_count(t, statements, "statement", "statements");
+	if (longest_ns == 0) {
+		text_add(t, " waited for at least 1 s");
+	} else {
+		text_add(t, statements == 1 ? " waited " : " waited up to ");
+		words_add_time(t, longest_ns);
+	}
+	if (behind)
+		behind->kind->say_behind(g, behind, n, t);
+	else
+		text_add(t, n->kind == &node_queue ? n->kind->waited_for : "");
+}
+
+static void add_victims(const struct graph *g, const struct node *n, size_t most, struct text *t)
+{
+	char buf[512];
+	struct text clause = TEXT_ON(buf);
+
+	text_reset(&clause);
+	if (n->kind == &node_unknown)
+		return;
+	if (n->kind == &node_queue)
+		add_statements(g, n, &clause);
+	else if (n->kind != &node_stopped)
+		add_threads(g, n, &clause);
+	if (clause.len == 0 && n->kind == &node_disk && n->class == RECORD_CLASS_saturated &&
+		count_statements(n) == 0)
+		text_add(&clause, "nobody else was seen to wait for it");
+	if (clause.len)
+		end_sentence(&clause);
+	add_if_it_fits(t, &clause, most);
+	text_reset(&clause);
+	if (n->kind != &node_queue)
+		add_statements(g, n, &clause);
+	if (clause.len)
+		end_sentence(&clause);
+	add_if_it_fits(t, &clause, most);
+}
+
+/* A database that was silent because of that, a failed health check, what was killed. */
+static void add_remarks(const struct graph *g, const struct node *n, size_t most, struct text *t)
+{
+	char buf[512];
+	struct text clause = TEXT_ON(buf);
+
+	for (uint32_t i = 0; i < g->m->sessions.count && n->kind != &node_silence; i++) {
+		const struct model_database *d = &g->m->sessions.list[i];
+
+		if (d->silence.longest_ns < SILENT_NS)
+			continue;
+		text_reset(&clause);
+		text_addf(&clause, "Database %s did not answer for ", d->target);
+		words_add_time(&clause, d->silence.longest_ns);
+		text_add(&clause, ".");
+		add_if_it_fits(t, &clause, most);
+	}
+	text_reset(&clause);
+	if (g->m->host.health_failing_s > 0) {
+		text_add(&clause, "The health check failed for ");
+		words_add_time(&clause, (uint64_t)(g->m->host.health_failing_s * NSEC_PER_SEC));
+		text_add(&clause, ".");
+	}
+	add_if_it_fits(t, &clause, most);
+	text_reset(&clause);
+	if (g->m->host.kernel.killed && n->kind != &node_killed) {
+		node_killed.say(g, n, &clause);
+		end_sentence(&clause);
+	}
+	add_if_it_fits(t, &clause, most);
+	text_reset(&clause);
+	if ((g->m->host.errors[0].number || g->m->host.kernel.failures) &&
+		n->kind != &node_failed) {
+		node_failed.say(g, n, &clause);
+		end_sentence(&clause);
+	}
+	add_if_it_fits(t, &clause, most);
+}
+
+static void add_second(const struct graph *g, const struct node *second, size_t most,
+	struct text *t)
+{
+	char buf[RECORD_SENTENCE_SIZE];
+	struct text clause = TEXT_ON(buf);
+
+	text_reset(&clause);
+	if (!second)
+		return;
+	text_add(&clause, "Besides, ");
+	second->kind->say(g, second, &clause);
+	text_add(&clause, ".");
+	add_if_it_fits(t, &clause, most);
+}
+
+static void add_remark(const struct graph *g, const struct node *n, size_t most, struct text *t)
+{
+	char buf[128];
+	struct text clause = TEXT_ON(buf);
+
+	text_reset(&clause);
+	if (n->kind->remark)
+		n->kind->remark(g, n, &clause);
+	if (clause.len)
+		end_sentence(&clause);
+	add_if_it_fits(t, &clause, most);
+}
+
+static void make_sentence(struct graph *g, const struct node *n, const struct node *second,
+	bool with_statement, struct text *t)
+{
+	size_t most = SENTENCE_MAX, without;
+
+	text_reset(t);
+	n->kind->say(g, n, t);
+	without = t->len;
+	g->with_statement = with_statement;
+	if (with_statement) {
+		text_reset(t);
+		n->kind->say(g, n, t);
+		if (t->len > without)
+			most += t->len - without;
+	}
+	end_sentence(t);
+	add_victims(g, n, most, t);
+	add_remarks(g, n, most, t);
+	add_second(g, second, most, t);
+	add_remark(g, n, most, t);
+	g->with_statement = false;
+}
+
+/* Parts */
+
+static void add_victims_part(const struct graph *g, const struct node *n, struct record_verdict *r)
+{
+	const struct victims *v = &n->victims;
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (v->threads == 0 && v->statements == 0)
+		return;
+	part = words_add_part(r, RECORD_WHAT_victims, RECORD_BASIS_measured, &t);
+	if (!part)
+		return;
+	add_threads(g, n, &t);
+	if (count_statements(n)) {
+		text_add(&t, t.len ? "; " : "");
+		add_statements(g, n, &t);
+	}
+	if (*v->path) {
+		text_add(&t, "; ");
+		words_add_path(&t, v->path);
+	}
+	part->threads = v->threads;
+	part->longest_ns =
+		v->longest_ns > v->statements_longest_ns ? v->longest_ns : v->statements_longest_ns;
+	part->total_ns = v->waited_ns;
+	part->pid = v->who.pid;
+	part->tid = v->who.tid;
+	text_copy(part->comm, sizeof(part->comm), v->who.comm);
+	text_copy(part->path, sizeof(part->path), v->path);
+}
+
+static void add_node_part(const struct graph *g, const struct node *n, enum record_what what,
+	struct record_verdict *r)
+{
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!n)
+		return;
+	part = words_add_part(r, what, n->basis, &t);
+	if (!part)
+		return;
+	n->kind->say(g, n, &t);
+	part->threads = n->victims.threads;
+	part->longest_ns = n->victims.longest_ns;
+	part->total_ns = n->victims.waited_ns;
+}
+
+/* Threads that hung before and do not flow to the verdict. */
+static void add_earlier_part(const struct graph *g, const struct node *n, struct record_verdict *r)
+{
+	const struct model_waits *waits = &g->m->waits;
+	const struct model_earlier *e = &waits->earlier;
+	struct record_verdict_part *part;
+	uint32_t threads = 0;
+	struct text t;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (waits->groups[i].is_early && !waits->groups[i].is_kernel &&
+			!graph_flows_to(g, i, n))
+			threads += model_wait_threads(&waits->groups[i]);
+	if (threads == 0 || waits->noted == 0)
+		return;
+	part = words_add_part(r, RECORD_WHAT_earlier, RECORD_BASIS_measured, &t);
+	if (!part)
+		return;
+	text_add_count(&t, threads, "thread was", "threads were");
+	text_add(&t, " blocked long before the incident: ");
+	words_add_who(&t, &e->who);
+	text_add(&t, " for ");
+	record_add_duration(&t, e->longest_ns);
+	if (*e->path) {
+		text_add(&t, ", ");
+		words_add_path(&t, e->path);
+	}
+	part->threads = threads;
+	words_set_who(part, &e->who);
+	text_copy(part->path, sizeof(part->path), e->path);
+	part->longest_ns = e->longest_ns;
+}
+
+static void add_pressure_part(const struct graph *g, struct record_verdict *r)
+{
+	struct text t;
+
+	if (g->m->host.memory_full_max_pct < TENTH ||
+		!words_add_part(r, RECORD_WHAT_memory, RECORD_BASIS_measured, &t))
+		return;
+	text_add(&t, "all non-idle tasks were stalled on memory for up to ");
+	words_add_pct(&t, g->m->host.memory_full_max_pct);
+	text_add(&t, " of the time (PSI memory full)");
+}
+
+static void add_log_part(const struct graph *g, struct record_verdict *r)
+{
+	struct text t;
+
+	if (g->m->host.kernel.lines == 0 ||
+		!words_add_part(r, RECORD_WHAT_kernel, RECORD_BASIS_measured, &t))
+		return;
+	text_add(&t, "the kernel logged ");
+	text_add_count(&t, g->m->host.kernel.lines, "line", "lines");
+	text_addf(&t, " about storage; the first: %s", g->m->host.kernel.text);
+}
+
+static void add_silence_parts(const struct graph *g, const struct node *n, struct record_verdict *r)
+{
+	for (uint32_t i = 0; i < g->count; i++)
+		if (g->nodes[i].kind == &node_silence && &g->nodes[i] != n)
+			node_silence.add_parts(g, &g->nodes[i], r);
+}
+
+void judge(const struct model *m, struct graph *g, struct record_verdict *r)
+{
+	struct text sentence = TEXT_ON(r->sentence), message = TEXT_ON(r->message);
+	const struct node *n, *second;
+
+	memset(r, 0, sizeof(*r));
+	graph_make(m, g);
+	n = find_worst(g, NULL);
+	second = find_second(g, n);
+	r->class = n->class;
+	r->basis = n->basis;
+	make_sentence(g, n, second, true, &sentence);
+	make_sentence(g, n, second, false, &message);
+	if (n->kind->add_parts)
+		n->kind->add_parts(g, n, r);
+	add_victims_part(g, n, r);
+	add_node_part(g, second, RECORD_WHAT_second, r);
+	add_silence_parts(g, n, r);
+	if (!second && graph_weight_ns(n) > 0) {
+		const struct node *alternative = find_worst(g, n);
+
+		if (alternative && !alternative->is_symptom && graph_weight_ns(alternative) > 0)
+			add_node_part(g, alternative, RECORD_WHAT_alternative, r);
+	}
+	add_earlier_part(g, n, r);
+	add_pressure_part(g, r);
+	if (m->host.kernel.killed && n->kind != &node_killed)
+		node_killed.add_parts(g, n, r);
+	add_log_part(g, r);
+}
+
+/* The table */
+
+static void add_node_name(const struct graph *g, const struct node *n, struct text *out)
+{
+	text_addf(out, "%s", n->kind->name);
+	if (n->kind == &node_disk || n->kind == &node_journal || n->kind == &node_frozen ||
+		n->kind == &node_io_limit) {
+		if (n->index >= 0)
+			text_addf(out, " %s", words_disk_name(g->m, n->index));
+	} else if (n->kind == &node_map) {
+		text_addf(out, " of process %d", n->index);
+	} else if (n->kind == &node_queue || n->kind == &node_silence) {
+		text_addf(out, " %s", g->m->sessions.list[n->index].target);
+	}
+}
+
+static void add_row(const struct graph *g, const char *who, uint32_t count, const struct node *to,
+	uint64_t ns, bool is_inferred, struct text *out)
+{
+	if (count > 0)
+		text_addf(out, "%-28.28s %6" PRIu32 "  %9.2f s", who, count,
+			(double)ns / NSEC_PER_SEC);
+	else
+		text_addf(out, "%-28.28s %6s  %11s", who, "", "");
+	text_addf(out, "  %-9s ", is_inferred ? "inferred" : "measured");
+	add_node_name(g, to, out);
+	text_add(out, "\n");
+}
+
+void judge_explain(const struct graph *g, struct text *out)
+{
+	const struct model_waits *waits = &g->m->waits;
+	char name[64];
+	struct text who = TEXT_ON(name);
+
+	text_addf(out, "%-28s %6s  %11s  %-9s %s\n", "WAITER", "COUNT", "TIME", "BASIS",
+		"WAITS FOR");
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		const struct model_wait *w = &waits->groups[i];
+
+		if (g->of_group[i])
+			add_row(g, w->who.comm, model_wait_threads(w), g->of_group[i],
+				model_wait_ns(w), false, out);
+	}
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct node *n = &g->nodes[i];
+
+		if (n->extra.threads + n->extra.statements + n->extra.waited_ns > 0)
+			add_row(g, n->extra.statements ? "statements" : n->extra.who.comm,
+				n->extra.threads + n->extra.statements, n, n->extra.waited_ns,
+				false, out);
+		if (!n->next)
+			continue;
+		text_reset(&who);
+		add_node_name(g, n, &who);
+		add_row(g, name, 0, n->next, 0, n->is_link_inferred, out);
+	}
+	text_addf(out, "\n%-28s %6s  %11s  %-10s %s\n", "END", "COUNT", "TIME", "CLASS", "WHAT");
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct node *n = &g->nodes[i];
+
+		if (!is_end(n))
+			continue;
+		text_reset(&who);
+		add_node_name(g, n, &who);
+		text_addf(out, "%-28.28s %6" PRIu32 "  %9.2f s  %-10s ", name,
+			n->victims.threads + n->victims.statements,
+			(double)graph_weight_ns(n) / NSEC_PER_SEC, record_class_text(n->class));
+		n->kind->say(g, n, out);
+		text_add(out, "\n");
+	}
 }

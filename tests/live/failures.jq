@@ -19,4 +19,4 @@ def must($what; condition): if condition then empty else $what end;
   must("more than were written are counted: \($count)"; $count <= 120),
   must("a stall"; all($record[]; .type != "stall" or .path != $ARGS.named.path)),
   must("the verdict does not say it: \($sentence)";
-	$sentence | test("at least \($count) operations failed with ENOSPC, the first of \\S+ pid \\d+ on \($ARGS.named.path)"))
+	$sentence | test("^At least \($count) operations failed with ENOSPC, the first of \\S+ \\(pid \\d+\\) on \($ARGS.named.path)"))

@@ -369,6 +369,21 @@ live_check_end()
 	final live_compare "the record is whole and nothing is lost" end.jq \
 		--arg backend "$BACKEND" --arg pairing "$PAIRING"
 	final live_check_schema
+	final live_check_judged
+}
+
+# live_check_judged: RECORD judged once more has the verdict that it has, to the byte, unless lines of it are missing.
+live_check_judged()
+{
+	local judged written
+
+	judged=$("$IOSTALL" judge --json "$RECORD" 2>&1)
+	written=$(grep '"type":"verdict"' "$RECORD")
+	if [[ $judged != "$written" ]] && jq -es '.[-1].lost // {} | any(. > 0)' "$RECORD" >/dev/null; then
+		skip "judged once more it has the same verdict" "lines of the record are lost"
+	else
+		assert_eq "$judged" "$written" "judged once more it has the same verdict"
+	fi
 }
 
 # live_check_schema: each line of RECORD is what the JSON Schema says, and none is missing. With LIVE_KEEP, a directory,

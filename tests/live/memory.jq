@@ -20,7 +20,7 @@ def mib: . / 1048576;
   must("the culprit is \($part.culprit | tojson), not \($ARGS.named.culprit)"; $part.culprit.comm == $ARGS.named.culprit),
   ($ARGS.named.group as $group | if $group == null then empty else
 	must("the sentence does not name \($group) and its limit";
-		$v.sentence | startswith("control group \($group) was short of memory: at its limit of 48.0 MiB it read ")),
+		$v.sentence | startswith("Control group \($group) ran at its memory limit of 48.0 MiB, so it read ")),
 	($part.memory.bytes // 0 | mib) as $mib
 	| must("\($mib) MiB of \($ARGS.named.counted_mib) MiB were read again";
 		$mib <= $ARGS.named.counted_mib and $mib >= 0.6 * $ARGS.named.counted_mib),

@@ -32,7 +32,7 @@ def must($what; condition): if condition then empty else $what end;
 	must("the file is of \($part.culprit.relation)"; $part.culprit.relation == $relation)
   end),
   ($ARGS.named.largest as $largest | if $largest == null then empty else
-	must("the largest is \($part.largest | tojson), not \($largest)"; $part.largest.comm == $largest),
+	must("the largest is \($part.largest | tojson), not \($largest)"; ($part.largest.comm // "" | split("/")[0]) == $largest),
 	must("its file is \($part.largest.path | tojson)"; $part.largest.path // "" | test($ARGS.named.path // ""))
   end),
   ($ARGS.named.earlier as $earlier | if $earlier == null then empty else

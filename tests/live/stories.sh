@@ -6,11 +6,9 @@
 # Sourced by stories, stories-databases and stories-disks.
 # Never starts or ends the daemon.
 
-# A row for each verdict, in Markdown, and the rules that opened the incidents.
-ROWS=() RULES=()
+# The rules that opened the incidents.
+RULES=()
 STORIES=0
-# The document whose table of this script is replaced; empty: none.
-TABLE=''
 
 # stories_begin: after live_init.
 stories_begin()
@@ -76,20 +74,17 @@ wait_seconds()
 	live_wait_until_ms $((LIVE_GO_MS + $1 * 1000))
 }
 
-# verdict_is EVIDENCE JQ-OPTION...: the incident closes, and its verdict is what stories.jq is told.
+# verdict_is JQ-OPTION...: the incident closes, and its verdict is what stories.jq is told, now and later.
 verdict_is()
 {
-	local evidence=$1
-	shift
 	assert_cmd "$STORY: the incident that a rule opened closes" live_wait filed
 	# On a busy host its end may open another one.
 	RECORD=$(compgen -G "$LIVE_RECORDS/*.jsonl" | sort | head -n 1)
 	[[ -n $RECORD ]] || return 1
 	live_compare "$STORY: the verdict" stories.jq "$@"
 	RULES+=("$(jq -r 'select(.type == "open").trigger.rule' "$RECORD")")
-	ROWS+=("| $STORY | $evidence | $(jq -r 'select(.type == "verdict") | .sentence' "$RECORD" |
-		sed "s:$STALL_DIR::g; s:|:/:g") |")
-	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP/story-$STORIES.jsonl"
+	live_check_judged
+	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP/${STORY//[^a-zA-Z0-9]/-}.jsonl"
 }
 
 dev_name()
@@ -131,17 +126,16 @@ cpu_limit()
 	live_now_ms
 	live_wait_until_ms $((LIVE_NOW_MS + 4000))
 	kill "$STALL_PID"
-	verdict_is "what the group may use, and how long it was held back" --arg class cpu --arg dev "" \
-		--arg says "at its limit of 0.05 CPUs"
+	verdict_is --arg class cpu --arg dev "" \
+		--arg says "used up its limit of 0.05 CPUs for "
 }
 
-# stories_end: the daemon ends and the table is printed.
+# stories_end: the daemon ends.
 stories_end()
 {
 	kill -TERM "$LIVE_PID"
 	wait "$LIVE_PID"
 	live_end_loads
-	print_table
 	check_rules
 	assert_finish
 }
@@ -159,23 +153,4 @@ check_rules()
 		assert_between "$count" $(((${#RULES[@]} + 2) / 3)) ${#RULES[@]} \
 			"the rules for waiting CPUs open a third of the incidents"
 	fi
-}
-
-print_table()
-{
-	local rows=("| freeze | evidence used | sentence |" "|---|---|---|" "${ROWS[@]}")
-
-	printf '# %s\n' "${rows[@]}"
-	[[ -z $TABLE ]] || put_table "${rows[@]}"
-}
-
-# put_table ROW...: in place of the table in TABLE that is said to be made by this script.
-put_table()
-{
-	printf '%s\n' "$@" | awk -v by="tests/live/${0##*/} --table" '
-		NR == FNR { rows = rows $0 "\n"; next }
-		index($0, by) { ours = 1 }
-		/^\|/ && ours { printf "%s", rows; rows = ""; old = 1; next }
-		old && !/^\|/ { ours = old = 0 }
-		{ print }' - "$TABLE" >"$STALL_DIR/document" && cp "$STALL_DIR/document" "$TABLE"
 }

@@ -11,13 +11,13 @@
 #include "session/cooldown.h"
 #include "util/clock.h"
 #include "util/cleanup.h"
-#include "verdict/devices.h"
+#include "model/model.h"
 
 #define COOLDOWN_NS (60 * NSEC_PER_SEC)
 #define END_NS (1000 * NSEC_PER_SEC)
 #define LATER_NS (END_NS + 10 * NSEC_PER_SEC)
 
-static struct verdict_facts facts;
+static struct model_disks disks;
 static struct record_reading sample;
 static struct cooldown cooldown;
 
@@ -27,11 +27,11 @@ static int setup(void **state)
 	const struct record_trigger trigger = { .rule = "utilisation", .device = "dm-0" };
 
 	(void)state;
-	memset(&facts, 0, sizeof(facts));
+	memset(&disks, 0, sizeof(disks));
 	memset(&sample, 0, sizeof(sample));
 	memset(&cooldown, 0, sizeof(cooldown));
-	verdict_note_below(&facts, "dm-0", "vg0-mysql", "sda3");
-	verdict_note_below(&facts, "loop0", "", "sdc1");
+	model_disks_note_below(&disks, "dm-0", "vg0-mysql", "sda3");
+	model_disks_note_below(&disks, "loop0", "", "sdc1");
 	cooldown_note_trigger(&cooldown, &trigger);
 	cooldown_begin(&cooldown, END_NS, COOLDOWN_NS, true);
 	return 0;
@@ -45,7 +45,7 @@ static bool holds(const char *rule, const char *device, const char *subject, enu
 	text_copy(trigger.rule, sizeof(trigger.rule), rule);
 	text_copy(trigger.device, sizeof(trigger.device), device);
 	text_copy(trigger.subject, sizeof(trigger.subject), subject);
-	return cooldown_holds_back(&cooldown, &facts, &sample, &trigger, scope, now_ns);
+	return cooldown_holds_back(&cooldown, &disks, &sample, &trigger, scope, now_ns);
 }
 
 static bool holds_disk(const char *name)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /*
- * CPU limits of control groups and too few CPUs: what is read, the rule, and what the verdict says.
+ * CPU limits of control groups and too few CPUs: what is read, and the rule.
  */
 #include "test_watch_tree.h"
 
-#include "test_verdict_setup.h"
-#include "verdict/rules.h"
 #include "watch/cpu_limits.h"
 #include "watch/rules.h"
 
@@ -196,140 +194,6 @@ static void test_rule(void **state)
 	watch_free(w);
 }
 
-/* The verdict */
-
-static void limited_samples(struct fixture *x, double held_back_pct, unsigned int seconds)
-{
-	for (unsigned int i = 0; i < seconds; i++) {
-		struct record_sample s = { 0 };
-
-		s.reading.mono_ns = x->now_ns += NSEC_PER_SEC;
-		s.reading.interval_ns = NSEC_PER_SEC;
-		s.reading.devices_count = 1;
-		s.reading.devices[0] = idle_sdb;
-		s.limits.cpu_limits_count = 1;
-		s.limits.cpu_limits[0] = (struct record_cpu_limited){ .path = UNIT,
-			.limit_cpus = 0.1,
-			.used_cpus = 0.1,
-			.held_back_pct = held_back_pct,
-			.held_back_ns = (uint64_t)(held_back_pct / 100 * NSEC_PER_SEC) };
-		verdict_note_sample(&x->f, &s);
-	}
-}
-
-static void test_held_back(void **state)
-{
-	struct fixture *x = *state;
-
-	limited_samples(x, 90, 8);
-	limited_samples(x, 30, 4);
-	decide(x);
-	assert_verdict(x, "cpu", "measured",
-		"control group " UNIT " was at its limit of 0.10 CPUs for 8.00 s: that kept its "
-		"threads from running for 90 % of the CPU time that they wanted; no disk was at its "
-		"limit");
-	/* A second of it is nothing, however many threads were held back. */
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	limited_samples(x, 400, 1);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "unknown");
-	/* A limit that takes less than it leaves is one that does what it shall do. */
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	limited_samples(x, 45, 12);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "unknown");
-}
-
-/* It is why a database does not answer, unless that is stopped. */
-static void test_database_is_held_back(void **state)
-{
-	const struct verdict_who server = { .pid = 2211, .comm = "mariadbd" };
-	struct verdict_unresponsive s = { .ns = 10300 * MS };
-	struct fixture *x = *state;
-
-	limited_samples(x, 90, 8);
-	verdict_note_unresponsive(&x->f, 0, "main", &server, &s);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "cpu");
-	assert_non_null(strstr(x->v.sentence,
-		"; database main (mariadbd pid 2211) did not answer for 10.30 s"));
-	/* Nor does it explain a much longer silence: those that were let go keep CPUs busy, too. */
-	s.ns = 17 * NSEC_PER_SEC;
-	verdict_note_unresponsive(&x->f, 0, "main", &server, &s);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "unanswered");
-	s.ns++;
-	s.stopped = true;
-	verdict_note_unresponsive(&x->f, 0, "main", &server, &s);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "unanswered");
-}
-
-/* What cost more comes first, and the other one stands second. */
-static void test_held_back_and_a_disk(void **state)
-{
-	struct fixture *x = *state;
-
-	samples(x, &loaded_sdb, 10);
-	limited_samples(x, 90, 8);
-	totals(x, 2130, 80 * MIB, 5 * MS);
-	operation(x, 2230, "device", 3 * NSEC_PER_SEC, true);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "cpu");
-	assert_non_null(strstr(x->v.sentence, ". Besides, device sdb was saturated"));
-	operation(x, 2231, "device", 9 * NSEC_PER_SEC, true);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "saturated");
-	assert_non_null(strstr(x->v.sentence, ". Besides, control group " UNIT));
-}
-
-static void crowded_samples(struct fixture *x, uint64_t running, double busy_pct)
-{
-	for (unsigned int i = 0; i < 6; i++) {
-		struct record_sample s = { 0 };
-
-		s.reading.mono_ns = x->now_ns += NSEC_PER_SEC;
-		s.reading.interval_ns = NSEC_PER_SEC;
-		s.reading.procs_running = running;
-		s.reading.cpu.cpus = 2;
-		s.reading.cpu.busy_pct = busy_pct;
-		verdict_note_sample(&x->f, &s);
-	}
-}
-
-static void test_too_few_cpus(void **state)
-{
-	struct fixture *x = *state;
-
-	crowded_samples(x, 62, 100);
-	decide(x);
-	assert_verdict(x, "cpu", "inferred",
-		"the CPUs were busy for 6.00 s: up to 62 threads could run on 2 CPUs, each for a part "
-		"of the time only; no disk was at its limit");
-	/* Whoever waits for a disk is a victim that is known. */
-	operation(x, 2230, "device", 3 * NSEC_PER_SEC, true);
-	samples(x, &loaded_sdb, 10);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "saturated");
-	/* A few for each CPU are common, and so are many that only just began to run. */
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	crowded_samples(x, 15, 100);
-	crowded_samples(x, 62, 60);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "unknown");
-}
-
-static void test_host_rules_fit(void **state)
-{
-	unsigned int count = 1;
-
-	(void)state;
-	for (const struct verdict_rule *rule = verdict_rules; rule->class != RECORD_CLASS_unknown;
-		rule++)
-		count += rule->host_holds != NULL;
-	assert_in_range(count, 2, VERDICT_HOST_RULES_MAX);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,11 +202,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_version_1, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_no_limits, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_held_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_database_is_held_back, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_held_back_and_a_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_too_few_cpus, setup, teardown),
-		cmocka_unit_test(test_host_rules_fit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

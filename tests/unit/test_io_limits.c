@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
-/* I/O limits of control groups: what they are, what was used of them, and what the verdict says. */
+/* I/O limits of control groups: what they are and what was used of them. */
 #include "test_watch_tree.h"
 
 #include <errno.h>
 
-#include "test_verdict_setup.h"
+#include "util/cleanup.h"
 #include "watch/io_limits.h"
 
 #define UNIT "/system.slice/mariadb.service"
@@ -172,130 +172,6 @@ static void test_no_limits(void **state)
 	watch_free(w);
 }
 
-/* The verdict */
-
-static const struct record_io_limited at_limit = { .path = UNIT,
-	.dev = { 8, 16 },
-	.dev_name = "sdb",
-	.kind = RECORD_IO_LIMIT_reads,
-	.per_s = 400,
-	.used_pct = 97 };
-
-static void limited_samples(struct fixture *x, const struct record_io_limited *l, double util_pct,
-	unsigned int seconds)
-{
-	for (unsigned int i = 0; i < seconds; i++) {
-		struct record_sample s = { 0 };
-
-		s.reading.mono_ns = x->now_ns += NSEC_PER_SEC;
-		s.reading.interval_ns = NSEC_PER_SEC;
-		s.reading.devices_count = 1;
-		s.reading.devices[0] = loaded_sdb;
-		s.reading.devices[0].util_pct = util_pct;
-		s.reading.devices[0].queue = util_pct / 100;
-		s.limits.io_count = 1;
-		s.limits.io[0] = *l;
-		verdict_note_sample(&x->f, &s);
-	}
-}
-
-static void wait_for_disk(struct fixture *x)
-{
-	operation(x, 2230, "device", NSEC_PER_SEC, true);
-	operation(x, 2231, "device", 2 * NSEC_PER_SEC, true);
-	totals(x, 2130, 80 * MIB, 5 * MS);
-}
-
-static void test_throttled(void **state)
-{
-	struct fixture *x = *state;
-
-	limited_samples(x, &at_limit, 20, 8);
-	wait_for_disk(x);
-	load(x, "process", 77, 77, "kworker/1:1", 98, true);
-	load(x, "file", 0, 0, "", 91, false);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "throttled");
-	assert_non_null(strstr(x->v.sentence,
-		"control group " UNIT
-		" was at its limit of 400 reads a second for device sdb for 8.00 s"));
-}
-
-/* Two groups beside one another were at their limits: that of the threads that waited. */
-static void test_the_group_of_the_threads_that_wait(void **state)
-{
-	static const struct {
-		uint64_t cgroup;
-		const char *path;
-	} cases[] = { { 10, "group /a was" }, { 20, "group /b was" }, { 30, NULL } };
-	struct fixture *x = *state;
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct record_io_limited a = at_limit, b = at_limit;
-		struct record_operation op = { .op = RECORD_OP_read,
-			.probe = RECORD_PROBE_wait,
-			.pid = 7,
-			.tid = 7,
-			.cgroup = cases[i].cgroup,
-			.dev = { 8, 16 },
-			.dev_name = "sdb",
-			.start_mono_ns = TRIGGER_NS,
-			.dur_ns = 2 * NSEC_PER_SEC,
-			.waits_for = RECORD_CAUSE_device };
-
-		verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-		text_copy(a.path, sizeof(a.path), "/a");
-		a.id = 10;
-		text_copy(b.path, sizeof(b.path), "/b");
-		b.id = 20;
-		limited_samples(x, &a, 20, 8);
-		limited_samples(x, &b, 20, 4);
-		verdict_note_operation(&x->f, &op, true);
-		totals(x, 2130, 80 * MIB, 5 * MS);
-		decide(x);
-		assert_string_equal(record_class_text(x->v.class), "throttled");
-		if (cases[i].path)
-			assert_non_null(strstr(x->v.sentence, cases[i].path));
-		else
-			assert_null(strstr(x->v.sentence, "group /"));
-	}
-}
-
-/* The disk had nothing left, whatever the limit was. */
-static void test_busy_disk(void **state)
-{
-	struct fixture *x = *state;
-
-	limited_samples(x, &at_limit, 100, 8);
-	wait_for_disk(x);
-	decide(x);
-	assert_null(strstr(x->v.sentence, "limit of 400"));
-}
-
-static void test_below_limit(void **state)
-{
-	struct record_io_limited below = at_limit;
-	struct fixture *x = *state;
-
-	below.used_pct = 60;
-	limited_samples(x, &below, 20, 8);
-	wait_for_disk(x);
-	decide(x);
-	assert_null(strstr(x->v.sentence, "limit of 400"));
-}
-
-/* A limit that does what it shall do is no freeze: nobody waits long for it. */
-static void test_nobody_waits(void **state)
-{
-	struct fixture *x = *state;
-
-	limited_samples(x, &at_limit, 20, 8);
-	operation(x, 2230, "device", 120 * MS, true);
-	totals(x, 2130, 80 * MIB, 5 * MS);
-	decide(x);
-	assert_null(strstr(x->v.sentence, "limit of 400"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,12 +179,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_version_2, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_version_1, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_no_limits, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_throttled, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_the_group_of_the_threads_that_wait, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(test_busy_disk, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_below_limit, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nobody_waits, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

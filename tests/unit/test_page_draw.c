@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /*
- * Lines of a page: what is cut, and where; bars, histograms, medians; the terminal and its
+ * Lines of a page: what is cut, and where; bars, histograms; the terminal and its
  * environment.
  */
 #include <stdarg.h>
@@ -16,7 +16,6 @@
 #include <sys/ioctl.h>
 
 #include "page/draw.h"
-#include "page/median.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -174,34 +173,6 @@ static void test_histograms(void **state)
 	assert_string_equal(f->draw.line_buf, ". #:");
 }
 
-static void assert_near(uint64_t ns, uint64_t expected_ns)
-{
-	assert_in_range(ns, expected_ns - expected_ns / 62, expected_ns + expected_ns / 62);
-}
-
-static void test_medians(void **state)
-{
-	_cleanup_free_ struct median *m = calloc(1, sizeof(*m)), *other = calloc(1, sizeof(*m));
-
-	(void)state;
-	for (uint64_t ms = 1; ms <= 999; ms++)
-		median_add(m, ms * NSEC_PER_MSEC, 1);
-	assert_near(median_get(m, NSEC_PER_MSEC, NSEC_PER_SEC), 500 * NSEC_PER_MSEC);
-	/* Of one it is that one. */
-	median_add(other, 123456789, 1);
-	assert_int_equal(median_get(other, 123456789, 123456789), 123456789);
-	for (unsigned int i = 0; i < 2000; i++)
-		median_add(other, 70 * NSEC_PER_SEC, 1);
-	median_merge(m, other);
-	assert_near(median_get(m, NSEC_PER_MSEC, 70 * NSEC_PER_SEC), 70 * NSEC_PER_SEC);
-	/* What no bucket is for. */
-	memset(m, 0, sizeof(*m));
-	median_add(m, 0, 1);
-	median_add(m, UINT64_MAX, 1);
-	median_add(m, UINT64_MAX, 1);
-	assert_true(median_get(m, 0, UINT64_MAX) > 3600 * NSEC_PER_SEC);
-}
-
 static void test_the_environment(void **state)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -265,7 +236,6 @@ int main(void)
 		WITH_DRAW(test_colours),
 		WITH_DRAW(test_bars),
 		WITH_DRAW(test_histograms),
-		cmocka_unit_test(test_medians),
 		cmocka_unit_test(test_the_environment),
 		cmocka_unit_test(test_a_terminal),
 	};

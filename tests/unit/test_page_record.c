@@ -41,9 +41,9 @@ static void test_the_demo(void **state)
 	struct page_fixture *f = *state;
 
 	print_file(f, "demo", 100);
-	assert_begins(f, "VERDICT: slow (measured)\ndevice loop1 was slow");
+	assert_begins(f, "VERDICT: slow (measured)\nDisk loop3 was slow");
 	assert_in_range(lines(f), 30, 40);
-	assert_has(f, "\n  it stands on loop0: ");
+	assert_has(f, "\n  it stands on loop2: ");
 }
 
 int main(void)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /*
- * What processes moved before tracing began, by their own counters, and what the verdict makes of
- * it.
+ * What processes moved before tracing began, by their own counters.
  */
 #include "test_watch_tree.h"
 
@@ -12,7 +11,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "test_verdict_setup.h"
 #include "watch/process_io.h"
 
 uint64_t __real_clock_mono_ns(void);
@@ -281,108 +279,6 @@ static void test_what_others_could_not_read(void **state)
 	watch_free(w);
 }
 
-/* The verdict */
-
-struct second {
-	uint64_t sdb_read, sdb_written, sdc_read;
-};
-
-/*
- * Three seconds before the trigger, and two in which the disk is busy but nothing is sent any more.
- */
-static void short_freeze(struct fixture *x, const struct second *each,
-	const struct record_process_io *io)
-{
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	for (unsigned int i = 0; i < 5; i++) {
-		struct record_sample s = { .before_trigger = i < 3 };
-		struct record_disk sdc = idle_sdb;
-
-		text_copy(sdc.dev_name, sizeof(sdc.dev_name), "sdc");
-		sdc.dev.minor = 32;
-		sdc.util_pct = 50;
-		sdc.read_bytes = each->sdc_read;
-		s.reading.mono_ns = TRIGGER_NS + i * NSEC_PER_SEC - 2 * NSEC_PER_SEC;
-		s.reading.interval_ns = NSEC_PER_SEC;
-		s.reading.devices_count = 2;
-		s.reading.devices[0] = loaded_sdb;
-		s.reading.devices[0].read_bytes = each->sdb_read;
-		s.reading.devices[0].write_bytes = each->sdb_written;
-		s.reading.devices[1] = sdc;
-		if (i == 2) {
-			s.limits.process_io_count = 1;
-			s.limits.process_io[0] = *io;
-		}
-		verdict_note_sample(&x->f, &s);
-	}
-	operation(x, 2230, "device", 900 * MS, true);
-	decide(x);
-}
-
-static const struct record_process_io reader = { .pid = 71,
-	.comm = "backup",
-	.over_ns = 3 * NSEC_PER_SEC,
-	.read_bytes = 27 * MIB };
-
-static void test_who_moved_most_before(void **state)
-{
-	const struct second reads = { .sdb_read = 10 * MIB };
-	struct fixture *x = *state;
-
-	short_freeze(x, &reads, &reader);
-	assert_string_equal(record_class_text(x->v.class), "saturated");
-	assert_int_equal(part(x, "culprit")->pid, 71);
-	assert_string_equal(record_basis_text(part(x, "culprit")->basis), "inferred");
-	assert_non_null(strstr(x->v.sentence,
-		"backup pid 71 probably used 90 % of the device time (27.0 MiB, by its own counters most "
-		"of it before tracing began)"));
-	assert_null(strstr(x->v.sentence, "is not known"));
-}
-
-/* What was traced is the resync of an array, which begins again when the disk has time. */
-static void test_not_what_was_traced(void **state)
-{
-	const struct second reads = { .sdb_read = 10 * MIB };
-	const struct record_device device = { .dev = { 8, 16 },
-		.dev_name = "sdb",
-		.final = true,
-		.read_requests = 100,
-		.read_busy_ns = 400 * MS };
-	struct fixture *x = *state;
-
-	short_freeze(x, &reads, &reader);
-	verdict_note_device(&x->f, &device);
-	load(x, "thread", 300, 300, "md0_resync", 4, true);
-	load(x, "process", 300, 0, "md0_resync", 4, true);
-	decide(x);
-	assert_int_equal(part(x, "culprit")->pid, 71);
-	assert_null(strstr(x->v.sentence, "resync"));
-	assert_null(strstr(x->v.sentence, "kernel thread"));
-}
-
-static void test_who_is_not_it(void **state)
-{
-	const struct second reads = { .sdb_read = 10 * MIB }, more = { .sdb_read = 19 * MIB },
-			    writes = { .sdb_written = 10 * MIB },
-			    both = { .sdb_read = 10 * MIB, .sdc_read = 8 * MIB };
-	struct record_process_io writer = reader;
-	struct fixture *x = *state;
-
-	/* Less than half, the other kind, and perhaps on another disk. */
-	short_freeze(x, &more, &reader);
-	assert_null(part(x, "culprit"));
-	short_freeze(x, &writes, &reader);
-	assert_null(part(x, "culprit"));
-	short_freeze(x, &both, &reader);
-	assert_null(part(x, "culprit"));
-	writer.read_bytes = 0;
-	writer.write_bytes = 27 * MIB;
-	short_freeze(x, &reads, &writer);
-	assert_null(part(x, "culprit"));
-	short_freeze(x, &writes, &writer);
-	assert_int_equal(part(x, "culprit")->pid, 71);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -392,9 +288,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_several_hang, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_what_others_could_not_read, tree_setup,
 			tree_teardown),
-		cmocka_unit_test_setup_teardown(test_who_moved_most_before, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_not_what_was_traced, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_who_is_not_it, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

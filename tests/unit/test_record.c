@@ -66,6 +66,95 @@ static void test_random_records_round_trip(void **state)
 	}
 }
 
+static bool is_same(const struct field *fields, const char *a, const char *b);
+
+static int64_t index_of(const struct field *f, const char *value)
+{
+	int64_t n = f->kind == FIELD_INDEX64 ? *(const int64_t *)(const void *)value
+					     : *(const int32_t *)(const void *)value;
+
+	/* What cannot be is not known. */
+	return f->kind == FIELD_PID && n <= 0 ? 0 : n < 0 ? -1 : n;
+}
+
+static bool is_same_array(const struct field *f, const char *a, const char *b)
+{
+	uint32_t count = *(const uint32_t *)(const void *)(a + f->count_offset);
+
+	if (count != *(const uint32_t *)(const void *)(b + f->count_offset))
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		if (!is_same(f->members, a + f->offset + i * f->size, b + f->offset + i * f->size))
+			return false;
+	return true;
+}
+
+static bool is_same_value(const struct field *f, const char *a, const char *b)
+{
+	const double *x = (const void *)a, *y = (const void *)b;
+
+	switch (f->kind) {
+	case FIELD_TEXT:
+	case FIELD_LINES:
+		return strcmp(a, b) == 0;
+	case FIELD_REAL:
+		return *x == *y || (isnan(*x) && isnan(*y));
+	case FIELD_U64:
+		return memcmp(a, b, sizeof(uint64_t)) == 0;
+	case FIELD_MS:
+		/* 104 days */
+		return *(const uint64_t *)(const void *)a >> 53 ||
+			memcmp(a, b, sizeof(uint64_t)) == 0;
+	case FIELD_BOOL:
+		return *a == *b;
+	case FIELD_PID:
+	case FIELD_INDEX:
+	case FIELD_INDEX64:
+		return index_of(f, a) == index_of(f, b);
+	case FIELD_OBJECT:
+		if (f->nullable && *a != *b)
+			return false;
+		return (f->nullable && !*a) || is_same(f->members, a, b);
+	case FIELD_PART:
+		return is_same(f->members, a, b);
+	default:
+		return memcmp(a, b, sizeof(uint32_t)) == 0;
+	}
+}
+
+static bool is_same(const struct field *fields, const char *a, const char *b)
+{
+	for (const struct field *f = fields; f->key; f++)
+		if (f->kind == FIELD_ARRAY ? !is_same_array(f, a, b)
+					   : f->kind != FIELD_CHAR && f->kind != FIELD_RESULT &&
+					f->kind != FIELD_EACH && f->kind != FIELD_COUNTS &&
+					!is_same_value(f, a + f->offset, b + f->offset)) {
+			print_message("%s is not what is read back\n", f->key);
+			return false;
+		}
+	return true;
+}
+
+/* The daemon judges the lines that it writes, and `iostall judge` those that it reads. */
+static void test_a_settled_line_is_what_is_read_back(void **state)
+{
+	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
+	unsigned int seed = 42;
+	struct text line;
+
+	(void)state;
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		const struct field_type *type = &record_types[i % RECORD_TYPE_COUNT];
+
+		data_random(&b->first, i % RECORD_TYPE_COUNT, &seed);
+		encode(&b->first, b->line_buf, &line);
+		assert_int_equal(record_decode_json(line.buf, line.len - 1, &b->second), 0);
+		record_settle(&b->first);
+		assert_true(is_same(type->fields, (char *)&b->first + type->offset,
+			(char *)&b->second + type->offset));
+	}
+}
+
 static void test_plain_records_round_trip_member_by_member(void **state)
 {
 	_cleanup_free_ struct buffers *b = calloc(1, sizeof(*b));
@@ -485,6 +574,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_records_round_trip),
+		cmocka_unit_test(test_a_settled_line_is_what_is_read_back),
 		cmocka_unit_test(test_plain_records_round_trip_member_by_member),
 		cmocka_unit_test(test_the_worst_line_fits),
 		cmocka_unit_test(test_a_stall_has_these_members),

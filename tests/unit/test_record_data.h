@@ -48,6 +48,47 @@ static inline void data_open(struct record *r)
 	};
 }
 
+static inline void data_trigger(struct record *r)
+{
+	data_begin(r, RECORD_TRIGGER);
+	r->mono_ns += 2 * NSEC_PER_SEC;
+	r->trigger = (struct record_trigger){ .rule = "sql_unanswered",
+		.subject = "main",
+		.value = 3.25,
+		.threshold = 3,
+		.unit = "s" };
+}
+
+static inline void data_queue(struct record *r)
+{
+	data_begin(r, RECORD_QUEUE);
+	r->mono_ns += 4 * NSEC_PER_SEC;
+	r->queue = (struct record_queue){ .target = "main",
+		.lock = RECORD_LOCK_metadata,
+		.lock_on = "shop.orders",
+		.waiters = 12,
+		.longest_ns = 3210 * NSEC_PER_MSEC,
+		.waited_ns = 30 * NSEC_PER_SEC,
+		.holder = { .present = true,
+			.connection_id = 42,
+			.user = "app@localhost",
+			.pid = 2211,
+			.tid = 2299,
+			.comm = "mariadbd",
+			.idle = true,
+			.elapsed_ns = 41 * NSEC_PER_SEC,
+			.transaction_ns = 42 * NSEC_PER_SEC,
+			.text = "UPDATE shop.orders SET n = ?" },
+		.basis = RECORD_BASIS_measured,
+		.candidates = 1,
+		.first = { .present = true,
+			.connection_id = 43,
+			.user = "app@localhost",
+			.elapsed_ns = 3 * NSEC_PER_SEC,
+			.text = "DROP TABLE shop.orders" },
+		.behind_first = 11 };
+}
+
 static inline void data_lock(struct record *r)
 {
 	data_begin(r, RECORD_LOCK);
@@ -408,6 +449,12 @@ static inline void data_any(struct record *r, enum record_type type)
 		break;
 	case RECORD_LOCK:
 		data_lock(r);
+		break;
+	case RECORD_TRIGGER:
+		data_trigger(r);
+		break;
+	case RECORD_QUEUE:
+		data_queue(r);
 		break;
 	case RECORD_KERNEL:
 		data_kernel(r);

@@ -69,8 +69,7 @@ static void test_a_short_operation_that_failed(void **state)
 	assert_int_equal(out->lines[2].type, RECORD_ERROR);
 	assert_int_equal(out->lines[2].operation.alike.count, 39);
 	assert_string_equal(out->lines[out->count - 2].verdict.sentence,
-		"a file system was full: at least 41 operations failed with ENOSPC, the first of "
-		"sort tid 8 on /f");
+		"At least 41 operations failed with ENOSPC, the first of sort (thread 8) on /f.");
 }
 
 /* With kernel.kptr_restrict=2 the program that took the stack gets no names, but /proc has them. */
@@ -159,8 +158,8 @@ static void test_a_stuck_operation_becomes_a_stall(void **state)
 	assert_int_equal(out->lines[5].type, RECORD_VERDICT);
 	assert_string_equal(record_class_text(out->lines[5].verdict.class), "unknown");
 	assert_string_equal(out->lines[5].verdict.sentence,
-		"no verdict: operations took up to 3.00 s, but the devices were not sampled; "
-		"requests to the devices were not traced");
+		"Operations took up to 3.0 s; what they waited for is not known, and the disks were "
+		"not sampled.");
 	assert_int_equal(out->lines[6].type, RECORD_CLOSE);
 }
 
@@ -295,7 +294,7 @@ static void test_what_hung_long_before_is_a_remark(void **state)
 		if (v->parts[i].what == RECORD_WHAT_earlier)
 			earlier = &v->parts[i];
 	assert_non_null(earlier);
-	assert_int_equal(earlier->tid, 7);
+	assert_int_equal(earlier->pid, 7);
 	assert_int_equal(earlier->threads, 1);
 }
 

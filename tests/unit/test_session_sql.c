@@ -238,9 +238,9 @@ static void assert_unanswered(struct fixture *f)
 
 	assert_int_equal(out->lines[out->count - 2].type, RECORD_VERDICT);
 	assert_string_equal(record_class_text(v->class), "unanswered");
-	assert_memory_equal(v->sentence, "database stops (mariadbd pid ", 29);
+	assert_memory_equal(v->sentence, "Database stops (mariadbd, pid ", 30);
 	assert_non_null(strstr(v->sentence, ") did not answer for 2."));
-	assert_non_null(strstr(v->sentence, " s because its process was stopped"));
+	assert_non_null(strstr(v->sentence, " s, because its process was stopped."));
 }
 
 /* The state of its process is read when the incident begins; then it may be continued. */

@@ -48,9 +48,6 @@ static void test_answer(void **state)
 	/* Of no thread, and of a thread that is another process's: no join, and why. */
 	assert_false(sql_find_thread(f.sql, 0, &view));
 	assert_false(sql_find_thread(f.sql, 1, &view));
-	assert_true(sql_is_server(f.sql, e.server_pid));
-	assert_false(sql_is_server(f.sql, 1));
-	assert_false(sql_is_server(f.sql, 0));
 	sql_snapshot_view(e.current, 1, &view);
 	assert_int_equal(view.tid, 0);
 	assert_string_equal(view.no_tid, "thread pool");
@@ -116,7 +113,6 @@ static void test_idle_transaction(void **state)
 	struct fixture f;
 	struct sql_session_view view;
 	struct sql_evidence e;
-	uint64_t longest_ns;
 
 	(void)state;
 	setup_with(&f, "sql.idle");
@@ -125,8 +121,6 @@ static void test_idle_transaction(void **state)
 	assert_int_equal(e.current->count, 2);
 	assert_int_equal(e.current->active, 1);
 	assert_int_equal(e.current->longest_ns, NSEC_PER_SEC);
-	assert_int_equal(sql_count_others(f.sql, 0, &longest_ns), 1);
-	assert_int_equal(longest_ns, NSEC_PER_SEC);
 	assert_false(sql_find_thread(f.sql, e.server_pid, &view));
 	teardown(&f);
 }

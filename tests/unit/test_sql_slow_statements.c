@@ -290,39 +290,6 @@ static void test_the_one_that_moved_bytes(void **state)
 	assert_int_equal(table.entries[1].moved_bytes, 300 << 20);
 	assert_true(sql_slow_find_thread(&table, &worst, NULL, TID, &view));
 	assert_string_equal(view.text, "SELECT");
-	assert_true(sql_slow_find_busiest(&table, &view));
-	assert_string_equal(view.text, "SELECT");
-	/* Another one moved as much and more: neither did most of it. */
-	table.entries[0].moved_bytes = 200 << 20;
-	assert_true(sql_slow_find_busiest(&table, &view));
-	table.entries[2] = table.entries[1];
-	table.count = 3;
-	assert_false(sql_slow_find_busiest(&table, &view));
-	/* The thread that applies what a primary server sends has a statement, but no client. */
-	table.entries[2].moved_bytes = 1000ULL << 20;
-	table.entries[2].background = true;
-	assert_true(sql_slow_find_busiest(&table, &view));
-	assert_true(view.background);
-	table.entries[2].text[0] = '\0';
-	assert_true(sql_slow_find_busiest(&table, &view));
-	assert_false(view.background);
-	table.count = 1;
-	table.entries[0].moved_bytes = 0;
-	assert_false(sql_slow_find_busiest(&table, &view));
-}
-
-/* The answer with most statements has others than the one with the longest. */
-static void test_the_longest_of_all(void **state)
-{
-	uint64_t longest_ns = SEC;
-
-	(void)state;
-	take(121 * SEC, session(17, 20360 * MS, "SELECT"));
-	take(124 * SEC, session(18, 6350 * MS, "SELECT"));
-	sql_slow_find_longest(&table, TID, &longest_ns);
-	assert_int_equal(longest_ns, SEC);
-	sql_slow_find_longest(&table, TID + 1, &longest_ns);
-	assert_int_equal(longest_ns, 20360 * MS);
 }
 
 static void test_sleeping_statements_come_last(void **state)
@@ -382,7 +349,6 @@ int main(void)
 		cmocka_unit_test_setup(test_statement_that_ended_before, begin),
 		cmocka_unit_test_setup(test_statements_after_the_worst_answer_do_not_count, begin),
 		cmocka_unit_test_setup(test_the_one_that_moved_bytes, begin),
-		cmocka_unit_test_setup(test_the_longest_of_all, begin),
 		cmocka_unit_test_setup(test_sleeping_statements_come_last, begin),
 		cmocka_unit_test_setup(test_worker_has_the_statement_of_its_leader, begin),
 	};

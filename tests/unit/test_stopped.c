@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
-/* Processes that are stopped: what is seen of them, the rule, and what the verdict says. */
+/* Processes that are stopped: what is seen of them and the rule. */
 #include "test_watch_tree.h"
 
-#include "test_verdict_setup.h"
+#include "util/cleanup.h"
 #include "watch/freezers.h"
 #include "watch/rules.h"
 
@@ -257,132 +257,6 @@ static void test_rule(void **state)
 	watch_free(w);
 }
 
-/* The verdict */
-
-static const struct record_stopped by_signal = { .present = true,
-	.pid = 2211,
-	.comm = "mariadbd",
-	.threads = 7 };
-
-static void stopped_samples(struct fixture *x, const struct record_stopped *stopped,
-	unsigned int seconds)
-{
-	for (unsigned int i = 1; i <= seconds; i++) {
-		struct record_sample s = { 0 };
-
-		s.reading.mono_ns = x->now_ns += NSEC_PER_SEC;
-		s.reading.interval_ns = NSEC_PER_SEC;
-		s.limits.stopped = *stopped;
-		s.limits.stopped.stopped_ns = i * NSEC_PER_SEC;
-		verdict_note_sample(&x->f, &s);
-	}
-}
-
-static void test_sentences(void **state)
-{
-	struct record_stopped traced = by_signal, frozen = by_signal;
-	struct fixture *x = *state;
-
-	stopped_samples(x, &by_signal, 9);
-	decide(x);
-	assert_verdict(x, "stopped", "measured",
-		"mariadbd pid 2211 was stopped for at least 9.00 s by a signal, such as SIGSTOP");
-	assert_int_equal(part(x, "cause")->pid, 2211);
-	assert_null(part(x, "culprit"));
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	traced.tracer = 99;
-	text_copy(traced.tracer_comm, sizeof(traced.tracer_comm), "gdb");
-	stopped_samples(x, &traced, 4);
-	decide(x);
-	assert_verdict(x, "stopped", "measured",
-		"mariadbd pid 2211 was stopped for at least 4.00 s by the debugger gdb pid 99");
-	assert_int_equal(part(x, "culprit")->pid, 99);
-	assert_int_equal(part(x, "culprit")->threads, 7);
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	text_copy(frozen.cgroup, sizeof(frozen.cgroup), GROUP);
-	stopped_samples(x, &frozen, 5);
-	decide(x);
-	assert_verdict(x, "stopped", "measured",
-		"mariadbd pid 2211 was stopped for at least 5.00 s: its control group " GROUP
-		" was frozen, as by docker pause");
-}
-
-/* Whoever attaches a debugger to a process that is stopped already has not stopped it. */
-static void test_a_debugger_that_comes_later(void **state)
-{
-	struct record_stopped traced = by_signal;
-	struct fixture *x = *state;
-
-	stopped_samples(x, &by_signal, 9);
-	traced.tracer = 99;
-	stopped_samples(x, &traced, 3);
-	decide(x);
-	assert_null(part(x, "culprit"));
-	assert_non_null(strstr(x->v.sentence, "for at least 9.00 s by a signal"));
-	/* The other way round it is the longer one, too. */
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	stopped_samples(x, &traced, 3);
-	stopped_samples(x, &by_signal, 9);
-	decide(x);
-	assert_null(part(x, "culprit"));
-}
-
-/* What it was before the incident is no cost of it. */
-static void test_stopped_before_the_incident(void **state)
-{
-	struct record_sample s = { .reading.interval_ns = NSEC_PER_SEC };
-	struct fixture *x = *state;
-
-	s.limits.stopped = by_signal;
-	s.limits.stopped.threads = 1;
-	samples(x, &loaded_sdb, 10);
-	totals(x, 2130, 80 * MIB, 5 * MS);
-	operation(x, 2230, "device", 9 * NSEC_PER_SEC, true);
-	s.reading.mono_ns = TRIGGER_NS + NSEC_PER_SEC;
-	s.limits.stopped.stopped_ns = 110 * NSEC_PER_SEC;
-	verdict_note_sample(&x->f, &s);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "saturated");
-}
-
-/* It is why its database does not answer, but not why another one does not. */
-static void test_database(void **state)
-{
-	const struct verdict_unresponsive silent = { .ns = 10300 * MS, .stopped = true };
-	struct verdict_who server = { .pid = 2211, .comm = "mariadbd" };
-	struct fixture *x = *state;
-
-	stopped_samples(x, &by_signal, 9);
-	verdict_note_unresponsive(&x->f, 0, "main", &server, &silent);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "stopped");
-	assert_non_null(strstr(x->v.sentence,
-		"; database main (mariadbd pid 2211) did not answer for 10.30 s because"));
-	verdict_begin(&x->f, TRIGGER_NS, 100 * MS);
-	server.pid = 4711;
-	text_copy(server.comm, sizeof(server.comm), "postgres");
-	stopped_samples(x, &by_signal, 1);
-	verdict_note_unresponsive(&x->f, 0, "main", &server, &silent);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "unanswered");
-}
-
-/* What cost more comes first, and the other one stands second. */
-static void test_beside_a_disk(void **state)
-{
-	struct record_stopped one = by_signal;
-	struct fixture *x = *state;
-
-	one.threads = 1;
-	stopped_samples(x, &one, 2);
-	samples(x, &loaded_sdb, 10);
-	totals(x, 2130, 80 * MIB, 5 * MS);
-	operation(x, 2230, "device", 3 * NSEC_PER_SEC, true);
-	decide(x);
-	assert_string_equal(record_class_text(x->v.class), "saturated");
-	assert_non_null(strstr(x->v.sentence, ". Besides, mariadbd pid 2211 was stopped"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,11 +268,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_frozen_threads_are_not_blocked, tree_setup,
 			tree_teardown),
 		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_sentences, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_debugger_that_comes_later, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_stopped_before_the_incident, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_database, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_beside_a_disk, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Finds the record that a person names: an id, a part of one, "last", "last-N", or a file.
+ * Used by show and judge.
+ * Never needs a running daemon.
+ */
+#ifndef IOSTALL_CLI_OPEN_RECORD_H
+#define IOSTALL_CLI_OPEN_RECORD_H
+
+#include "config/config.h"
+#include "record/record.h"
+
+/* A descriptor, or -1 with the reason logged. *ret_path is for messages. */
+int open_record(const struct config *c, const char *name, char ret_path[RECORD_PATH_SIZE]);
+
+#endif

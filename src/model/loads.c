@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/loads.h"
+
+#include <string.h>
+
+#include "model/model.h"
+
+const struct model_loads_of *model_loads_find(const struct model_loads *loads, int disk)
+{
+	for (uint32_t i = 0; i < loads->count; i++)
+		if (loads->list[i].disk == disk)
+			return &loads->list[i];
+	return NULL;
+}
+
+/* NULL: there is no room, or the disk is not known. */
+static struct model_loads_of *get_loads(struct model_loads *loads, int disk)
+{
+	for (uint32_t i = 0; i < loads->count; i++)
+		if (loads->list[i].disk == disk)
+			return &loads->list[i];
+	if (disk < 0 || loads->count == MODEL_LOADED_DISKS_MAX)
+		return NULL;
+	loads->list[loads->count].disk = disk;
+	return &loads->list[loads->count++];
+}
+
+static const char *name_of(const struct record_io_by *line)
+{
+	switch (line->by) {
+	case RECORD_BY_file:
+		return line->path;
+	case RECORD_BY_cgroup:
+		return line->unit;
+	case RECORD_BY_thread:
+		return line->role;
+	default:
+		return "";
+	}
+}
+
+/* Of a long one the end. */
+static uint16_t keep_name(struct model_loads *loads, const char *name)
+{
+	char kept[MODEL_PATH_SIZE];
+	size_t size;
+
+	model_set_path(kept, name);
+	size = strlen(kept) + 1;
+	if (size == 1)
+		return 0;
+	/* The first byte is the end of an empty one. */
+	for (uint32_t i = 1; i < loads->names_used; i += (uint32_t)strlen(loads->names + i) + 1)
+		if (strcmp(loads->names + i, kept) == 0)
+			return (uint16_t)i;
+	if (loads->names_used == 0)
+		loads->names_used = 1;
+	if (loads->names_used + size > MODEL_NAMES_BYTES)
+		return 0;
+	memcpy(loads->names + loads->names_used, kept, size);
+	loads->names_used += (uint32_t)size;
+	return (uint16_t)(loads->names_used - size);
+}
+
+const char *model_load_name(const struct model_loads *loads, const struct model_load *load)
+{
+	return loads->names + load->name;
+}
+
+const char *model_load_relation(const struct model_loads *loads, const struct model_load *load)
+{
+	return loads->names + load->relation;
+}
+
+static void set_load(struct model_loads *loads, struct model_load *load,
+	const struct record_io_by *line)
+{
+	*load = (struct model_load){
+		.busy_ns = line->busy_ns,
+		.bytes = line->bytes + line->discard_bytes,
+		.read_bytes = line->read_bytes,
+		.requests = { line->read_requests, line->write_requests, line->discard_requests,
+			line->flush_requests },
+		.before_ns = line->before_busy_ns,
+		.before_bytes = line->before_bytes,
+		.before_requests = line->before_requests,
+		.cgroup = line->cgroup,
+		.who = model_who_of(line->pid, line->tid ? line->tid : line->pid, line->comm),
+		.file = model_file_id_of(line->fs_dev, line->inode, line->path),
+		.inferred = line->inferred,
+		.uncertain = line->uncertain,
+	};
+	load->name = keep_name(loads, name_of(line));
+	load->relation = keep_name(loads, line->relation);
+}
+
+static struct model_load *list_of(struct model_loads_of *loads, enum record_by by)
+{
+	switch (by) {
+	case RECORD_BY_process:
+		return loads->processes;
+	case RECORD_BY_thread:
+		return loads->threads;
+	case RECORD_BY_file:
+		return loads->files;
+	case RECORD_BY_cgroup:
+		return loads->units;
+	default:
+		return NULL;
+	}
+}
+
+const struct model_load *model_loads_list(const struct model_loads_of *loads, enum record_by by,
+	uint32_t *ret_count)
+{
+	*ret_count = loads->counts[by];
+	return list_of((struct model_loads_of *)loads, by);
+}
+
+/* More than a file has was read more than once. */
+static void add_read_again(struct model_disk *disk, const struct record_io_by *line)
+{
+	if (line->file_bytes == 0)
+		return;
+	disk->files_read_bytes += line->read_bytes;
+	if (line->read_bytes > line->file_bytes)
+		disk->files_again_bytes += line->read_bytes - line->file_bytes;
+}
+
+void model_loads_add(struct model *m, const struct record_io_by *line)
+{
+	int disk = model_disks_find(&m->disks, line->dev);
+	struct model_loads_of *loads = get_loads(&m->loads, disk);
+	struct model_load *list;
+	uint32_t *count;
+
+	if (!loads || line->by >= RECORD_BY_COUNT)
+		return;
+	list = list_of(loads, line->by);
+	count = &loads->counts[line->by];
+	if (line->by == RECORD_BY_file)
+		add_read_again(&m->disks.list[disk], line);
+	if (line->by == RECORD_BY_cgroup && !*line->unit)
+		return;
+	if (line->by == RECORD_BY_statement && *count < MODEL_STATEMENTS_MAX) {
+		loads->statements[*count].statement = line->statement;
+		set_load(&m->loads, &loads->statements[(*count)++].load, line);
+	} else if (list && *count < MODEL_LOADS_MAX) {
+		set_load(&m->loads, &list[(*count)++], line);
+	}
+}

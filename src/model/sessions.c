@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/sessions.h"
+
+#include <string.h>
+
+#include "model/model.h"
+#include "util/clock.h"
+
+/* NULL: there is no room. */
+static struct model_database *get_database(struct model_sessions *sessions, const char *target)
+{
+	struct model_database *d = sessions->list;
+
+	while (d < sessions->list + sessions->count && strcmp(d->target, target) != 0)
+		d++;
+	if (d == sessions->list + CONFIG_SQL_TARGETS_MAX)
+		return NULL;
+	if (d == sessions->list + sessions->count) {
+		sessions->count++;
+		text_copy(d->target, sizeof(d->target), target);
+	}
+	return d;
+}
+
+static void add_answer(struct model_database *d, const struct record *r)
+{
+	const struct record_sql *q = &r->sql;
+
+	if (q->pid)
+		d->server.pid = d->server.tid = q->pid;
+	if (*q->missing)
+		text_copy(d->missing, sizeof(d->missing), q->missing);
+	if (q->active < 0 || (d->worst_ns && q->active <= (int64_t)d->active))
+		return;
+	d->worst_ns = r->mono_ns;
+	d->active = (uint32_t)q->active;
+	d->lasting = q->lasting > 0 ? (uint32_t)q->lasting : 0;
+	d->lasting_ns = q->lasting_ns;
+}
+
+static bool is_client(const struct record_sql *q)
+{
+	return !q->background && !q->leader_pid && !q->quiet;
+}
+
+static struct model_moved *get_moved(struct model_database *d, const struct record_sql *q,
+	uint64_t start_ns)
+{
+	for (uint32_t i = 0; i < d->moved_count; i++) {
+		struct model_moved *moved = &d->moved[i];
+
+		if (moved->connection_id == q->connection_id &&
+			moved->start_ns <= start_ns + START_ERROR_NS &&
+			start_ns <= moved->start_ns + START_ERROR_NS)
+			return moved;
+	}
+	if (d->moved_count == MODEL_MOVED_MAX)
+		return NULL;
+	d->moved[d->moved_count] =
+		(struct model_moved){ .connection_id = q->connection_id, .start_ns = start_ns };
+	return &d->moved[d->moved_count++];
+}
+
+static void add_moved(struct model_database *d, const struct record_sql *q, uint64_t start_ns)
+{
+	struct model_moved *moved = q->moved_bytes ? get_moved(d, q, start_ns) : NULL;
+	struct record_io_statement *b = &d->busiest;
+
+	if (!moved || q->moved_bytes <= moved->bytes)
+		return;
+	moved->bytes = q->moved_bytes;
+	if (moved->bytes <= d->busiest_bytes)
+		return;
+	d->busiest_bytes = moved->bytes;
+	d->busiest_tid = q->tid;
+	*b = (struct record_io_statement){ .present = true,
+		.connection_id = q->connection_id,
+		.elapsed_ns = q->elapsed_ns,
+		.start_mono_ns = start_ns,
+		.sessions = 1 };
+	text_copy(b->user, sizeof(b->user), q->user);
+	text_copy(b->database, sizeof(b->database), q->database);
+	text_copy(b->text, sizeof(b->text), q->text);
+}
+
+bool model_database_has_busiest(const struct model_database *d)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < d->moved_count; i++)
+		bytes += d->moved[i].bytes;
+	return d->busiest_bytes > 0 && 2 * d->busiest_bytes >= bytes;
+}
+
+/* FNV-1a of as much of the text as a statement of an `io_by` line has. */
+static uint64_t key_of(const char *text)
+{
+	uint64_t key = 0xcbf29ce484222325;
+
+	for (size_t i = 0; text[i] && i < RECORD_VERDICT_STATEMENT_SIZE - 1; i++)
+		key = (key ^ (unsigned char)text[i]) * 0x100000001b3;
+	return key;
+}
+
+static void add_longest(struct model_database *d, const struct record_sql *q)
+{
+	const uint64_t key = *q->text ? key_of(q->text) : q->connection_id;
+	struct model_longest *l = d->longest;
+
+	for (uint32_t i = 0; i < MODEL_LONGEST_MAX; i++) {
+		if (d->longest[i].ns && d->longest[i].key == key) {
+			l = &d->longest[i];
+			break;
+		}
+		if (d->longest[i].ns < l->ns)
+			l = &d->longest[i];
+	}
+	if (q->elapsed_ns > l->ns)
+		*l = (struct model_longest){ key, q->elapsed_ns };
+}
+
+uint64_t model_database_longest_ns(const struct model_database *d, const char *but)
+{
+	const uint64_t key = but ? key_of(but) : 0;
+	uint64_t ns = 0;
+
+	for (uint32_t i = 0; i < MODEL_LONGEST_MAX; i++)
+		if (d->longest[i].ns > ns && (!but || d->longest[i].key != key))
+			ns = d->longest[i].ns;
+	return ns;
+}
+
+static void add_runner(struct model_sessions *sessions, const struct record_sql *q)
+{
+	const struct model_runner runner = { q->tid, q->leader_pid, key_of(q->text) };
+
+	if (!q->tid || q->background)
+		return;
+	for (uint32_t i = 0; i < sessions->runners_count; i++)
+		if (sessions->runners[i].tid == runner.tid &&
+			sessions->runners[i].key == runner.key)
+			return;
+	if (sessions->runners_count < MODEL_RUNNERS_MAX)
+		sessions->runners[sessions->runners_count++] = runner;
+}
+
+bool model_sessions_ran(const struct model_sessions *sessions, int32_t tid, const char *text)
+{
+	const uint64_t key = key_of(text);
+
+	for (uint32_t i = 0; *text && i < sessions->runners_count; i++)
+		if ((sessions->runners[i].tid == tid || sessions->runners[i].leader_pid == tid) &&
+			sessions->runners[i].key == key)
+			return true;
+	return false;
+}
+
+bool model_sessions_has(const struct model_sessions *sessions, int32_t tid)
+{
+	for (uint32_t i = 0; i < sessions->runners_count; i++)
+		if (sessions->runners[i].tid == tid)
+			return true;
+	return false;
+}
+
+void model_sessions_add_sql(struct model *m, const struct record *r)
+{
+	const struct record_sql *q = &r->sql;
+	struct model_database *d = get_database(&m->sessions, q->target);
+
+	if (!d)
+		return;
+	if (!q->connection_id) {
+		add_answer(d, r);
+		return;
+	}
+	add_runner(&m->sessions, q);
+	if (is_client(q) && *q->tid_reason)
+		text_copy(d->no_thread, sizeof(d->no_thread), q->tid_reason);
+	if (!q->elapsed_ns || (!is_client(q) && !*q->text))
+		return;
+	if (is_client(q))
+		add_longest(d, q);
+	add_moved(d, q, r->mono_ns > q->elapsed_ns ? r->mono_ns - q->elapsed_ns : 0);
+}
+
+/* What was waited before the lead does not count. */
+void model_sessions_add_queue(struct model *m, const struct record *r)
+{
+	const uint64_t from_ns = m->trigger_ns > MODEL_LEAD_NS ? m->trigger_ns - MODEL_LEAD_NS : 0;
+	const struct record_queue *q = &r->queue;
+	struct model_database *d = get_database(&m->sessions, q->target);
+	uint64_t ns = q->waited_ns, most_ns;
+
+	most_ns = r->mono_ns > from_ns ? q->waiters * (r->mono_ns - from_ns) : 0;
+	if (ns > most_ns)
+		ns = most_ns;
+	if (!d || ns <= d->queue_ns)
+		return;
+	d->queue = *q;
+	d->queue_ns = ns;
+}
+
+/*
+ * A question that is answered ends a silence, and the next one begins with a smaller value. A
+ * server that was stopped answers only a little after it continues.
+ */
+void model_sessions_add_silence(struct model *m, const struct record_silence *silence)
+{
+	struct model_database *d;
+	struct model_silence *s;
+
+	for (uint32_t i = 0; i < m->sessions.count; i++)
+		if (!silence->present || strcmp(m->sessions.list[i].target, silence->target) != 0)
+			m->sessions.list[i].silence.now_ns = 0;
+	d = silence->present ? get_database(&m->sessions, silence->target) : NULL;
+	if (!d)
+		return;
+	s = &d->silence;
+	s->was_stopped_now =
+		silence->stopped || (silence->unanswered_ns > s->now_ns && s->was_stopped_now);
+	s->now_ns = silence->unanswered_ns;
+	if (silence->pid)
+		d->server = model_who_of(silence->pid, silence->pid, silence->comm);
+	if (s->now_ns <= s->longest_ns)
+		return;
+	s->longest_ns = s->now_ns;
+	s->is_stopped = s->was_stopped_now;
+}
+
+/* It may be answered before the first sample of the incident. */
+void model_sessions_add_trigger(struct model *m, const struct record_trigger *trigger)
+{
+	struct record_silence silence = { .present = true };
+
+	if (strcmp(trigger->rule, "sql_unanswered") != 0)
+		return;
+	silence.unanswered_ns = (uint64_t)(trigger->value * NSEC_PER_SEC);
+	text_copy(silence.target, sizeof(silence.target), trigger->subject);
+	model_sessions_add_silence(m, &silence);
+}
+
+const struct model_database *model_sessions_find_server(const struct model_sessions *sessions,
+	int32_t pid)
+{
+	for (uint32_t i = 0; pid > 0 && i < sessions->count; i++)
+		if (sessions->list[i].server.pid == pid)
+			return &sessions->list[i];
+	return NULL;
+}

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/waits.h"
+
+#include <string.h>
+
+#include "enrich/waits.h"
+#include "model/model.h"
+#include "util/clock.h"
+
+/* What a thread waits for */
+
+/* No thread sleeps for a request: it is the request that waits for the disk. */
+static enum record_cause cause_of(const struct record_operation *op)
+{
+	if (!op->waits_for && record_probe_has_requests(op->probe))
+		return RECORD_CAUSE_device;
+	return op->waits_for;
+}
+
+static bool is_lock(enum record_cause cause)
+{
+	return cause == RECORD_CAUSE_read_write_lock || cause == RECORD_CAUSE_memory_map_lock ||
+		cause == RECORD_CAUSE_mutex || cause == RECORD_CAUSE_inode;
+}
+
+static uint64_t counted_from_ns(const struct model *m)
+{
+	return m->trigger_ns > MODEL_LEAD_NS ? m->trigger_ns - MODEL_LEAD_NS : 0;
+}
+
+static uint32_t to_ms(uint64_t ns)
+{
+	return (uint32_t)(ns / NSEC_PER_MSEC);
+}
+
+/* Groups */
+
+/* What tells groups apart that wait for the same kind of thing on the same disk. */
+struct key {
+	enum record_cause cause;
+	int disk;
+	struct record_dev dev;
+	bool is_kernel;
+	bool is_early;
+	uint64_t program; /* hash of the executable, or of the name, and the control group */
+	int32_t pid;	  /* of a lock, which is the affair of one process as a rule; else 0 */
+	uint64_t inode;	  /* the same */
+};
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
+	return hash;
+}
+
+static struct key key_of(const struct model *m, const struct record_operation *op, int disk,
+	bool is_early)
+{
+	const enum record_cause cause = cause_of(op);
+	struct key key = {
+		.cause = cause,
+		.disk = disk,
+		.dev = op->dev,
+		.is_kernel = op->op == RECORD_OP_kernel,
+		.is_early = is_early,
+		.program =
+			hash_text(0xcbf29ce484222325 ^ op->cgroup, *op->exe ? op->exe : op->comm),
+	};
+
+	(void)m;
+	if (is_lock(cause)) {
+		key.pid = op->pid;
+		key.inode = cause == RECORD_CAUSE_read_write_lock ? op->inode : 0;
+	}
+	return key;
+}
+
+static bool has_key(const struct model_wait *w, const struct model_wait_key *stored,
+	const struct key *key)
+{
+	return w->cause == key->cause && w->disk == key->disk && w->is_kernel == key->is_kernel &&
+		w->is_early == key->is_early && stored->program == key->program &&
+		stored->pid == key->pid && stored->inode == key->inode &&
+		(key->disk >= 0 ||
+			(stored->dev.major == key->dev.major &&
+				stored->dev.minor == key->dev.minor));
+}
+
+/* Of another program, where there is no room for more; NULL: there is none either. */
+static struct model_wait *find_alike(struct model_waits *waits, const struct key *key)
+{
+	for (uint32_t i = 0; i < MODEL_GROUPS_MAX; i++) {
+		struct model_wait *w = &waits->groups[i];
+
+		if (w->cause == key->cause && w->disk == key->disk &&
+			w->is_kernel == key->is_kernel && w->is_early == key->is_early)
+			return w;
+	}
+	return NULL;
+}
+
+/* NULL: there is no room. */
+static struct model_wait *get_group(struct model_waits *waits, const struct key *key)
+{
+	struct model_wait *w;
+	uint32_t i = 0;
+
+	while (i < waits->groups_count && !has_key(&waits->groups[i], &waits->keys[i], key))
+		i++;
+	if (i == MODEL_GROUPS_MAX)
+		return find_alike(waits, key);
+	w = &waits->groups[i];
+	if (i < waits->groups_count)
+		return w;
+	waits->groups_count++;
+	*w = (struct model_wait){ .cause = key->cause,
+		.disk = key->disk,
+		.dev = key->dev,
+		.is_kernel = key->is_kernel,
+		.is_early = key->is_early };
+	waits->keys[i] = (struct model_wait_key){ key->program, key->inode, key->dev, key->pid };
+	return w;
+}
+
+static void note_longest(struct model_wait *w, const struct record_operation *op)
+{
+	const bool is_writing =
+		op->op == RECORD_OP_write || op->op == RECORD_OP_fsync || op->op == RECORD_OP_sync;
+
+	if (w->who.pid && w->who.pid != op->pid)
+		w->is_several = true;
+	if (is_writing && op->dur_ns > w->writing_ns)
+		w->writing_ns = op->dur_ns;
+	if (op->dur_ns < w->longest_ns)
+		return;
+	w->longest_ns = op->dur_ns;
+	w->start_ns = op->start_mono_ns;
+	w->op = op->op;
+	model_set_process(w->process, op);
+	w->who = model_who_of(op->pid, op->tid, op->comm);
+	w->cgroup = op->cgroup;
+	w->dev = op->dev;
+	model_set_path(w->path, op->path);
+	waits_in(op->kstack, w->function, sizeof(w->function));
+}
+
+/* Threads */
+
+/* NULL: there is no room. Its tid is 0 when it is a new one. */
+static struct model_thread *get_thread(struct model_waits *waits, int32_t tid, uint16_t group)
+{
+	/* Fibonacci hashing; thread ids come in runs. */
+	uint32_t slot = ((uint32_t)tid * 2654435769u ^ group * 40503u) % MODEL_THREADS_MAX;
+	struct model_thread *t = &waits->threads[slot];
+
+	while (t->tid != 0 && (t->tid != tid || t->group != group)) {
+		slot = (slot + 1) % MODEL_THREADS_MAX;
+		t = &waits->threads[slot];
+	}
+	return t->tid == 0 && waits->threads_count == MODEL_THREADS_MAX / 4 * 3 ? NULL : t;
+}
+
+/*
+ * Lines come in the order in which operations end or are found to hang, so each adds what lies
+ * behind the last one: a line of an operation that hangs counts only for the time since the line
+ * before, be that in another group, and requests that are in flight at the same time count once.
+ */
+static void add_thread(struct model *m, struct model_wait *w, const struct record *r,
+	uint32_t counted_ms)
+{
+	const struct record_operation *op = &r->operation;
+	struct model_waits *waits = &m->waits;
+	const uint16_t group = (uint16_t)(w - waits->groups);
+	struct model_thread *t = op->tid > 0 ? get_thread(waits, op->tid, group) : NULL;
+	const uint64_t from_ns = counted_from_ns(m), end_ns = op->start_mono_ns + op->dur_ns;
+	uint64_t begin_ns = op->start_mono_ns > from_ns ? op->start_mono_ns : from_ns, ns;
+
+	if (!t) {
+		waits->left_out++;
+		return;
+	}
+	if (t->tid == 0) {
+		*t = (struct model_thread){ .tid = op->tid, .group = group };
+		waits->threads_count++;
+		w->threads++;
+	}
+	/* Whether it did before has been forgotten. */
+	if (r->type == RECORD_STUCK) {
+		t->hangs = true;
+		waits->hanging++;
+	}
+	if (to_ms(op->dur_ns) > t->longest_ms)
+		t->longest_ms = to_ms(op->dur_ns);
+	if (t->until_ms > counted_ms)
+		counted_ms = t->until_ms;
+	if (begin_ns < from_ns + counted_ms * NSEC_PER_MSEC)
+		begin_ns = from_ns + counted_ms * NSEC_PER_MSEC;
+	ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+	if (ns == 0)
+		return;
+	t->until_ms = to_ms(end_ns - from_ns);
+	t->waited_ms += to_ms(ns);
+	w->waited_ns += ns;
+}
+
+/* Lines that stand for many: for its own operation and all others. */
+static void add_alike(struct model *m, struct model_wait *w, const struct record *r)
+{
+	const struct record_operation *op = &r->operation;
+	const struct record_alike *alike = &op->alike;
+	const uint32_t count = alike->count + 1;
+	const uint64_t max_ns = alike->max_ns > op->dur_ns ? alike->max_ns : op->dur_ns;
+	const uint64_t from_ns = counted_from_ns(m);
+	const uint64_t most_ns = r->mono_ns > from_ns ? r->mono_ns - from_ns : 0;
+	uint64_t total_ns = alike->total_ns + op->dur_ns, returned;
+
+	if (total_ns > count * most_ns)
+		total_ns = count * most_ns;
+	if (max_ns > w->longest_ns)
+		w->longest_ns = max_ns;
+	if (count > w->alike)
+		w->alike = count;
+	if (r->type == RECORD_STUCK) {
+		w->alike_at_ns = r->mono_ns;
+		w->alike_hanging = count;
+		w->alike_hanging_ns = total_ns;
+		w->alike_hanging_max_ns = max_ns;
+		return;
+	}
+	returned = count < w->alike_hanging ? count : w->alike_hanging;
+	if (returned) {
+		w->alike_hanging_ns -= w->alike_hanging_ns / w->alike_hanging * returned;
+		w->alike_hanging -= returned;
+	}
+	w->alike_ns += total_ns;
+}
+
+/* That of its last line; NULL: it does not hang. */
+static struct model_thread *find_hanging(struct model_waits *waits, int32_t tid)
+{
+	if (waits->hanging == 0 || tid <= 0)
+		return NULL;
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		struct model_thread *t = get_thread(waits, tid, (uint16_t)i);
+
+		if (t && t->tid && t->hangs)
+			return t;
+	}
+	return NULL;
+}
+
+uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid)
+{
+	const struct model_thread *t = find_hanging((struct model_waits *)waits, tid);
+
+	return t ? t->longest_ms * NSEC_PER_MSEC : 0;
+}
+
+/*
+ * There is a line for an operation that hangs each second, later whenever its age has grown by
+ * half, and a last one at the end: if none came for longer, its return was missed.
+ */
+static bool is_missed(uint64_t line_ns, uint64_t age_ns, uint64_t now_ns)
+{
+	return now_ns >= line_ns + 5 * NSEC_PER_SEC / 2 + age_ns / 2;
+}
+
+struct model_hanging model_waits_find_hanging(const struct model *m, int group, uint64_t now_ns)
+{
+	const struct model_waits *waits = &m->waits;
+	struct model_hanging hanging = { 0 };
+
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX && waits->hanging; i++) {
+		const struct model_thread *t = &waits->threads[i];
+		const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
+		const uint64_t age_ns = t->longest_ms * NSEC_PER_MSEC;
+
+		if (!t->hangs || (group >= 0 && t->group != group) ||
+			is_missed(line_ns, age_ns, now_ns))
+			continue;
+		hanging.count++;
+		if (age_ns + now_ns - line_ns > hanging.longest_ns && now_ns >= line_ns)
+			hanging.longest_ns = age_ns + now_ns - line_ns;
+	}
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		const struct model_wait *w = &waits->groups[i];
+		const uint64_t age_ns = w->alike_hanging_max_ns;
+
+		if (!w->alike_hanging || (group >= 0 && (int)i != group) ||
+			is_missed(w->alike_at_ns, age_ns, now_ns))
+			continue;
+		hanging.count += w->alike_hanging;
+		if (age_ns + now_ns - w->alike_at_ns > hanging.longest_ns &&
+			now_ns >= w->alike_at_ns)
+			hanging.longest_ns = age_ns + now_ns - w->alike_at_ns;
+	}
+	return hanging;
+}
+
+uint64_t model_wait_ns(const struct model_wait *w)
+{
+	return w->waited_ns + w->alike_ns + w->alike_hanging_ns;
+}
+
+uint32_t model_wait_threads(const struct model_wait *w)
+{
+	return w->threads + w->alike;
+}
+
+/* Files */
+
+static void note_user(struct model_user *user, const struct record_operation *op)
+{
+	if (user->who.pid == 0)
+		user->who = model_who_of(op->pid, op->tid, op->comm);
+	user->is_several |= user->who.pid != op->pid;
+	user->has_threads |= user->who.tid != op->tid;
+}
+
+static void note_file(struct model_waits *waits, const struct record_operation *op)
+{
+	/* Whoever removes a file need not have written it. */
+	const bool is_write = op->op == RECORD_OP_write || op->op == RECORD_OP_fsync ||
+		op->op == RECORD_OP_fallocate;
+	const bool is_read = op->op == RECORD_OP_read || op->op == RECORD_OP_fault;
+	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
+	const bool is_slowed = op->op == RECORD_OP_write &&
+		(op->waits_for == RECORD_CAUSE_dirty_throttling ||
+			op->waits_for == RECORD_CAUSE_writeback);
+	const struct model_file_id id = model_file_id_of(op->dev, op->inode, op->path);
+	struct model_used_file *f = waits->files;
+
+	if (!*op->path || (!is_write && !is_read))
+		return;
+	while (f < waits->files + waits->files_count && !model_is_same_file(&f->id, &id))
+		f++;
+	if (f == waits->files + MODEL_WRITERS_MAX)
+		return;
+	if (f == waits->files + waits->files_count)
+		waits->files[waits->files_count++].id = id;
+	note_user(is_read ? &f->reading : is_slowed ? &f->slowed : &f->writing, op);
+}
+
+const struct model_used_file *model_waits_find_file(const struct model_waits *waits,
+	const struct model_file_id *id)
+{
+	for (uint32_t i = 0; i < waits->files_count; i++)
+		if (model_is_same_file(&waits->files[i].id, id))
+			return &waits->files[i];
+	return NULL;
+}
+
+/* Holders of the lock of a memory map */
+
+static void note_map_holder(struct model_waits *waits, const struct record_operation *op)
+{
+	struct model_map_holder *h = waits->map_holders;
+
+	if (op->waits_for == RECORD_CAUSE_memory_map_lock || !waits_holds_map(op->kstack))
+		return;
+	while (h < waits->map_holders + MODEL_MAP_HOLDERS_MAX && h->who.pid &&
+		h->who.pid != op->pid)
+		h++;
+	if (h == waits->map_holders + MODEL_MAP_HOLDERS_MAX || op->dur_ns <= h->longest_ns)
+		return;
+	h->who = model_who_of(op->pid, op->tid, op->comm);
+	h->longest_ns = op->dur_ns;
+	h->cause = op->waits_for;
+	waits_in(op->kstack, h->function, sizeof(h->function));
+}
+
+const struct model_map_holder *model_waits_find_map_holder(const struct model_waits *waits,
+	int32_t pid)
+{
+	for (unsigned int i = 0; i < MODEL_MAP_HOLDERS_MAX; i++)
+		if (waits->map_holders[i].who.pid == pid)
+			return &waits->map_holders[i];
+	return NULL;
+}
+
+/* Lines */
+
+/* What hung before is noted by itself, in case that it is all that there is. */
+static void note_earlier(struct model_earlier *e, const struct record_operation *op)
+{
+	if (op->dur_ns <= e->longest_ns)
+		return;
+	e->longest_ns = op->dur_ns;
+	e->cause = op->waits_for;
+	e->who = model_who_of(op->pid, op->tid, op->comm);
+	model_set_path(e->path, op->path);
+}
+
+/* It may have been the first of a pile-up that took long to become one. */
+static bool is_of_pile_up(const struct model *m, const struct record_operation *op)
+{
+	return op->start_mono_ns + PILE_UP_NS >= m->well_ns;
+}
+
+void model_waits_add(struct model *m, const struct record *r)
+{
+	const struct record_operation *op = &r->operation;
+	struct model_waits *waits = &m->waits;
+	const bool is_early = op->start_mono_ns < m->well_ns;
+	struct model_thread *hung = find_hanging(waits, op->tid);
+	struct model_wait *w;
+	struct key key;
+
+	note_map_holder(waits, op);
+	/* It computed or waited for a CPU, and not for a disk, a lock or a server. */
+	if (op->probe == RECORD_PROBE_vfs && op->sleeps == 0)
+		return;
+	key = key_of(m, op, model_disks_get_of_fs(&m->disks, op->dev, op->dev_name), is_early);
+	/* The cause was seen while the operation hung; its return may not know it. */
+	w = hung && !cause_of(op) && r->type == RECORD_STALL ? &waits->groups[hung->group]
+							     : get_group(waits, &key);
+	if (hung) {
+		hung->hangs = false;
+		waits->hanging--;
+	}
+	if (!w) {
+		waits->left_out++;
+		return;
+	}
+	note_longest(w, op);
+	if (op->alike.present)
+		add_alike(m, w, r);
+	else
+		add_thread(m, w, r, hung ? hung->until_ms : 0);
+	if (op->op == RECORD_OP_kernel)
+		return;
+	if (is_early) {
+		note_earlier(&waits->earlier, op);
+		w->is_pile_up |= is_of_pile_up(m, op);
+		return;
+	}
+	waits->noted++;
+	note_file(waits, op);
+	if (op->dur_ns > waits->longest_ns)
+		waits->longest_ns = op->dur_ns;
+}
+
+const struct model_wait *model_waits_find_longest(const struct model_waits *waits,
+	enum record_wait kind)
+{
+	const struct model_wait *longest = NULL;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (record_wait_of(waits->groups[i].cause) == kind && !waits->groups[i].is_kernel &&
+			(!longest || waits->groups[i].longest_ns > longest->longest_ns))
+			longest = &waits->groups[i];
+	return longest;
+}
+
+const struct model_wait *model_waits_find(const struct model_waits *waits, int32_t tid,
+	uint64_t at_least_ns)
+{
+	const struct model_wait *found = NULL;
+	uint32_t longest_ms = to_ms(at_least_ns);
+
+	for (uint32_t i = 0; tid > 0 && i < MODEL_THREADS_MAX; i++) {
+		const struct model_thread *t = &waits->threads[i];
+
+		if (t->tid != tid || t->longest_ms < longest_ms ||
+			is_lock(waits->groups[t->group].cause))
+			continue;
+		longest_ms = t->longest_ms;
+		found = &waits->groups[t->group];
+	}
+	return found;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who waited for what in an incident, by its `stall` and `stuck` lines: groups of threads of one
+ * program that waited for the same, and each of these threads.
+ * Part of struct model; filled by model_add(), read by the verdict and the session.
+ * Never says what was behind that: see verdict/graph.h.
+ */
+#ifndef IOSTALL_MODEL_WAITS_H
+#define IOSTALL_MODEL_WAITS_H
+
+#include "model/who.h"
+#include "record/record.h"
+
+#define MODEL_GROUPS_MAX 128
+/* A power of two, of which three quarters are used. */
+#define MODEL_THREADS_MAX 4096
+#define MODEL_WRITERS_MAX 48
+
+/* Threads of one program that waited for the same. */
+struct model_wait {
+	enum record_cause cause;
+	int disk;	       /* index of that of their files; -1: none */
+	struct record_dev dev; /* of the file system of the longest */
+	bool is_kernel;	       /* they are kernel threads */
+	bool is_early;	       /* they hung while the host was well */
+	bool is_pile_up;       /* of these, for so short that it may have been the begin of it */
+	bool is_several;       /* of several processes */
+	struct model_who who;  /* the longest */
+	char process[RECORD_COMM_SIZE]; /* name of its program; "": as who.comm, or not known */
+	enum record_op op;		/* what the longest did */
+	uint64_t cgroup;
+	uint64_t longest_ns;
+	uint64_t start_ns;   /* of the longest, CLOCK_MONOTONIC */
+	uint64_t writing_ns; /* the longest in a write or a sync */
+	uint64_t waited_ns;  /* since MODEL_LEAD_NS before the trigger, no time of a thread twice */
+	uint32_t threads;    /* that are in the table */
+	/* Of lines that stand for many: at most at once, and the time of those that hang on. */
+	uint32_t alike;
+	uint64_t alike_ns;
+	uint64_t alike_hanging;
+	uint64_t alike_hanging_ns;
+	uint64_t alike_hanging_max_ns;	 /* how long the longest of those has hung */
+	uint64_t alike_at_ns;		 /* by the last line about them */
+	char path[MODEL_PATH_SIZE];	 /* of the longest */
+	char function[RECORD_NAME_SIZE]; /* that the longest waited in; "" */
+};
+
+/* What tells groups apart that wait for the same on the same disk; see waits.c. */
+struct model_wait_key {
+	uint64_t program;
+	uint64_t inode;
+	struct record_dev dev;
+	int32_t pid;
+};
+
+struct model_thread {
+	int32_t tid;	   /* 0: free */
+	uint16_t group;	   /* index */
+	bool hangs;	   /* by its last line, the operation that ended last had not returned */
+	uint32_t until_ms; /* up to when it is counted, since MODEL_LEAD_NS before the trigger */
+	uint32_t waited_ms;
+	uint32_t longest_ms;
+};
+
+/* Who writes a file, or waits for reads of it. */
+struct model_user {
+	struct model_who who; /* the first that was seen; pid 0: nobody was */
+	bool is_several;      /* processes */
+	bool has_threads;     /* several, of this process */
+};
+
+struct model_used_file {
+	struct model_file_id id;
+	struct model_user slowed;  /* writers, because too many of its pages were dirty */
+	struct model_user writing; /* in a write for something else, or until it was written */
+	struct model_user reading;
+};
+
+/* A thread that held the lock of its process's memory map while it waited for something else. */
+struct model_map_holder {
+	struct model_who who; /* pid 0: free */
+	uint64_t longest_ns;
+	enum record_cause cause;
+	char function[RECORD_NAME_SIZE];
+};
+#define MODEL_MAP_HOLDERS_MAX 4
+
+/* Operations that hung all the time while the host was well. */
+struct model_earlier {
+	uint64_t longest_ns;
+	struct model_who who; /* of the longest */
+	enum record_cause cause;
+	char path[MODEL_PATH_SIZE];
+};
+
+struct model_waits {
+	uint32_t groups_count;
+	struct model_wait groups[MODEL_GROUPS_MAX];
+	struct model_wait_key keys[MODEL_GROUPS_MAX]; /* of the groups */
+	uint32_t threads_count;
+	struct model_thread threads[MODEL_THREADS_MAX]; /* a hash table by thread and group */
+	uint32_t left_out;				/* lines without room */
+	uint32_t hanging;				/* threads that hang, by their last lines */
+	uint32_t noted;	     /* operations of programs that are not earlier */
+	uint64_t longest_ns; /* of those */
+	uint32_t files_count;
+	struct model_used_file files[MODEL_WRITERS_MAX];
+	struct model_map_holder map_holders[MODEL_MAP_HOLDERS_MAX];
+	struct model_earlier earlier;
+};
+
+struct model;
+
+void model_waits_add(struct model *model, const struct record *line);
+
+/* How long it waited altogether, and how many threads these are, at least. */
+uint64_t model_wait_ns(const struct model_wait *wait);
+uint32_t model_wait_threads(const struct model_wait *wait);
+
+/* Operations that have not returned by then, and for how long the longest of them has lasted. */
+struct model_hanging {
+	uint64_t count;
+	uint64_t longest_ns;
+};
+/* group: index; -1: of all groups. One of whose return was missed is not among them. */
+struct model_hanging model_waits_find_hanging(const struct model *model, int group,
+	uint64_t now_ns);
+/* How long the thread has hung by its last line; 0: it does not hang. */
+uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid);
+
+/*
+ * What a thread waited for longest, so long at least, if that is no lock: then it is what those
+ * wait for who wait for the thread. NULL: there is nothing.
+ */
+const struct model_wait *model_waits_find(const struct model_waits *waits, int32_t tid,
+	uint64_t at_least_ns);
+/* Of the groups that wait for this kind of thing the one that has waited longest; NULL: none. */
+const struct model_wait *model_waits_find_longest(const struct model_waits *waits,
+	enum record_wait kind);
+const struct model_used_file *model_waits_find_file(const struct model_waits *waits,
+	const struct model_file_id *id);
+/* NULL: none was seen. */
+const struct model_map_holder *model_waits_find_map_holder(const struct model_waits *waits,
+	int32_t pid);
+
+#endif

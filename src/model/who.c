@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "model/who.h"
+
+#include <string.h>
+
+#define DELETED " (deleted)"
+
+struct model_who model_who_of(int32_t pid, int32_t tid, const char *comm)
+{
+	struct model_who who = { .pid = pid, .tid = tid };
+
+	text_copy(who.comm, sizeof(who.comm), comm);
+	return who;
+}
+
+static const char *end_of(const char *path)
+{
+	size_t len = strlen(path);
+
+	return len < MODEL_PATH_SIZE ? path : path + len - (MODEL_PATH_SIZE - 1);
+}
+
+void model_set_path(char to[static MODEL_PATH_SIZE], const char *path)
+{
+	text_copy(to, MODEL_PATH_SIZE, end_of(path));
+}
+
+/* A name in /proc has at most 15 bytes. */
+void model_set_process(char ret_process[static RECORD_COMM_SIZE], const struct record_operation *op)
+{
+	const char *slash = strrchr(op->exe, '/'), *name = slash ? slash + 1 : op->exe;
+	size_t len = strlen(name);
+
+	if (op->pid == op->tid) {
+		text_copy(ret_process, RECORD_COMM_SIZE, op->comm);
+		return;
+	}
+	if (len > strlen(DELETED) && strcmp(name + len - strlen(DELETED), DELETED) == 0)
+		len -= strlen(DELETED);
+	if (len >= RECORD_COMM_SIZE)
+		len = RECORD_COMM_SIZE - 1;
+	memset(ret_process, 0, RECORD_COMM_SIZE);
+	memcpy(ret_process, name, len);
+}
+
+/* FNV-1a of what model_set_path() keeps. */
+static uint64_t key_of_path(const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (path = end_of(path); *path; path++)
+		hash = (hash ^ (unsigned char)*path) * 0x100000001b3;
+	return hash;
+}
+
+struct model_file_id model_file_id_of(struct record_dev dev, uint64_t inode, const char *path)
+{
+	return (struct model_file_id){ .dev = dev,
+		.inode = inode,
+		.path_key = *path ? key_of_path(path) : 0 };
+}
+
+bool model_is_same_file(const struct model_file_id *a, const struct model_file_id *b)
+{
+	const bool is_known = (a->dev.major || a->dev.minor) && (b->dev.major || b->dev.minor);
+
+	if (is_known && (a->dev.major != b->dev.major || a->dev.minor != b->dev.minor))
+		return false;
+	if (is_known && a->inode && b->inode) {
+		if (a->inode != b->inode)
+			return false;
+		if (a->dev.major || !a->path_key || !b->path_key)
+			return true;
+	}
+	return a->path_key == b->path_key;
+}

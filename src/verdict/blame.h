@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who loaded a disk, and which of those who waited worked for that.
+ * Used by the graph; the sentences say it.
+ * Blames by the time of the disk, and nobody with less than half of it.
+ */
+#ifndef IOSTALL_VERDICT_BLAME_H
+#define IOSTALL_VERDICT_BLAME_H
+
+#include "model/model.h"
+
+enum culprit_kind {
+	CULPRIT_NOBODY,
+	CULPRIT_STATEMENT, /* one session, or several with the same statement */
+	CULPRIT_THREAD,	   /* of a program with others */
+	CULPRIT_PROCESS,
+	CULPRIT_PROGRAM,    /* several processes of one name */
+	CULPRIT_UNIT,	    /* all processes of a systemd unit or container */
+	CULPRIT_RESYNC,	    /* the resync, check or rebuild of an array */
+	CULPRIT_WRITE_BACK, /* kernel threads, for programs that are not known */
+	CULPRIT_KERNEL,	    /* another kernel thread, the same */
+};
+
+struct culprit {
+	enum culprit_kind kind;
+	struct model_who who;
+	char role[RECORD_NAME_SIZE]; /* of a thread of a database server; "" */
+	char unit[MODEL_PATH_SIZE];
+	uint64_t cgroup; /* of the unit */
+	/* Of CULPRIT_STATEMENT. `likely`: its server did it, most probably for this statement. */
+	struct record_io_statement statement;
+	bool is_likely;
+	uint32_t count;	  /* of processes */
+	uint64_t busy_ns; /* of the disk */
+	uint64_t bytes;
+	uint64_t read_bytes;
+	uint64_t requests[MODEL_KINDS];
+	double pct;		    /* of all that the disk did */
+	bool has_half;		    /* it is to blame; else it only did most */
+	bool is_probable;	    /* others may have done a part of it */
+	bool is_by_counters;	    /* most of it was before tracing, by its own counters */
+	struct model_who through;   /* the kernel thread that did it for the culprit; pid 0: none */
+	char file[MODEL_PATH_SIZE]; /* with at least half of it; "" */
+	char relation[RECORD_RELATION_SIZE];
+	double untraced_pct; /* of what the disk did, what is known of nobody */
+};
+
+/* Of a disk that is saturated, or behind a limit. kind NOBODY: nobody is known. */
+void blame(const struct model *model, int disk, struct culprit *ret_culprit);
+
+/* Whether a thread that waited worked for the culprit. */
+bool blame_is_own(const struct model *model, const struct culprit *culprit,
+	const struct model_wait *wait, const struct model_thread *thread);
+/* The same of all threads of a group, as far as lines stand for many. */
+bool blame_is_own_group(const struct culprit *culprit, const struct model_wait *wait);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Who waited for whom: nodes, and the time of those who waited, which flows from what they waited
+ * for to what is at the end of it. A holder that waits itself passes it on.
+ * Made from a model; the verdict is its end with most time of others than who holds or loads it.
+ * Pure. A new kind of node is a file with a struct node_kind, and a line in kinds.def.
+ */
+#ifndef IOSTALL_VERDICT_GRAPH_H
+#define IOSTALL_VERDICT_GRAPH_H
+
+#include "verdict/blame.h"
+#include "verdict/condition.h"
+#include "model/model.h"
+#include "util/text.h"
+
+#define GRAPH_NODES_MAX 64
+#define GRAPH_CULPRITS_MAX 4
+
+struct graph;
+struct node;
+
+/* Those who would be missed, and for how long. Not who is to blame. */
+struct victims {
+	uint32_t threads; /* at least */
+	uint64_t waited_ns;
+	uint64_t own_ns; /* what those who are to blame waited, for their own work */
+	uint64_t longest_ns;
+	struct model_who who;	    /* the longest; pid 0: nobody is known by name */
+	char path[MODEL_PATH_SIZE]; /* of its file; "" */
+	int disk;		    /* index of that of its file; -1: none */
+	/* Statements that wait in a database, whose threads need not be in the kernel. */
+	uint32_t statements;
+	uint64_t statements_longest_ns;
+	uint64_t statements_ns; /* the part of waited_ns that these waited */
+};
+
+struct node_kind {
+	const char *name; /* for `iostall judge --explain` */
+	/*
+	 * Adds the nodes of its kind that nobody need be seen to wait for: what a database, a
+	 * sample or the kernel's log says. May be NULL.
+	 */
+	void (*find)(struct graph *graph);
+	/* Where whoever holds it waits itself; NULL: nowhere. May be NULL. */
+	struct node *(*follow)(struct graph *graph, struct node *node);
+	/* Of its nodes, unless judge knows better. */
+	enum record_class class;
+	enum record_basis basis; /* none: measured */
+	/* Fills class, basis and culprit, when the node is an end. May be NULL. */
+	void (*judge)(struct graph *graph, struct node *node);
+	/* What happened, without the last full stop. */
+	void (*say)(const struct graph *graph, const struct node *node, struct text *t);
+	/* A sentence that goes behind the victims if there is room; "": none. May be NULL. */
+	void (*remark)(const struct graph *graph, const struct node *node, struct text *t);
+	/* Its parts of the record's verdict, beside those of all. May be NULL. */
+	void (*add_parts)(const struct graph *graph, const struct node *node,
+		struct record_verdict *verdict);
+	/* Behind "waited up to 3.0 s": " for it"; NULL: nothing. */
+	const char *waited_for;
+	/*
+	 * The same where it passes the time of statements on: " for the metadata lock of t, which
+	 * session 3 holds". May be NULL.
+	 */
+	void (*say_behind)(const struct graph *graph, const struct node *node,
+		const struct node *end, struct text *t);
+};
+
+struct node {
+	const struct node_kind *kind;
+	int index;  /* of its object, as the kind has it */
+	int detail; /* the same */
+	enum record_class class;
+	enum record_basis basis;
+	struct node *next; /* that it passes its time to; NULL: it is an end */
+	bool is_link_inferred;
+	/* Time that somebody else than threads in the model waited, as the kind knows it. */
+	struct victims extra;
+	struct culprit *culprit; /* NULL: nobody, or the kind says it itself */
+	struct victims victims;	 /* of an end: all that flows to it */
+	bool is_symptom;	 /* only if nothing else explains what was seen */
+};
+
+struct graph {
+	const struct model *m;
+	bool with_statement; /* what is said quotes statements; see struct record_verdict */
+	uint32_t count;
+	struct node nodes[GRAPH_NODES_MAX];
+	uint32_t culprits_count;
+	struct culprit culprits[GRAPH_CULPRITS_MAX];
+	struct node *of_group[MODEL_GROUPS_MAX]; /* what each group waited for; NULL: left out */
+	enum condition conditions[MODEL_DISKS_MAX];
+	int folded[MODEL_DISKS_MAX];	 /* the disk that is at fault where one is waited for */
+	int32_t tids[MODEL_THREADS_MAX]; /* to count threads once */
+};
+
+void graph_make(const struct model *model, struct graph *ret_graph);
+
+/* The end that the time of a node flows to. */
+struct node *graph_end(struct node *node);
+/* The node of that kind and object, which is made if there is none. NULL: there is no room. */
+struct node *graph_get(struct graph *graph, const struct node_kind *kind, int index);
+/* NULL: there is none. */
+struct node *graph_find(const struct graph *graph, const struct node_kind *kind, int index);
+/* The node of what a thread waits for, except for locks; NULL: for nothing of 250 ms or more. */
+struct node *graph_of_thread(struct graph *graph, int32_t tid);
+/* The node that threads of a process waited for most; NULL: for none. */
+struct node *graph_of_process(struct graph *graph, int32_t pid, const char *comm);
+/* Whether a group waited for what flows to that end. */
+bool graph_flows_to(const struct graph *graph, uint32_t group, const struct node *end);
+/* What speaks for it as the verdict: the time of its victims. */
+uint64_t graph_weight_ns(const struct node *end);
+
+#define KIND(name) extern const struct node_kind node_##name;
+#include "verdict/kinds.def"
+#undef KIND
+
+#endif

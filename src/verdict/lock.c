@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Locks of the kernel, and mutexes of programs. */
+#include <inttypes.h>
+
+#include "verdict/words.h"
+
+static const struct model_lock *lock_of(const struct graph *g, const struct node *n)
+{
+	return &g->m->host.locks[n->index];
+}
+
+/*
+ * What other threads of the process waited for most that makes its holder wait: a disk or its dirty
+ * pages. NULL: for too little to matter.
+ */
+static struct node *node_of_others(struct graph *g, int32_t pid)
+{
+	const struct model_waits *waits = &g->m->waits;
+	struct node *most = NULL;
+	uint64_t most_ns = NOTICED_NS;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		const struct model_wait *w = &waits->groups[i];
+		struct node *n = g->of_group[i];
+
+		if (n && w->who.pid == pid && model_wait_ns(w) >= most_ns &&
+			(n->kind == &node_disk || n->kind == &node_dirty)) {
+			most = n;
+			most_ns = model_wait_ns(w);
+		}
+	}
+	return most;
+}
+
+/*
+ * Where the holder waits, by its own lines, or by what the kernel said when it was asked. Of a lock
+ * that went from thread to thread, each of them held it at some time.
+ */
+static struct node *follow_lock(struct graph *g, struct node *n)
+{
+	const struct model_lock *l = lock_of(g, n);
+	struct node *next = l->deadlocked_with ? NULL : graph_of_thread(g, l->holder.tid);
+
+	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
+		return next;
+	n->is_link_inferred = true;
+	return node_of_others(g, l->holder.pid);
+}
+
+/* "its process's memory map lock (mmap_lock)", "the lock of the inode of big/t.ibd" */
+static void add_lock(const struct model_lock *l, struct text *t)
+{
+	if (l->kind == RECORD_KERNEL_LOCK_inode) {
+		text_add(t, "the inode lock of ");
+		words_add_path(t, *l->path ? l->path : "a file");
+	} else if (l->kind == RECORD_KERNEL_LOCK_mutex) {
+		text_add(t, "a mutex of the program");
+	} else {
+		text_add(t, "the memory map lock (mmap_lock) of ");
+		if (l->holder.pid == l->process.pid)
+			text_add(t, "its process");
+		else
+			words_add_who(t, &l->process);
+	}
+}
+
+static void add_what_holder_did(const struct model_lock *l, struct text *t)
+{
+	const char *call = words_syscall(l->syscall);
+
+	if (l->deadlocked_with == l->holder.tid)
+		text_add(t, " and waited for it itself: a deadlock");
+	else if (l->deadlocked_with)
+		text_addf(t,
+			" and waited for one that thread %" PRId32
+			" held, which waited for this one in turn: a deadlock",
+			l->deadlocked_with);
+	else if (l->holder_cause)
+		text_addf(t, ", waiting itself for: %s", record_cause_text(l->holder_cause));
+	else if (l->holder_state == 'T' || l->holder_state == 't')
+		text_add(t, ", stopped (T)");
+	else if (l->holder_state == 'S' && call)
+		text_addf(t, ", asleep in %s", call);
+	else if (call)
+		text_addf(t, " in %s", call);
+}
+
+static void add_holder(const struct model_lock *l, struct text *t)
+{
+	words_add_who(t, &l->holder);
+	if (l->connection_id)
+		text_addf(t, ", session %" PRIu64 ",", l->connection_id);
+	text_add(t, " held ");
+	add_lock(l, t);
+	text_add(t, " for at least ");
+	words_add_time(t, l->held_ns);
+	add_what_holder_did(l, t);
+}
+
+static void say_lock(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct model_lock *l = lock_of(g, n);
+
+	if (l->holder.pid) {
+		add_holder(l, t);
+		return;
+	}
+	text_add(t, "threads of ");
+	words_add_who(t, &l->process);
+	text_add(t, " waited for ");
+	add_lock(l, t);
+	if (l->readers > 1)
+		text_addf(t, ", which %" PRIu32 " readers held together", l->readers);
+	else if (l->readers)
+		text_add(t, "; a reader held it, whom the kernel does not name");
+	else
+		text_add(t, "; who held it is not known");
+}
+
+static void add_lock_parts(const struct graph *g, const struct node *n, struct record_verdict *v)
+{
+	const struct model_lock *l = lock_of(g, n);
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!l->holder.pid)
+		return;
+	part = words_add_part(v, RECORD_WHAT_culprit, RECORD_BASIS_measured, &t);
+	if (!part)
+		return;
+	add_holder(l, &t);
+	words_set_who(part, &l->holder);
+	part->tid = l->holder.tid;
+	text_copy(part->path, sizeof(part->path), l->path);
+	part->longest_ns = l->held_ns;
+}
+
+const struct node_kind node_lock = {
+	.name = "lock of the kernel",
+	.follow = follow_lock,
+	.class = RECORD_CLASS_locked,
+	.say = say_lock,
+	.add_parts = add_lock_parts,
+	.waited_for = " for it",
+};
+
+/* Mutexes: their waiters sleep in no operation that is traced, so the lines about them count. */
+
+static void find_mutexes(struct graph *g)
+{
+	for (int i = 0; i < MODEL_LOCKS_MAX && g->m->host.locks[i].id; i++) {
+		const struct model_lock *l = &g->m->host.locks[i];
+		struct node *n;
+
+		if (l->kind != RECORD_KERNEL_LOCK_mutex || !l->holder.pid)
+			continue;
+		n = graph_get(g, &node_mutex, i);
+		if (!n)
+			return;
+		n->extra = (struct victims){ .threads = l->waiters,
+			.waited_ns = l->waited_ns,
+			.longest_ns = l->longest_ns,
+			.who = l->process,
+			.disk = -1 };
+	}
+}
+
+const struct node_kind node_mutex = {
+	.name = "mutex",
+	.find = find_mutexes,
+	.follow = follow_lock,
+	.class = RECORD_CLASS_locked,
+	.say = say_lock,
+	.add_parts = add_lock_parts,
+	.waited_for = " for it",
+};
+
+/* A lock of the kernel about which nothing was read: index is the process. */
+
+/*
+ * A thread of the same process that waits for a disk at fault may hold it meanwhile; so may the one
+ * whose stack shows that it holds the lock of the memory map.
+ */
+static struct node *follow_map(struct graph *g, struct node *n)
+{
+	const struct model_map_holder *h = model_waits_find_map_holder(&g->m->waits, n->index);
+	struct node *next = h ? graph_of_thread(g, h->who.tid) : NULL;
+
+	n->is_link_inferred = true;
+	return next ? next : node_of_others(g, n->index);
+}
+
+static void say_map(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct model_map_holder *h = model_waits_find_map_holder(&g->m->waits, n->index);
+
+	if (h) {
+		words_add_who(t, &h->who);
+		text_add(t, " probably held the memory map lock (mmap_lock) of its process for ");
+		words_add_time(t, h->longest_ns);
+		if (*h->function)
+			text_addf(t, " in %s", h->function);
+		return;
+	}
+	text_add(t, "threads of ");
+	words_add_process(t, &n->victims.who);
+	text_add(t, " waited for a lock of the kernel; who held it is not known");
+}
+
+const struct node_kind node_map = {
+	.name = "unknown lock",
+	.follow = follow_map,
+	.class = RECORD_CLASS_waiting,
+	.say = say_map,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Waits for a worker of the kernel or a core dump, and those of which nothing is known. */
+#include "verdict/words.h"
+
+/* index: the cause. */
+static void say_worker(const struct graph *g, const struct node *n, struct text *t)
+{
+	(void)g;
+	text_addf(t, "threads of ");
+	words_add_process(t, &n->victims.who);
+	text_addf(t, " waited for a %s", record_cause_text((enum record_cause)n->index));
+}
+
+const struct node_kind node_worker = {
+	.name = "worker of the kernel",
+	.class = RECORD_CLASS_waiting,
+	.say = say_worker,
+};
+
+/* There is always one, as the last. */
+static void find_unknown(struct graph *g)
+{
+	struct node *n = graph_get(g, &node_unknown, 0);
+
+	if (n)
+		n->is_symptom = true;
+}
+
+static void say_unknown(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct model *m = g->m;
+
+	(void)n;
+	if (m->waits.longest_ns == 0) {
+		text_add(t, "no cause was found: no operation took ");
+		words_add_time(t, m->min_stall_ns);
+		text_add(t, " or longer");
+		text_add(t,
+			m->samples ? ", and no disk was at its limit"
+				   : ", and the disks were not sampled");
+		return;
+	}
+	text_add(t, "operations took up to ");
+	words_add_time(t, m->waits.longest_ns);
+	text_add(t, "; what they waited for is not known");
+	text_add(t,
+		m->samples ? ", and no disk was at its limit" : ", and the disks were not sampled");
+}
+
+const struct node_kind node_unknown = {
+	.name = "unknown",
+	.find = find_unknown,
+	.class = RECORD_CLASS_unknown,
+	.basis = RECORD_BASIS_inferred,
+	.say = say_unknown,
+};
