@@ -48,6 +48,11 @@ enum record_wait record_wait_of(enum record_cause cause)
 	return cause < RECORD_CAUSE_COUNT ? waits[cause] : RECORD_WAIT_none;
 }
 
+bool record_lock_is_of_kernel(enum record_kernel_lock kind)
+{
+	return kind == RECORD_KERNEL_LOCK_memory_map || kind == RECORD_KERNEL_LOCK_inode;
+}
+
 bool record_probe_has_requests(enum record_probe probe)
 {
 	static const bool has_requests[] = {

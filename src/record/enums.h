@@ -59,6 +59,9 @@ enum record_wait {
 /* RECORD_WAIT_device of RECORD_CAUSE_page; `none` of NONE. */
 enum record_wait record_wait_of(enum record_cause cause);
 
+/* Its waiters sleep in operations that have lines; those of a lock of a program need not. */
+bool record_lock_is_of_kernel(enum record_kernel_lock kind);
+
 /*
  * Whether the operations of a probe are requests, for which no thread need wait. A probe that is
  * not known may have requests: less can be said about those.

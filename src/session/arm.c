@@ -148,7 +148,7 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	s->tasks.complete = true;
 	alike_begin(&s->alike);
 	s->locks.count = 0;
-	s->mutexes_look_ns = 0;
+	s->held_locks_look_ns = 0;
 	text_copy(s->full_mount, sizeof(s->full_mount),
 		session_is_about_space(&request->trigger) ? request->trigger.subject : "");
 	/* It is known later. This is the first look, which tells from where files have grown. */
@@ -156,7 +156,7 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	session_ask_sql(s);
 	kmsg_begin(&s->kmsg, request->trigger_ns);
 	s->state = SESSION_ARMING;
-	session_look_for_mutexes(s);
+	session_look_for_held_locks(s);
 	/*
 	 * Events of a replay have the clock of another host, so they are not compared with this
 	 * one.

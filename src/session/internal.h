@@ -15,7 +15,7 @@
 #include "session/switches.h"
 #include "session/tracer.h"
 #include "snapshot/inflight.h"
-#include "snapshot/mutexes.h"
+#include "snapshot/held_locks.h"
 #include "snapshot/stack_reader.h"
 #include "snapshot/task_scan.h"
 #include "sql/sql.h"
@@ -85,7 +85,7 @@ struct session_kept_lock {
 struct session_lock {
 	enum record_kernel_lock kind;
 	uint32_t id;
-	int32_t pid;		     /* of the memory map */
+	int32_t pid;		     /* of the memory map, or of the thread that waits longest */
 	struct model_file_id file;   /* of the inode */
 	char comm[RECORD_COMM_SIZE]; /* of the thread that waits longest */
 	char path[MODEL_PATH_SIZE];  /* the end of a long one */
@@ -120,8 +120,8 @@ struct session {
 	struct ring_buffer *ring;
 	struct loop_source *ring_source;
 	struct loop_source *ring_timer;
-	struct stack_reader *stacks; /* NULL in a replay */
-	struct mutexes *mutexes;     /* NULL in a replay */
+	struct stack_reader *stacks;   /* NULL in a replay */
+	struct held_locks *held_locks; /* NULL in a replay */
 	struct loop_source *stacks_source;
 	struct loop_source *scan_timer;
 	struct loop_source *max_timer; /* also limits arming, and continues draining */
@@ -184,7 +184,7 @@ struct session {
 	struct inflight_scan scan;
 	struct alike alike;
 	struct session_locks locks;
-	uint64_t mutexes_look_ns; /* the last look whose answer was taken */
+	uint64_t held_locks_look_ns; /* the last look whose answer was taken */
 	struct kmsg kmsg;
 	struct session_sql {
 		bool opened; /* the lines of its first answer have been written */
@@ -381,8 +381,8 @@ void session_write_lock(struct session *s, struct session_lock *lock);
 void session_end_locks(struct session *s);
 /* Whether a line about the lock is due again, now that the longest has waited so long. */
 bool session_lock_is_due(const struct session_lock *lock, uint64_t waited_ns);
-/* Writes `lock` lines about mutexes of watched programs, and looks at these again. */
-void session_look_for_mutexes(struct session *s);
+/* Writes `lock` lines about locks of programs, and looks at these again. */
+void session_look_for_held_locks(struct session *s);
 /* The stack of a holder that has been read from /proc. */
 void session_note_holder_stack(struct session *s, const struct stack_answer *answer);
 

@@ -368,7 +368,7 @@ static void write_kept(struct session *s, const struct session_lock *lock)
 	r->waiters = kept->waiters;
 	r->longest_ns = kept->longest_ns;
 	r->readers = kept->readers;
-	if (kept->tid) {
+	if (kept->pid) {
 		h->present = true;
 		h->pid = kept->pid;
 		h->tid = kept->tid;

@@ -171,7 +171,7 @@ static void on_scan(void *userdata, uint64_t expirations)
 		return;
 	}
 	session_scan_locks(s);
-	session_look_for_mutexes(s);
+	session_look_for_held_locks(s);
 	session_summarize(s, false);
 	session_take_sql_lines(s, false);
 	session_take_kernel_lines(s, false);
@@ -286,8 +286,8 @@ void session_handle_sample(struct session *s)
 	if (s->state == SESSION_IDLE) {
 		session_start_next_task(s);
 		enrich_refresh(s->o.enrich);
-		if (s->mutexes)
-			mutexes_replace_hung(s->mutexes, now_ns);
+		if (s->held_locks)
+			held_locks_replace_hung(s->held_locks, now_ns);
 		enrich_learn_processes(s->o.enrich);
 		enrich_learn_disks(s->o.enrich, s->o.sysfs, watch_disks_generation(s->o.watch));
 		if (!s->o.without_probes)
@@ -367,7 +367,7 @@ static int new_readers(struct session *s)
 	int r = stack_reader_new(s->procfs_fd, &s->stacks);
 
 	if (r == 0)
-		r = mutexes_new(s->procfs_fd, &s->mutexes);
+		r = held_locks_new(s->procfs_fd, &s->held_locks);
 	if (r < 0)
 		return r;
 	return loop_add_fd(s->o.loop, stack_reader_fd(s->stacks), EPOLLIN, on_stacks, s,
@@ -469,7 +469,7 @@ struct session *session_free(struct session *s)
 	loop_remove(s->stacks_source);
 	task_scan_reset(&s->tasks);
 	stack_reader_free(s->stacks);
-	mutexes_free(s->mutexes);
+	held_locks_free(s->held_locks);
 	ring_buffer__free(s->ring);
 	/* What a worker is about to change is left to it. */
 	if (s->tracer && switches_is_busy(s->switches))

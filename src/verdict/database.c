@@ -294,10 +294,10 @@ static void find_silences(struct graph *g)
 	}
 }
 
-static struct node *find_mutex_of(struct graph *g, int32_t pid)
+static struct node *find_lock_of(struct graph *g, int32_t pid)
 {
 	for (uint32_t i = 0; i < g->count; i++)
-		if (g->nodes[i].kind == &node_mutex && g->nodes[i].extra.who.pid == pid)
+		if (g->nodes[i].kind == &node_held && g->nodes[i].extra.who.pid == pid)
 			return &g->nodes[i];
 	return NULL;
 }
@@ -343,7 +343,7 @@ static struct node *follow_silence(struct graph *g, struct node *n)
 		return NULL;
 	next = graph_of_process(g, d->server.pid, d->server.comm);
 	if (!next)
-		next = find_mutex_of(g, d->server.pid);
+		next = find_lock_of(g, d->server.pid);
 	if (!next)
 		next = graph_find(g, &node_queue, n->index);
 	if (!next)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Locks of the kernel, and mutexes of programs. */
+/* Locks of the kernel, and of programs. */
 #include <inttypes.h>
 
 #include "verdict/words.h"
@@ -41,6 +41,8 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 	const struct model_lock *l = lock_of(g, n);
 	struct node *next = l->deadlocked_with ? NULL : graph_of_thread(g, l->holder.tid);
 
+	if (l->holder.pid && !l->holder.tid)
+		return graph_of_process(g, l->holder.pid, "");
 	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
 		return next;
 	n->is_link_inferred = true;
@@ -50,11 +52,11 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 /* "its process's memory map lock (mmap_lock)", "the lock of the inode of big/t.ibd" */
 static void add_lock(const struct model_lock *l, struct text *t)
 {
-	if (l->kind == RECORD_KERNEL_LOCK_inode) {
-		text_add(t, "the inode lock of ");
-		words_add_path(t, *l->path ? l->path : "a file");
-	} else if (l->kind == RECORD_KERNEL_LOCK_mutex) {
+	if (l->kind == RECORD_KERNEL_LOCK_mutex) {
 		text_add(t, "a mutex of the program");
+	} else if (l->kind != RECORD_KERNEL_LOCK_memory_map) {
+		text_addf(t, "the %s lock of ", record_kernel_lock_text(l->kind));
+		words_add_path(t, *l->path ? l->path : "a file");
 	} else {
 		text_add(t, "the memory map lock (mmap_lock) of ");
 		if (l->holder.pid == l->process.pid)
@@ -144,17 +146,20 @@ const struct node_kind node_lock = {
 	.waited_for = " for it",
 };
 
-/* Mutexes: their waiters sleep in no operation that is traced, so the lines about them count. */
+/*
+ * Locks of programs: their waiters sleep in no operation that is traced, so the lines about them
+ * count.
+ */
 
-static void find_mutexes(struct graph *g)
+static void find_held(struct graph *g)
 {
 	for (int i = 0; i < MODEL_LOCKS_MAX && g->m->host.locks[i].id; i++) {
 		const struct model_lock *l = &g->m->host.locks[i];
 		struct node *n;
 
-		if (l->kind != RECORD_KERNEL_LOCK_mutex || !l->holder.pid)
+		if (record_lock_is_of_kernel(l->kind) || !l->holder.pid)
 			continue;
-		n = graph_get(g, &node_mutex, i);
+		n = graph_get(g, &node_held, i);
 		if (!n)
 			return;
 		n->extra = (struct victims){ .threads = l->waiters,
@@ -165,9 +170,9 @@ static void find_mutexes(struct graph *g)
 	}
 }
 
-const struct node_kind node_mutex = {
-	.name = "mutex",
-	.find = find_mutexes,
+const struct node_kind node_held = {
+	.name = "lock of a program",
+	.find = find_held,
 	.follow = follow_lock,
 	.class = RECORD_CLASS_locked,
 	.say = say_lock,

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "snapshot/held_locks.h"
+#include "snapshot/lock_search.h"
 #include "snapshot/mutexes.h"
 #include "util/renewable_worker.h"
 
@@ -22,7 +24,7 @@
 struct fixture {
 	struct tree *t;
 	int procfs_fd;
-	struct mutexes *mutexes;
+	struct held_locks *locks;
 	uint64_t now_ns;
 };
 
@@ -36,7 +38,7 @@ static int setup(void **state)
 	f->t = t;
 	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->procfs_fd >= 0);
-	assert_int_equal(mutexes_new(f->procfs_fd, &f->mutexes), 0);
+	assert_int_equal(held_locks_new(f->procfs_fd, &f->locks), 0);
 	f->now_ns = NSEC_PER_SEC;
 	*state = f;
 	return 0;
@@ -47,7 +49,7 @@ static int teardown(void **state)
 	struct fixture *f = *state;
 	void *t = f->t;
 
-	assert_null(mutexes_free(f->mutexes));
+	assert_null(held_locks_free(f->locks));
 	close(f->procfs_fd);
 	free(f);
 	return tree_teardown(&t);
@@ -89,18 +91,18 @@ static void put_memory(struct fixture *f, uint32_t owner, uint32_t other_owner)
 }
 
 /* Has another look made that much later, and waits so many ms for what it finds; NULL: nothing. */
-static const struct mutexes_answer *look_after(struct fixture *f, uint64_t ns, bool armed,
+static const struct held_locks_answer *look_after(struct fixture *f, uint64_t ns, bool armed,
 	unsigned int patience)
 {
 	const struct watch_process process = { .pid = PID };
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 	uint64_t before_ns;
 
 	f->now_ns += ns;
-	before_ns = mutexes_find(f->mutexes, &process, 1, armed, f->now_ns)->look_ns;
+	before_ns = held_locks_find(f->locks, &process, 1, armed, f->now_ns)->look_ns;
 	for (unsigned int i = 0; i < patience; i++) {
 		/* No other look begins: its time has not come. */
-		answer = mutexes_find(f->mutexes, &process, 0, false, f->now_ns);
+		answer = held_locks_find(f->locks, &process, 0, false, f->now_ns);
 		if (answer->look_ns != before_ns)
 			return answer;
 		usleep(1000);
@@ -108,15 +110,15 @@ static const struct mutexes_answer *look_after(struct fixture *f, uint64_t ns, b
 	return NULL;
 }
 
-static const struct mutexes_answer *look_soon(struct fixture *f, uint64_t ns, bool armed)
+static const struct held_locks_answer *look_soon(struct fixture *f, uint64_t ns, bool armed)
 {
-	const struct mutexes_answer *answer = look_after(f, ns, armed, 10000);
+	const struct held_locks_answer *answer = look_after(f, ns, armed, 10000);
 
 	assert_non_null(answer);
 	return answer;
 }
 
-static const struct mutexes_answer *look(struct fixture *f)
+static const struct held_locks_answer *look(struct fixture *f)
 {
 	return look_soon(f, 60 * NSEC_PER_SEC, true);
 }
@@ -187,7 +189,7 @@ static void test_owner(void **state)
 static void test_a_mutex_is_held(void **state)
 {
 	struct fixture *f = *state;
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 	uint64_t let_go_ns;
 	char sleeps[64];
 
@@ -236,7 +238,7 @@ static void test_a_mutex_is_held(void **state)
 static void test_a_link_that_does_not_stand(void **state)
 {
 	struct fixture *f = *state;
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 
 	put_memory(f, 102, OWNER);
 	put_thread(f, OWNER, "R", 5, "running");
@@ -272,7 +274,7 @@ static void test_a_container(void **state)
 static void test_a_chain(void **state)
 {
 	struct fixture *f = *state;
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 
 	put_memory(f, 102, OWNER);
 	put_thread(f, OWNER, "D", 5, "17 0x3 0x7f 0x10 0x0 0x0 0x0 0x7ffc 0x7f00");
@@ -292,7 +294,7 @@ static void test_a_chain(void **state)
 static void test_a_deadlock(void **state)
 {
 	struct fixture *f = *state;
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 
 	put_memory(f, 102, 103);
 	put_waiter(f, 102, OTHER_ADDRESS, 5);
@@ -305,7 +307,7 @@ static void test_a_deadlock(void **state)
 	assert_int_equal(answer->list[0].waiters, 3);
 	assert_int_equal(answer->list[0].holder, 102);
 	assert_int_equal(answer->list[0].deadlocked_with, 103);
-	assert_ptr_equal(mutexes_worst(answer), &answer->list[0]);
+	assert_ptr_equal(held_locks_worst_mutex(answer), &answer->list[0]);
 	/* One gives up, so that the other one has both. */
 	put_memory(f, 103, 103);
 	put_thread(f, 102, "R", 6, "running");
@@ -332,7 +334,7 @@ static void test_no_owner(void **state)
 static void test_a_thread_waits_for_itself(void **state)
 {
 	struct fixture *f = *state;
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 
 	put_memory(f, 102, 0);
 	put_waiter(f, 102, ADDRESS, 5);
@@ -350,7 +352,7 @@ static void test_looks_before_an_incident(void **state)
 {
 	const uint64_t soon = NSEC_PER_SEC, later = 60 * NSEC_PER_SEC;
 	struct fixture *f = *state;
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 
 	put_memory(f, OWNER, 0);
 	put_thread(f, OWNER, "R", 5, "running");
@@ -383,7 +385,7 @@ static void test_looks_before_an_incident(void **state)
 static void test_a_process_that_hangs_is_left_out(void **state)
 {
 	const struct watch_process processes[] = { { .pid = 200 }, { .pid = PID } };
-	const struct mutexes_answer *answer = NULL;
+	const struct held_locks_answer *answer = NULL;
 	struct fixture *f = *state;
 	char path[PATH_MAX + 64];
 
@@ -397,13 +399,13 @@ static void test_a_process_that_hangs_is_left_out(void **state)
 	for (int tid = 102; tid < 106; tid++)
 		put_waiter(f, tid, ADDRESS, 5);
 	f->now_ns += 60 * NSEC_PER_SEC;
-	mutexes_find(f->mutexes, processes, 2, true, f->now_ns);
+	held_locks_find(f->locks, processes, 2, true, f->now_ns);
 	usleep(200000);
-	f->now_ns += MUTEXES_LIMIT_NS;
-	mutexes_replace_hung(f->mutexes, f->now_ns);
+	f->now_ns += HELD_LOCKS_LIMIT_NS;
+	held_locks_replace_hung(f->locks, f->now_ns);
 	for (unsigned int i = 0; i < WAITS_MAX && (!answer || answer->count == 0); i++) {
 		f->now_ns += NSEC_PER_SEC / 50;
-		answer = mutexes_find(f->mutexes, processes, 2, true, f->now_ns);
+		answer = held_locks_find(f->locks, processes, 2, true, f->now_ns);
 		usleep(1000);
 	}
 	assert_int_equal(answer->count, 1);
@@ -439,10 +441,10 @@ static unsigned int replace_hung(struct fixture *f)
 	char log[4096];
 	ssize_t n;
 
-	f->now_ns += MUTEXES_LIMIT_NS;
+	f->now_ns += HELD_LOCKS_LIMIT_NS;
 	assert_int_equal(dup2(log_fd, STDERR_FILENO), STDERR_FILENO);
 	for (unsigned int i = 0; i < 3; i++)
-		mutexes_replace_hung(f->mutexes, f->now_ns);
+		held_locks_replace_hung(f->locks, f->now_ns);
 	dup2(stderr_fd, STDERR_FILENO);
 	close(stderr_fd);
 	n = pread(log_fd, log, sizeof(log) - 1, 0);
@@ -464,37 +466,39 @@ static void test_many_processes_hang(void **state)
 	unsigned int count = 0;
 
 	look(f);
-	assert_false(mutexes_lacks(f->mutexes, f->now_ns));
+	assert_false(held_locks_lacks(f->locks, f->now_ns));
 	while (count <= RENEWABLE_WORKER_HUNG_MAX) {
 		processes[count].pid = 200 + 100 * (int)count;
 		fds[count] = put_hanging(f, processes[count].pid);
 		count++;
 		f->now_ns += 60 * NSEC_PER_SEC;
-		mutexes_find(f->mutexes, processes, count, true, f->now_ns);
+		held_locks_find(f->locks, processes, count, true, f->now_ns);
 		for (unsigned int i = 0; i < WAITS_MAX; i++) {
 			if (fcntl(fds[count - 1], F_GETLEASE) != F_WRLCK)
 				break;
 			usleep(500);
 		}
 		assert_int_not_equal(fcntl(fds[count - 1], F_GETLEASE), F_WRLCK);
-		assert_int_equal(mutexes_lacks(f->mutexes, f->now_ns), count > 1);
+		assert_int_equal(held_locks_lacks(f->locks, f->now_ns), count > 1);
 		assert_int_equal(replace_hung(f), 1);
 	}
 	assert_int_equal(replace_hung(f), 0);
-	assert_true(mutexes_lacks(f->mutexes, f->now_ns));
+	assert_true(held_locks_lacks(f->locks, f->now_ns));
 	while (count > 0)
 		close(fds[--count]);
-	for (unsigned int i = 0; i < WAITS_MAX && mutexes_lacks(f->mutexes, f->now_ns); i++) {
+	for (unsigned int i = 0; i < WAITS_MAX && held_locks_lacks(f->locks, f->now_ns); i++) {
 		usleep(500);
 		f->now_ns += 60 * NSEC_PER_SEC;
-		mutexes_find(f->mutexes, processes, RENEWABLE_WORKER_HUNG_MAX + 1, true, f->now_ns);
+		held_locks_find(f->locks, processes, RENEWABLE_WORKER_HUNG_MAX + 1, true,
+			f->now_ns);
 	}
-	assert_false(mutexes_lacks(f->mutexes, f->now_ns));
+	assert_false(held_locks_lacks(f->locks, f->now_ns));
 }
 
 #define MUTEX(waiting, tid, state, syscall)                                                        \
 	{                                                                                          \
-		.since_ns = since, .waiters = (waiting), .holder = (tid), .holder_state = (state), \
+		.kind = RECORD_KERNEL_LOCK_mutex, .since_ns = since, .waiters = (waiting),         \
+		.holder_pid = PID, .holder = (tid), .holder_state = (state),                       \
 		.holder_syscall = (syscall)                                                        \
 	}
 
@@ -502,30 +506,30 @@ static void test_worst(void **state)
 {
 	const int32_t futex = SYS_futex;
 	const uint64_t now = 200 * NSEC_PER_SEC, since = 190 * NSEC_PER_SEC;
-	const struct mutexes_answer answer = {
+	const struct held_locks_answer answer = {
 		.look_ns = now,
 		.count = 4,
 		.list = {
 			/* Its holder is not known. */
-			{ .since_ns = since, .waiters = 9 },
+			{ .kind = RECORD_KERNEL_LOCK_mutex, .since_ns = since, .waiters = 9 },
 			MUTEX(8, 8, 'S', futex),
 			MUTEX(3, 3, 'R', -1),
 			MUTEX(4, 4, 'D', futex),
 		},
 	};
-	struct mutexes_answer old = { .look_ns = now, .count = 1, .list = { answer.list[3] } };
+	struct held_locks_answer old = { .look_ns = now, .count = 1, .list = { answer.list[3] } };
 
 	(void)state;
-	assert_int_equal(mutexes_worst(&answer)->holder, 4);
-	assert_non_null(mutexes_worst(&old));
+	assert_int_equal(held_locks_worst_mutex(&answer)->holder, 4);
+	assert_non_null(held_locks_worst_mutex(&old));
 	/* For minutes: that is no freeze. */
 	old.list[0].since_ns = now - 130 * NSEC_PER_SEC;
-	assert_null(mutexes_worst(&old));
+	assert_null(held_locks_worst_mutex(&old));
 	/* Threads wait for each other. */
 	old.list[0] = answer.list[1];
-	assert_null(mutexes_worst(&old));
+	assert_null(held_locks_worst_mutex(&old));
 	old.list[0].deadlocked_with = 9;
-	assert_non_null(mutexes_worst(&old));
+	assert_non_null(held_locks_worst_mutex(&old));
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports mutexes of watched programs at which threads stand still. */
+/* Reports locks of programs at which threads stand still. */
 #include <string.h>
 
 #include "enrich/waits.h"
@@ -10,32 +10,33 @@
 #define OLD_NS (2 * NSEC_PER_SEC)
 
 /* NULL: there is no room. */
-static struct session_lock *find_lock(struct session_locks *locks, const struct mutex_seen *seen)
+static struct session_lock *find_lock(struct session_locks *locks, const struct held_lock *seen)
 {
+	const struct model_file_id file = model_file_id_of(seen->dev, seen->inode, "");
 	struct session_lock *lock;
-	uint32_t mutexes = 0;
+	uint32_t held = 0;
 
 	for (uint32_t i = 0; i < locks->count; i++) {
 		lock = &locks->list[i];
-		if (lock->kind == RECORD_KERNEL_LOCK_mutex && lock->pid == seen->pid &&
-			lock->address == seen->address)
+		if (lock->kind == seen->kind &&
+			(seen->address ? lock->pid == seen->pid && lock->address == seen->address
+				       : model_is_same_file(&lock->file, &file)))
 			return lock;
-		mutexes += lock->kind == RECORD_KERNEL_LOCK_mutex;
+		held += !record_lock_is_of_kernel(lock->kind);
 	}
 	/* The other places are for locks of the kernel. */
-	if (mutexes == MUTEXES_MAX || locks->count == SESSION_LOCKS_MAX)
+	if (held == HELD_LOCKS_MAX || locks->count == SESSION_LOCKS_MAX)
 		return NULL;
 	lock = &locks->list[locks->count++];
 	*lock = (struct session_lock){
-		.kind = RECORD_KERNEL_LOCK_mutex,
+		.kind = seen->kind,
 		.id = locks->count,
-		.pid = seen->pid,
 		.address = seen->address,
+		.file = file,
 	};
 	return lock;
 }
-
-static void fill_holder(const struct session *s, const struct mutex_seen *seen, uint64_t look_ns,
+static void fill_holder(const struct session *s, const struct held_lock *seen, uint64_t look_ns,
 	struct record_lock_holder *h)
 {
 	const struct sql_operation operation = { .tid = seen->holder,
@@ -43,7 +44,7 @@ static void fill_holder(const struct session *s, const struct mutex_seen *seen, 
 		.end_ns = look_ns };
 
 	h->present = true;
-	h->pid = seen->pid;
+	h->pid = seen->holder_pid;
 	h->tid = seen->holder;
 	text_copy(h->comm, sizeof(h->comm), seen->holder_comm);
 	h->state = seen->holder_state;
@@ -56,7 +57,7 @@ static void fill_holder(const struct session *s, const struct mutex_seen *seen, 
 }
 
 /* Threads may wait for each other for days, and nobody is worse off by it now. */
-static bool is_of_incident(const struct session *s, const struct mutex_seen *seen)
+static bool is_of_incident(const struct session *s, const struct held_lock *seen)
 {
 	const struct record_trigger *trigger = &s->opened.trigger;
 
@@ -65,66 +66,71 @@ static bool is_of_incident(const struct session *s, const struct mutex_seen *see
 			strcmp(trigger->rule, rules_name(CONFIG_RULE_mutex)) == 0);
 }
 
-static void write_mutex(struct session *s, const struct mutex_seen *seen, uint64_t look_ns)
+static void write_held(struct session *s, const struct held_lock *seen, uint64_t look_ns)
 {
 	struct session_lock *lock = find_lock(&s->locks, seen);
+	const int32_t holder = seen->holder ? seen->holder : seen->holder_pid;
 	struct record_lock_wait *r;
 
 	if (!lock)
 		return;
-	if (lock->holder != seen->holder)
+	if (lock->holder != holder)
 		lock->reported_ns = 0;
-	lock->holder = seen->holder;
+	lock->holder = holder;
 	r = &session_begin_line(s, RECORD_LOCK)->lock_wait;
 	r->kind = lock->kind;
 	r->id = lock->id;
-	r->pid = seen->pid;
+	lock->pid = r->pid = seen->pid;
+	text_copy(lock->comm, sizeof(lock->comm), seen->comm);
 	text_copy(r->comm, sizeof(r->comm), seen->comm);
+	model_set_path(lock->path, seen->path);
+	text_copy(r->path, sizeof(r->path), lock->path);
+	r->dev = seen->dev;
+	r->inode = seen->inode;
 	r->waiters = seen->waiters;
 	r->longest_ns = look_ns - seen->since_ns;
-	if (seen->holder)
+	if (holder)
 		fill_holder(s, seen, look_ns, &r->holder);
-	lock->pid = seen->pid;
-	text_copy(lock->comm, sizeof(lock->comm), seen->comm);
 	session_write_lock(s, lock);
 }
 
-static const struct mutexes_answer *find(struct session *s)
+static const struct held_locks_answer *find(struct session *s)
 {
 	const struct watch_process *processes;
 	unsigned int count;
 
 	processes = watch_processes(s->o.watch, &count);
-	return mutexes_find(s->mutexes, processes, count, session_is_open(s), clock_mono_ns());
+	return held_locks_find(s->held_locks, processes, count, session_is_open(s),
+		clock_mono_ns());
 }
 
-void session_look_for_mutexes(struct session *s)
+void session_look_for_held_locks(struct session *s)
 {
-	const struct mutexes_answer *answer;
+	const struct held_locks_answer *answer;
 
-	if (!s->mutexes)
+	if (!s->held_locks)
 		return;
 	answer = find(s);
-	if (s->state != SESSION_TRACING || answer->look_ns == s->mutexes_look_ns ||
+	if (s->state != SESSION_TRACING || answer->look_ns == s->held_locks_look_ns ||
 		answer->look_ns + OLD_NS < s->incident.trigger_ns)
 		return;
-	s->mutexes_look_ns = answer->look_ns;
+	s->held_locks_look_ns = answer->look_ns;
 	for (uint32_t i = 0; i < answer->count; i++)
 		if (is_of_incident(s, &answer->list[i]))
-			write_mutex(s, &answer->list[i], answer->look_ns);
+			write_held(s, &answer->list[i], answer->look_ns);
 }
 
 void session_prepare_sample(struct session *s)
 {
 	struct record_held_mutex mutex = { 0 };
-	const struct mutex_seen *worst = NULL;
+	const struct held_lock *worst = NULL;
 	bool is_wanted;
 
-	if (!s->mutexes)
+	if (!s->held_locks)
 		return;
 	is_wanted = session_is_open(s) || s->o.config->rules[CONFIG_RULE_mutex].enabled;
 	if (is_wanted)
-		worst = mutexes_worst(find(s));
+		worst = held_locks_worst_mutex(find(s));
 	if (worst) {
 		mutex.present = true;
 		mutex.waiters = worst->waiters;
@@ -133,6 +139,6 @@ void session_prepare_sample(struct session *s)
 		text_copy(mutex.comm, sizeof(mutex.comm), worst->comm);
 	}
 	watch_set_mutex(s->o.watch, &mutex);
-	if (is_wanted && mutexes_lacks(s->mutexes, clock_mono_ns()))
+	if (is_wanted && held_locks_lacks(s->held_locks, clock_mono_ns()))
 		watch_count_unread(s->o.watch);
 }

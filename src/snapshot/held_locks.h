@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Locks of programs that threads stand still at, and who holds them. What kinds there are and how
+ * each is looked for is in lock_search.h.
+ * Called by the session, for each sample and each scan of the operations in flight.
+ * Never looks at other processes on the event loop: for the system call and for the memory of a
+ * thread the kernel takes locks that a process may hold for long. Its thread may hang.
+ */
+#ifndef IOSTALL_SNAPSHOT_HELD_LOCKS_H
+#define IOSTALL_SNAPSHOT_HELD_LOCKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "snapshot/thread.h"
+#include "watch/processes.h"
+
+/* Locks in an answer, those with most waiters. */
+#define HELD_LOCKS_MAX 4
+#define HELD_LOCK_PATH_SIZE 256
+/* Whoever has no answer after this time hangs or has no CPU. */
+#define HELD_LOCKS_LIMIT_NS 2000000000ULL
+
+/* A lock at which threads have stood still since an earlier look. */
+struct held_lock {
+	enum record_kernel_lock kind;
+	uint64_t address; /* of its word in the process that waits; 0: it is of a file */
+	struct record_dev dev;
+	uint64_t inode;
+	char path[HELD_LOCK_PATH_SIZE]; /* of that file; "": not known, or too long */
+	uint32_t waiters;		/* also those of locks whose holder waits for this one */
+	uint64_t since_ns;		/* when the one that waits longest was seen first to wait */
+	int32_t pid;			/* of that one */
+	char comm[WATCH_COMM_SIZE];	/* of its program */
+	int32_t holder_pid;	/* 0: several had it one after the other, or it is not known */
+	int32_t holder;		/* thread id; 0: the process as a whole */
+	uint64_t held_since_ns; /* when it was seen first to hold it */
+	/*
+	 * Threads wait for each other: the one whose lock the holder waits for, and that waits for
+	 * this lock or for another one in the circle. 0: no deadlock.
+	 */
+	int32_t deadlocked_with;
+	char holder_comm[WATCH_COMM_SIZE];
+	char holder_state;	/* as in /proc/TID/stat; '\0': not known */
+	int32_t holder_syscall; /* -1: none, or not known */
+	char holder_stack[THREAD_STACK_SIZE];
+};
+
+struct held_locks_answer {
+	uint64_t look_ns; /* CLOCK_MONOTONIC, when it was made; 0: there is none yet */
+	uint32_t count;
+	struct held_lock list[HELD_LOCKS_MAX];
+};
+
+struct held_locks;
+
+/* The descriptor must stay open as long as the owner lives. 0 or a negative errno. */
+int held_locks_new(int procfs_fd, struct held_locks **ret_locks);
+/* Returns at once. NULL is accepted; returns NULL. */
+struct held_locks *held_locks_free(struct held_locks *locks);
+
+/*
+ * Makes another thread in place of one that has not answered for HELD_LOCKS_LIMIT_NS. Allocates:
+ * only while no incident is open. If it cannot, the next call tries again.
+ */
+void held_locks_replace_hung(struct held_locks *locks, uint64_t now_ns);
+
+/*
+ * Begins another look at these processes, unless one is under way or it is too early for one: looks
+ * take a fifth of a CPU at most while `armed`, a thousandth else. Where threads have begun to wait,
+ * these alone are looked at once more a second later, and each second while some stand still. A
+ * process in which an earlier thread hangs is left out. Returns what the last look has found,
+ * nothing while one hangs; valid until the next call.
+ */
+const struct held_locks_answer *held_locks_find(struct held_locks *locks,
+	const struct watch_process *processes, unsigned int count, bool armed, uint64_t now_ns);
+
+/*
+ * The looks lack processes: one hangs for too long, or an earlier one hangs in a process that was
+ * to be looked at.
+ */
+bool held_locks_lacks(const struct held_locks *locks, uint64_t now_ns);
+
+/*
+ * The mutex at which most threads stand, of those whose holder is known and does not wait for work,
+ * and at which none has stood for minutes; NULL: there is none.
+ */
+const struct held_lock *held_locks_worst_mutex(const struct held_locks_answer *answer);
+
+#endif
