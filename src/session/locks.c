@@ -305,8 +305,7 @@ bool session_lock_is_due(const struct session_lock *lock, uint64_t waited_ns)
 		waited_ns >= lock->reported_ns + lock->reported_ns / 2;
 }
 
-static void write_lock(struct session *s, struct session_lock *lock,
-	const struct event_lock *answer)
+static struct record_lock_wait *begin_line(struct session *s, const struct session_lock *lock)
 {
 	struct record_lock_wait *r = &session_begin_line(s, RECORD_LOCK)->lock_wait;
 
@@ -317,6 +316,14 @@ static void write_lock(struct session *s, struct session_lock *lock,
 	text_copy(r->path, sizeof(r->path), lock->path);
 	r->dev = lock->file.dev;
 	r->inode = lock->file.inode;
+	return r;
+}
+
+static void write_lock(struct session *s, struct session_lock *lock,
+	const struct event_lock *answer)
+{
+	struct record_lock_wait *r = begin_line(s, lock);
+
 	r->waiters = lock->waiters;
 	r->longest_ns = clock_mono_ns() - lock->start_ns;
 	r->readers = answer->readers;
@@ -355,16 +362,9 @@ void session_write_lock(struct session *s, struct session_lock *lock)
 static void write_kept(struct session *s, const struct session_lock *lock)
 {
 	const struct session_kept_lock *kept = &lock->kept;
-	struct record_lock_wait *r = &session_begin_line(s, RECORD_LOCK)->lock_wait;
+	struct record_lock_wait *r = begin_line(s, lock);
 	struct record_lock_holder *h = &r->holder;
 
-	r->kind = lock->kind;
-	r->id = lock->id;
-	r->pid = lock->pid;
-	text_copy(r->comm, sizeof(r->comm), lock->comm);
-	text_copy(r->path, sizeof(r->path), lock->path);
-	r->dev = lock->file.dev;
-	r->inode = lock->file.inode;
 	r->waiters = kept->waiters;
 	r->longest_ns = kept->longest_ns;
 	r->readers = kept->readers;
