@@ -352,8 +352,8 @@ const struct config_setting config_settings[] = {
 	  .help = "How often the databases are asked while no incident is open: twice as often when five "
 		  "or more statements run at once, each second when a rule is over its threshold. A "
 		  "question takes a database about half a millisecond; where it takes more than a "
-		  "thousandth of this time, it is asked less often, but at least once a minute. During "
-		  "an incident they are asked every second." },
+		  "thousandth of this time, it is asked less often, as iostall status then says, but at "
+		  "least once a minute. During an incident they are asked every second." },
 	{ CONFIG_SQL_ANY, "enabled", CONFIG_TYPE_BOOL, SQL_FIELD(enabled), .standard = "yes",
 	  .help = "Whether this database is asked." },
 	{ CONFIG_SQL_ANY, "type", CONFIG_TYPE_CHOICE, SQL_FIELD(type), .choices = sql_types,

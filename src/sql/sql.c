@@ -165,6 +165,7 @@ static bool is_in_session(const struct sql_target *t)
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence)
 {
 	const struct sql_target *t = sql->targets[index];
+	uint64_t pause_ns = sql_target_choose_pause(t->interval_ns, t->cost_ns, 0);
 
 	*ret_evidence = (struct sql_evidence){
 		.target = t->name,
@@ -184,6 +185,7 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 		.missing = t->missing,
 		.unanswered_ns = sql_target_unanswered_ns(t, clock_mono_ns()),
 		.in_session = is_in_session(t),
+		.slowed_ns = pause_ns > t->interval_ns ? pause_ns : 0,
 	};
 }
 
@@ -413,6 +415,9 @@ void sql_describe_target(const struct sql *sql, unsigned int index, struct text 
 	text_add_printable(out, e.version, strlen(e.version));
 	text_add(out, " as ");
 	text_add_printable(out, e.account, strlen(e.account));
+	if (e.slowed_ns)
+		text_addf(out, "; it answers slowly, so while idle it is asked only every %.1f s",
+			(double)e.slowed_ns / (double)NSEC_PER_SEC);
 }
 
 void sql_add_status(const struct sql *sql, struct text *answer)

@@ -96,6 +96,7 @@ struct sql_evidence {
 	const char *missing;	/* what to do about it; "": unknown */
 	uint64_t unanswered_ns; /* 0: the last question is answered, or not late yet */
 	bool in_session;	/* it is unanswered in a session, not during a login */
+	uint64_t slowed_ns;	/* it answers so slowly that it is asked only that often; else 0 */
 };
 
 /* 0 when sql is NULL. */
@@ -160,7 +161,10 @@ uint32_t sql_count_alike(const struct sql *sql, int32_t tid);
 /* Adds members to an open JSON object: "sql.main": "connected to ...", each cut to 200 bytes. */
 void sql_add_status(const struct sql *sql, struct text *answer);
 
-/* Appends "connected to 10.11.6-MariaDB as iostall@localhost", or why it is not connected. */
+/*
+ * Appends "connected to 10.11.6-MariaDB as iostall@localhost", and how often it is asked when that is
+ * less often than configured; or why it is not connected.
+ */
 void sql_describe_target(const struct sql *sql, unsigned int index, struct text *out);
 
 #endif

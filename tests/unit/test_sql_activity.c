@@ -179,6 +179,28 @@ static void test_cost_rises_slowly(void **state)
 	assert_int_equal(sql_target_estimate_cost(cost_ns, MS), MS);
 }
 
+static bool is_asked_less_often(struct fixture *f)
+{
+	return evidence(f).slowed_ns == 3 * NSEC_PER_SEC;
+}
+
+static void test_status_of_a_slow_database(void **state)
+{
+	char buf[200];
+	struct text text = TEXT_ON(buf);
+	struct fixture f;
+
+	(void)state;
+	setup_with(&f, "sql.slow");
+	run_until(&f, is_asked_less_often);
+	text_reset(&text);
+	sql_describe_target(f.sql, 0, &text);
+	assert_string_equal(buf,
+		"connected to 10.11.6-MariaDB as iostall@localhost; it answers slowly, so while "
+		"idle it is asked only every 3.0 s");
+	teardown(&f);
+}
+
 static bool has_two_answers(struct fixture *f)
 {
 	return activity_of(f).answers >= 2;
@@ -315,6 +337,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_one_server_in_two_ways),
 		cmocka_unit_test(test_pause_follows_the_cost),
 		cmocka_unit_test(test_cost_rises_slowly),
+		cmocka_unit_test(test_status_of_a_slow_database),
 		cmocka_unit_test(test_only_lasting_statements_count),
 		cmocka_unit_test(test_role_of_a_process),
 		cmocka_unit_test(test_role_of_a_number_that_comes_again),

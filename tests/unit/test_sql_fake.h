@@ -85,12 +85,12 @@ static inline void fake_session(uint64_t ask, uint64_t id, int32_t tid, uint64_t
 	fake_row(ask, id, tid, elapsed_ns, false);
 }
 
-static inline void fake_end_with(uint64_t ask, const char *error, bool renew)
+static inline void fake_end_after(uint64_t ask, uint64_t server_ns, const char *error, bool renew)
 {
 	struct sql_frame_end f = {
 		.frame = { SQL_FRAME_END, sizeof(f), ask },
 		.sessions_idle = 7,
-		.server_ns = 500000,
+		.server_ns = server_ns,
 		.renew = renew,
 	};
 
@@ -98,6 +98,11 @@ static inline void fake_end_with(uint64_t ask, const char *error, bool renew)
 	if (*error)
 		snprintf(f.missing, sizeof(f.missing), "CREATE USER iostall@localhost");
 	fake_send(&f, sizeof(f));
+}
+
+static inline void fake_end_with(uint64_t ask, const char *error, bool renew)
+{
+	fake_end_after(ask, 500000, error, renew);
 }
 
 static inline void fake_end(uint64_t ask, const char *error)
@@ -296,6 +301,9 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 		fake_session(ask, 17, -1, UINT64_MAX);
 		fake_worker(ask, 18, getpid(), 1);
 		fake_end(ask, "");
+	} else if (strcmp(mode, "slow") == 0) {
+		fake_server();
+		fake_end_after(ask, 3000000, "", false);
 	} else if (strcmp(mode, "twin") == 0) {
 		fake_twin(ask, 0);
 	} else if (strcmp(mode, "local-twin") == 0) {
