@@ -30,11 +30,9 @@ static void add_answer(struct model_database *d, const struct record *r)
 		d->server.pid = d->server.tid = q->pid;
 	if (*q->missing)
 		text_copy(d->missing, sizeof(d->missing), q->missing);
-	if (q->active < 0 || (d->worst_ns && q->active <= (int64_t)d->active))
+	if (q->lasting <= 0 || q->lasting_ns <= d->lasting_ns)
 		return;
-	d->worst_ns = r->mono_ns;
-	d->active = (uint32_t)q->active;
-	d->lasting = q->lasting > 0 ? (uint32_t)q->lasting : 0;
+	d->lasting = (uint32_t)q->lasting;
 	d->lasting_ns = q->lasting_ns;
 }
 

@@ -50,11 +50,9 @@ struct model_database {
 	char missing[RECORD_LIST_SIZE]; /* what would let it tell more; "" */
 	char no_thread
 		[RECORD_NAME_SIZE]; /* why the thread of a client's session is not known; "" */
-	/* Of the answer with most statements of clients. */
-	uint64_t worst_ns; /* when it was given; 0: there was none */
-	uint32_t active;
+	/* Statements of clients that had run for a second, by the answer in which that was most. */
 	uint32_t lasting;
-	uint64_t lasting_ns;				 /* how long those have run, added up */
+	uint64_t lasting_ns;				 /* added up; 0: there was none */
 	struct model_longest longest[MODEL_LONGEST_MAX]; /* of clients in any answer; unordered */
 	/* The queue that has waited most; waiters 0: there was none. */
 	struct record_queue queue;

@@ -11,16 +11,16 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-/* 8 targets, 3 phases of 64 sessions and the 16 slow ones; more has no record of ours. */
+/* Of further ones in a long incident nothing is known. */
 #define STATEMENTS_MAX 2048
+/* How much the begin of one statement differs between answers: some servers count seconds. */
+#define BEGUN_ERROR_NS (3 * NSEC_PER_SEC / 2)
 /* What stands under a line of --events. */
 #define TEXT_SHOWN 120
 /* So much of a text decides whether two are alike. */
 #define SHAPE_SIZE 1024
 
 struct statements {
-	uint32_t answers;
-	uint64_t answer_ns; /* of the last answer */
 	uint32_t count;
 	struct statement items[STATEMENTS_MAX];
 };
@@ -116,46 +116,59 @@ static bool is_without(const struct record_sql *q)
 	return strcmp(q->command, "Sleep") == 0 || strncmp(q->command, "idle", strlen("idle")) == 0;
 }
 
+static struct statement *find_same(struct statements *all, const struct statement *new)
+{
+	for (uint32_t i = all->count; i > 0; i--) {
+		struct statement *s = &all->items[i - 1];
+
+		if (s->connection_id == new->connection_id && s->shape == new->shape &&
+			s->begun_ns < new->begun_ns + BEGUN_ERROR_NS &&new->begun_ns < s->begun_ns +
+						BEGUN_ERROR_NS &&strcmp(s->target, new->target) ==
+				0)
+			return s;
+	}
+	return NULL;
+}
+
+static void add(struct statements *all, const struct statement *new)
+{
+	struct statement *s = find_same(all, new);
+
+	if (!s && all->count < STATEMENTS_MAX) {
+		all->items[all->count++] = *new;
+	} else if (s && new->answered_ns >= s->answered_ns) {
+		uint64_t begun_ns = s->begun_ns < new->begun_ns ? s->begun_ns : new->begun_ns;
+
+		*s = *new;
+		s->begun_ns = begun_ns;
+	}
+}
+
 void statements_take(struct statements *all, const struct record *r)
 {
 	const struct record_sql *q = &r->sql;
-	struct statement *s;
+	struct statement s;
 
-	if (r->type != RECORD_SQL)
+	if (r->type != RECORD_SQL || q->connection_id == 0 || is_without(q))
 		return;
-	if (q->connection_id == 0) {
-		all->answers++;
-		all->answer_ns = q->answer_ns;
-		return;
-	}
-	/* Each of another answer, which has no line of its own. */
-	if (q->phase == RECORD_PHASE_slow) {
-		all->answers++;
-		all->answer_ns = q->answer_ns;
-	}
-	if (is_without(q))
-		return;
-	if (all->count == STATEMENTS_MAX)
-		return;
-	s = &all->items[all->count++];
-	*s = (struct statement){
+	s = (struct statement){
 		.elapsed_ns = q->elapsed_ns,
 		.begun_ns = minus(r->mono_ns, q->elapsed_ns),
-		.asked_ns = minus(r->mono_ns, all->answer_ns),
+		.asked_ns = minus(r->mono_ns, q->answer_ns),
 		.answered_ns = r->mono_ns,
 		.connection_id = q->connection_id,
-		.answer = all->answers,
 		.shape = shape_of(q->text),
 		.tid = q->tid > 0 ? q->tid : 0,
 		.leader_pid = q->leader_pid,
 	};
 	/* A MySQL that has only seconds counts those of the clock: 0.2 s may be 1 s. */
 	if (q->elapsed_ns % NSEC_PER_SEC == 0)
-		s->begun_ns += NSEC_PER_SEC;
-	text_copy(s->target, sizeof(s->target), q->target);
-	text_copy(s->user, sizeof(s->user), q->user);
-	text_copy(s->database, sizeof(s->database), q->database);
-	copy_text(s, q->text);
+		s.begun_ns += NSEC_PER_SEC;
+	text_copy(s.target, sizeof(s.target), q->target);
+	text_copy(s.user, sizeof(s.user), q->user);
+	text_copy(s.database, sizeof(s.database), q->database);
+	copy_text(&s, q->text);
+	add(all, &s);
 }
 
 static void cleanup_reader(struct record_reader **reader)
@@ -182,8 +195,7 @@ struct statements *statements_free(struct statements *statements)
 
 void statements_clear(struct statements *statements)
 {
-	statements->answers = statements->count = 0;
-	statements->answer_ns = 0;
+	statements->count = 0;
 }
 
 int statements_read(int fd, struct statements **ret_statements)
@@ -245,7 +257,9 @@ static bool ran_during(const struct statement *s, const struct statement_query *
 static const struct statement *leader_of(const struct statements *all, const struct statement *s)
 {
 	for (uint32_t i = 0; !*s->text && s->leader_pid > 0 && i < all->count; i++)
-		if (all->items[i].answer == s->answer && all->items[i].tid == s->leader_pid)
+		if (all->items[i].tid == s->leader_pid &&
+			all->items[i].begun_ns <= s->answered_ns &&
+			all->items[i].answered_ns >= s->answered_ns)
 			return &all->items[i];
 	return s;
 }

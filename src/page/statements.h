@@ -20,9 +20,8 @@ struct statement {
 	uint64_t asked_ns;   /* it ran then or later, and not after the answer */
 	uint64_t answered_ns;
 	uint64_t connection_id;
-	uint64_t shape;	 /* the same for texts that differ in literals, numbers and blanks only */
-	uint32_t answer; /* which one has it */
-	int32_t tid;	 /* 0: not known */
+	uint64_t shape; /* the same for texts that differ in literals, numbers and blanks only */
+	int32_t tid;	/* 0: not known */
 	int32_t leader_pid;
 	bool cut;
 	char target[RECORD_NAME_SIZE];

@@ -187,13 +187,9 @@ struct session {
 	uint64_t held_locks_look_ns; /* the last look whose answer was taken */
 	struct kmsg kmsg;
 	struct session_sql {
-		bool opened; /* the lines of its first answer have been written */
+		uint64_t answered_ns; /* of the answer that was written last; 0: none */
 		/* The line that says that it has not answered has been written. */
 		bool unresponsive;
-		uint64_t opened_ns; /* time of that answer, if each of its sessions has a line */
-		uint64_t worst_ns;  /* time of the answer with most active sessions; 0: none */
-		uint64_t worst_candidates
-			[RECORD_CANDIDATES_MAX]; /* threads that hung at that time */
 		struct session_queue {
 			struct record_queue most; /* that had waited most */
 			uint64_t answered_ns;	  /* when the database said so */

@@ -9,28 +9,12 @@
 #include "watch/thread_status.h"
 
 /*
- * In each phase at most so many sessions get a line, those with the longest statements first; the
- * others are counted.
+ * Statements that get a line in one answer, those that ran longest first, but for the first and the
+ * last answer: an incident may have hundreds of them. The others have to wait.
  */
-#define SESSIONS_MAX 64
+#define LINES_MAX 16
 /* At most so many stuck threads are looked up in /proc; one lookup takes 1 us. */
 #define CANDIDATES_ASKED 256
-
-struct order {
-	uint64_t elapsed_ns;
-	bool background;
-	uint16_t index;
-};
-
-/* Client sessions first, then the longest statements. */
-static int compare_order(const void *a, const void *b)
-{
-	const struct order *x = a, *y = b;
-
-	if (x->background != y->background)
-		return x->background ? 1 : -1;
-	return x->elapsed_ns < y->elapsed_ns ? 1 : x->elapsed_ns > y->elapsed_ns ? -1 : 0;
-}
 
 static struct record_sql *begin_line(struct session *s, const struct sql_evidence *e,
 	enum record_phase phase)
@@ -67,14 +51,14 @@ static void write_unresponsive(struct session *s, const struct sql_evidence *e,
 	session_write_line(s);
 }
 
-static void write_answer(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, enum record_phase phase, uint32_t unwritten)
+static void write_answer(struct session *s, const struct sql_evidence *e, enum record_phase phase)
 {
+	const struct sql_snapshot *snapshot = e->current;
 	struct record_sql *q = begin_line(s, e, phase);
 
 	q->active = snapshot->active;
 	q->idle = snapshot->idle;
-	q->left_out = (int64_t)snapshot->left_out + unwritten;
+	q->left_out = sql_statements_count_missing(e->statements, snapshot);
 	q->lasting = snapshot->lasting;
 	q->lasting_ns = snapshot->lasting_ns;
 	q->pid = e->server_pid;
@@ -95,10 +79,10 @@ static bool is_among(const uint64_t candidates[RECORD_CANDIDATES_MAX], uint64_t 
 	return false;
 }
 
-static bool has_unknown_thread(const struct sql_snapshot *snapshot)
+static bool has_unknown_thread(const struct sql_snapshot *answer)
 {
-	for (uint32_t i = 0; i < snapshot->count; i++)
-		if (!snapshot->rows[i].tid && !snapshot->rows[i].background)
+	for (uint32_t i = 0; i < answer->count; i++)
+		if (!answer->rows[i].tid && !answer->rows[i].background)
 			return true;
 	return false;
 }
@@ -111,22 +95,20 @@ static bool hung_at(const struct incident_stuck *stuck, uint64_t at_ns)
 }
 
 /*
- * Adds the threads of the server that already hung at the time of that answer. A session whose
+ * The threads of the server that already hung when it gave its newest answer. A session whose
  * thread is unknown may run on one of them.
  */
-static void add_candidates(const struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, uint64_t candidates[RECORD_CANDIDATES_MAX])
+static void find_candidates(const struct session *s, const struct sql_evidence *e,
+	uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
 	unsigned int found = 0, asked = 0;
 
-	if (!e->server_pid || !has_unknown_thread(snapshot))
+	if (!e->server_pid || !e->current || !has_unknown_thread(e->current))
 		return;
-	while (found < RECORD_CANDIDATES_MAX && candidates[found])
-		found++;
 	for (unsigned int i = 0; i < INCIDENT_STUCK_SLOTS; i++) {
 		const struct incident_stuck *stuck = &s->incident.stuck[i];
 
-		if (!hung_at(stuck, snapshot->answered_ns) || is_among(candidates, stuck->tid))
+		if (!hung_at(stuck, e->current->answered_ns) || is_among(candidates, stuck->tid))
 			continue;
 		if (found == RECORD_CANDIDATES_MAX || asked++ == CANDIDATES_ASKED)
 			break;
@@ -135,182 +117,154 @@ static void add_candidates(const struct session *s, const struct sql_evidence *e
 	}
 }
 
-/*
- * Keeps the threads that hang at the worst answer, because they may have returned when its lines
- * are written.
- */
-static void keep_candidates(const struct session *s, struct session_sql *state,
-	const struct sql_evidence *e)
+static bool is_of_current(const struct sql_evidence *e, const struct sql_statement *st)
 {
-	if (!e->worst)
-		return;
-	if (state->worst_ns != e->worst->answered_ns)
-		memset(state->worst_candidates, 0, sizeof(state->worst_candidates));
-	state->worst_ns = e->worst->answered_ns;
-	/* Repeated at each answer, because a thread that hung may be found a little later. */
-	add_candidates(s, e, e->worst, state->worst_candidates);
+	return e->current && st->answered_ns == e->current->answered_ns;
 }
 
-static struct record_sql *begin_session(struct session *s, const struct sql_evidence *e,
-	const struct sql_session_view *view, enum record_phase phase)
-{
-	const char *role = view->background ? sql_find_role(s->o.sql, view->tid) : "";
-	struct record_sql *q = begin_line(s, e, phase);
-
-	q->connection_id = view->connection_id;
-	q->query_id = view->query_id;
-	text_copy(q->user, sizeof(q->user), *role ? role : view->user);
-	text_copy(q->database, sizeof(q->database), view->database);
-	text_copy(q->command, sizeof(q->command), view->command);
-	text_copy(q->state, sizeof(q->state), view->state);
-	q->elapsed_ns = view->elapsed_ns;
-	text_copy(q->text, sizeof(q->text), view->text);
-	q->text_bytes = view->text_bytes;
-	q->pid = e->sessions_are_processes && view->tid ? view->tid : e->server_pid;
-	q->tid = view->tid;
-	text_copy(q->tid_reason, sizeof(q->tid_reason), view->no_tid);
-	q->leader_pid = view->leader_pid;
-	q->background = view->background;
-	q->quiet = view->idle || view->asleep;
-	q->transaction_ns = view->transaction_ns;
-	q->lock = view->lock;
-	text_copy(q->lock_on, sizeof(q->lock_on), view->object);
-	q->blocked_by = view->blocker_id;
-	if (view->blocker_id)
-		q->blocked_basis = view->candidates ? RECORD_BASIS_inferred : RECORD_BASIS_measured;
-	q->blocked_candidates = view->candidates;
-	q->waited_ns = view->waited_ns;
-	q->moved_bytes = sql_slow_find_moved(e->slow, view);
-	return q;
-}
-
-static void write_session(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, uint32_t index, enum record_phase phase,
+static void write_statement(struct session *s, const struct sql_evidence *e,
+	struct sql_statement *st, enum record_phase phase,
 	const uint64_t candidates[RECORD_CANDIDATES_MAX])
 {
-	struct sql_session_view view;
-	struct record_sql *q;
+	const char *role = st->background ? sql_find_role(s->o.sql, st->tid) : "";
+	struct record_sql *q = begin_line(s, e, phase);
 
-	sql_snapshot_view(snapshot, index, &view);
-	q = begin_session(s, e, &view, phase);
-	if (!view.tid && !view.background)
+	q->connection_id = st->connection_id;
+	q->query_id = st->query_id;
+	text_copy(q->user, sizeof(q->user), *role ? role : st->user);
+	text_copy(q->database, sizeof(q->database), st->database);
+	text_copy(q->command, sizeof(q->command), st->command);
+	text_copy(q->state, sizeof(q->state), st->state);
+	q->elapsed_ns = st->elapsed_ns;
+	q->answer_ns = st->answered_ns - st->asked_ns;
+	text_copy(q->text, sizeof(q->text), st->text);
+	q->text_bytes = st->text_bytes;
+	q->pid = e->sessions_are_processes && st->tid ? st->tid : e->server_pid;
+	q->tid = st->tid;
+	text_copy(q->tid_reason, sizeof(q->tid_reason), st->no_tid);
+	q->leader_pid = st->leader_pid;
+	q->background = st->background;
+	q->quiet = st->idle || st->asleep;
+	q->transaction_ns = st->transaction_ns;
+	q->lock = st->lock;
+	text_copy(q->lock_on, sizeof(q->lock_on), st->object);
+	q->blocked_by = st->blocker_id;
+	if (st->blocker_id)
+		q->blocked_basis = st->candidates ? RECORD_BASIS_inferred : RECORD_BASIS_measured;
+	q->blocked_candidates = st->candidates;
+	q->waited_ns = st->waited_ns;
+	q->moved_bytes = st->moved_bytes;
+	if (!st->tid && !st->background && is_of_current(e, st))
 		memcpy(q->candidates, candidates, sizeof(q->candidates));
-	session_set_line_time(s, snapshot->answered_ns);
+	st->written.elapsed_ns = st->elapsed_ns;
+	st->written.key = st->key;
+	st->written.lock = st->lock;
+	st->written.blocker_id = st->blocker_id;
+	session_set_line_time(s, st->answered_ns);
 	session_write_line(s);
 }
 
-static void write_phase(struct session *s, const struct sql_evidence *e,
-	const struct sql_snapshot *snapshot, enum record_phase phase,
-	const uint64_t candidates[RECORD_CANDIDATES_MAX])
+/* All in the first answer and in the last one. In between, what lasts, and what has changed. */
+static bool is_due(const struct sql_evidence *e, const struct sql_statement *st,
+	enum record_phase phase)
 {
-	uint32_t count = snapshot->count < SESSIONS_MAX ? snapshot->count : SESSIONS_MAX;
-	struct order order[SQL_SESSIONS_MAX];
-
-	for (uint32_t i = 0; i < snapshot->count; i++)
-		order[i] = (struct order){
-			.elapsed_ns = snapshot->rows[i].elapsed_ns,
-			.background = snapshot->rows[i].background,
-			.index = (uint16_t)i,
-		};
-	sort_in_place(order, snapshot->count, sizeof(order[0]), compare_order);
-	write_answer(s, e, snapshot, phase, snapshot->count - count);
-	for (uint32_t i = 0; i < count; i++)
-		write_session(s, e, snapshot, order[i].index, phase, candidates);
+	if (is_of_current(e, st) && phase != RECORD_PHASE_during)
+		return true;
+	if (phase == RECORD_PHASE_end || !is_of_current(e, st))
+		return false;
+	if (!st->written.elapsed_ns)
+		return st->elapsed_ns >= SQL_LASTING_NS;
+	/* The first answer may be to a question that was asked while idle, which has no texts. */
+	return st->elapsed_ns >= 2 * st->written.elapsed_ns || st->key != st->written.key ||
+		st->lock != st->written.lock || st->blocker_id != st->written.blocker_id;
 }
 
-static void write_current(struct session *s, const struct sql_evidence *e, enum record_phase phase)
+/* Of clients first, then the longest. */
+static int compare_statements(const void *a, const void *b)
 {
+	const struct sql_statement *const *x = a, *const *y = b;
+
+	if ((*x)->background != (*y)->background)
+		return (*x)->background ? 1 : -1;
+	return (*x)->elapsed_ns < (*y)->elapsed_ns    ? 1
+		: (*x)->elapsed_ns > (*y)->elapsed_ns ? -1
+						      : 0;
+}
+
+static void write_statements(struct session *s, const struct sql_evidence *e,
+	enum record_phase phase)
+{
+	struct sql_statement *due[SQL_STATEMENTS_MAX];
 	uint64_t candidates[RECORD_CANDIDATES_MAX] = { 0 };
+	uint32_t count = 0;
 
-	add_candidates(s, e, e->current, candidates);
-	write_phase(s, e, e->current, phase, candidates);
+	for (uint32_t i = 0; i < e->statements->count; i++)
+		if (is_due(e, &e->statements->list[i], phase))
+			due[count++] = &e->statements->list[i];
+	sort_in_place(due, count, sizeof(due[0]), compare_statements);
+	if (phase == RECORD_PHASE_during && count > LINES_MAX)
+		count = LINES_MAX;
+	find_candidates(s, e, candidates);
+	for (uint32_t i = 0; i < count; i++)
+		write_statement(s, e, due[i], phase, candidates);
 }
 
-static bool has_all_lines(const struct sql_snapshot *snapshot)
-{
-	return snapshot->count <= SESSIONS_MAX;
-}
-
-static void take_opening(struct session *s, unsigned int index, const struct sql_evidence *e,
-	bool final)
+static void write_current(struct session *s, unsigned int index, const struct sql_evidence *e,
+	enum record_phase phase)
 {
 	struct session_sql *state = &s->sql[index];
 
-	if (state->opened)
-		return;
-	if (e->current) {
-		state->opened = true;
-		if (has_all_lines(e->current))
-			state->opened_ns = e->current->answered_ns;
-		write_current(s, e, RECORD_PHASE_open);
-	} else if (!state->unresponsive && (e->unanswered_ns || *e->why || final)) {
+	state->answered_ns = e->current->answered_ns;
+	write_answer(s, e, phase);
+	write_statements(s, e, phase);
+}
+
+static void take_answer(struct session *s, unsigned int index, const struct sql_evidence *e)
+{
+	struct session_sql *state = &s->sql[index];
+
+	if (e->current && e->current->answered_ns != state->answered_ns) {
+		write_current(s, index, e,
+			state->answered_ns ? RECORD_PHASE_during : RECORD_PHASE_open);
+	} else if (!e->current && !state->unresponsive && (e->unanswered_ns || *e->why)) {
 		state->unresponsive = true;
 		write_unresponsive(s, e, RECORD_PHASE_open);
 	}
 }
-
-static bool is_of(const struct sql_slow_entry *entry, const struct sql_snapshot *snapshot)
+/* Statements that are not in the last answer, and that no line has as they were at last. */
+static void write_ended(struct session *s, const struct sql_evidence *e, bool is_answered)
 {
-	return snapshot && has_all_lines(snapshot) && entry->answered_ns == snapshot->answered_ns;
-}
+	static const uint64_t no_candidates[RECORD_CANDIDATES_MAX];
 
-/*
- * Writes slow statements whose last known length is in none of the other phases: the last answer
- * that had them is not that of the `open`, `worst` or `end` phase. `last` is the answer of the
- * `end` phase, or NULL.
- */
-static void write_slow(struct session *s, const struct session_sql *state,
-	const struct sql_evidence *e, const struct sql_snapshot *last)
-{
-	struct order order[SQL_SLOW_MAX];
-	uint32_t count = 0;
+	for (uint32_t i = 0; i < e->statements->count; i++) {
+		struct sql_statement *st = &e->statements->list[i];
 
-	for (uint32_t i = 0; i < e->slow->count; i++) {
-		const struct sql_slow_entry *entry = &e->slow->entries[i];
-
-		if (entry->answered_ns == state->opened_ns || is_of(entry, e->worst) ||
-			is_of(entry, last))
-			continue;
-		order[count++] = (struct order){
-			.elapsed_ns = entry->elapsed_ns,
-			.background = entry->background,
-			.index = (uint16_t)i,
-		};
-	}
-	sort_in_place(order, count, sizeof(order[0]), compare_order);
-	for (uint32_t i = 0; i < count; i++) {
-		const struct sql_slow_entry *entry = &e->slow->entries[order[i].index];
-		struct sql_session_view view;
-
-		sql_slow_view(e->slow, order[i].index, &view);
-		/* There is no line about the answer itself that could have its length. */
-		begin_session(s, e, &view, RECORD_PHASE_slow)->answer_ns =
-			entry->answered_ns - entry->asked_ns;
-		session_set_line_time(s, entry->answered_ns);
-		session_write_line(s);
+		if (st->elapsed_ns > st->written.elapsed_ns &&
+			!(is_answered && is_of_current(e, st)))
+			write_statement(s, e, st, RECORD_PHASE_during, no_candidates);
 	}
 }
 
-static void write_ending(struct session *s, const struct session_sql *state,
-	const struct sql_evidence *e)
+static void write_ending(struct session *s, unsigned int index, const struct sql_evidence *e)
 {
 	bool is_answered = e->current && !e->unanswered_ns && !*e->why;
 
-	if (e->worst)
-		write_phase(s, e, e->worst, RECORD_PHASE_worst, state->worst_candidates);
-	write_slow(s, state, e, is_answered ? e->current : NULL);
+	if (!s->sql[index].answered_ns && e->current)
+		write_current(s, index, e, RECORD_PHASE_open);
+	else if (!s->sql[index].answered_ns && !s->sql[index].unresponsive)
+		write_unresponsive(s, e, RECORD_PHASE_open);
+	write_ended(s, e, is_answered);
 	if (is_answered)
-		write_current(s, e, RECORD_PHASE_end);
+		write_current(s, index, e, RECORD_PHASE_end);
 	else
 		write_unresponsive(s, e, RECORD_PHASE_end);
 }
 
-/* Takes the first answer at once as that of the `open` phase: the next one comes a second later. */
 static void on_answer(void *userdata)
 {
 	struct session *s = userdata;
 
-	if (s->state == SESSION_TRACING || s->state == SESSION_DRAINING)
+	if (s->state == SESSION_TRACING)
 		session_take_sql_lines(s, false);
 	session_wake_drain(s);
 }
@@ -355,11 +309,11 @@ void session_take_sql_lines(struct session *s, bool final)
 	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
 		sql_get_evidence(s->o.sql, i, &e);
 		session_take_queue(s, i, &e);
-		take_opening(s, i, &e, final);
-		keep_candidates(s, &s->sql[i], &e);
-		if (final) {
-			session_end_queue(s, i);
-			write_ending(s, &s->sql[i], &e);
+		if (!final) {
+			take_answer(s, i, &e);
+			continue;
 		}
+		session_end_queue(s, i);
+		write_ending(s, i, &e);
 	}
 }

@@ -39,9 +39,7 @@ static void name_device(const struct session *s, const struct probe_line_names *
 /* Without a text each session has one of its own. */
 static uint64_t key_of(const struct sql_session_view *view)
 {
-	uint64_t key = sql_text_key(view->text);
-
-	return key ? key : view->connection_id << 1 | 1;
+	return view->key ? view->key : view->connection_id << 1 | 1;
 }
 
 /* What the server itself does has a role, and a statement only if it tells one. */
@@ -89,8 +87,7 @@ static void name_statement(const struct session *s, int32_t tid, struct record_i
 	st->elapsed_ns = view.elapsed_ns;
 	st->start_mono_ns = view.started_ns;
 	/* More may have run it at once than did a part of this load that was seen. */
-	st->sessions = largest(st->sessions, sql_count_alike(s->o.sql, leader),
-		sql_count_served(s->o.sql, tid));
+	st->sessions = largest(st->sessions, view.alike, sql_count_served(s->o.sql, tid));
 }
 
 static void name_io_by(const struct session *s, const struct probe_line_names *names,

@@ -40,7 +40,7 @@ void sql_io_workers_take(struct sql_io_workers *w, const struct sql_snapshot *an
 		/* The leader of a worker may have ended, or have had no room in the answer. */
 		if (!sql_snapshot_find_thread(answer, pid, &view))
 			sql_snapshot_view(answer, i, &view);
-		add(w, pid, sql_text_key(view.text), row->served);
+		add(w, pid, view.key, row->served);
 	}
 }
 

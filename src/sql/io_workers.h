@@ -22,7 +22,7 @@ struct sql_io_workers {
 	uint64_t reads; /* in hand, added up over all answers */
 	uint32_t count;
 	struct {
-		uint64_t key; /* of its statement, sql_text_key() */
+		uint64_t key; /* of its statement, as in struct sql_row */
 		uint64_t reads;
 		int32_t pid; /* a parallel worker counts as its leader */
 	} backends[SQL_IO_WORKERS_MAX];

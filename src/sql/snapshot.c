@@ -45,15 +45,35 @@ static uint16_t add_text(struct sql_snapshot *s, const char *text)
 	return (uint16_t)at;
 }
 
-bool sql_state_is_sleep(const char *state)
+/*
+ * FNV-1a: the same number for texts that count as the same; 0: the text is empty. It has
+ * placeholders for values unless sql.text is `full`.
+ */
+static uint64_t key_of(const char *text)
+{
+	uint64_t key = 0xcbf29ce484222325;
+
+	if (!*text)
+		return 0;
+	for (const char *p = text; *p && p < text + SQL_ALIKE_BYTES; p++)
+		key = (key ^ (unsigned char)*p) * 0x100000001b3;
+	return key ? key : 1;
+}
+
+/* Whether a state is that of SLEEP() in MariaDB or of pg_sleep(). */
+static bool is_sleep(const char *state)
 {
 	return strcmp(state, "User sleep") == 0 || strcmp(state, "Timeout: PgSleep") == 0;
 }
 
+bool sql_row_is_client(const struct sql_row *row)
+{
+	return !row->background && !row->idle && !row->worker && !row->asleep;
+}
+
 bool sql_row_is_lasting(const struct sql_row *row)
 {
-	return !row->background && !row->idle && !row->worker && !row->asleep &&
-		row->elapsed_ns >= SQL_LASTING_NS;
+	return sql_row_is_client(row) && row->elapsed_ns >= SQL_LASTING_NS;
 }
 
 int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *frame)
@@ -78,12 +98,13 @@ int sql_snapshot_add(struct sql_snapshot *s, const struct sql_frame_session *fra
 		.background = frame->background != 0,
 		.idle = frame->idle != 0,
 		.worker = frame->worker || frame->leader_pid,
-		.asleep = sql_state_is_sleep(frame->state),
+		.asleep = is_sleep(frame->state),
 		.user = add_name(s, frame->user, before->user),
 		.database = add_name(s, frame->database, before->database),
 		.command = add_name(s, frame->command, before->command),
 		.state = add_name(s, frame->state, before->state),
 		.no_tid = frame->tid ? 0 : add_name(s, frame->no_tid, before->no_tid),
+		.key = key_of(frame->text),
 		.text = add_text(s, frame->text),
 	};
 	s->count++;
@@ -170,6 +191,15 @@ void sql_snapshot_end(struct sql_snapshot *s, const struct sql_frame_end *frame,
 	s->active += s->left_out;
 }
 
+static uint32_t count_alike(const struct sql_snapshot *s, uint64_t key)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; key && i < s->count; i++)
+		count += s->rows[i].key == key && sql_row_is_client(&s->rows[i]);
+	return count;
+}
+
 void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
 	struct sql_session_view *ret_view)
 {
@@ -185,6 +215,8 @@ void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
 		.blocker_id = row->blocker_id,
 		.waited_ns = row->waited_ns,
 		.moved_bytes = row->moved_bytes,
+		.key = row->key,
+		.alike = count_alike(s, row->key),
 		.lock = row->lock,
 		.candidates = row->candidates,
 		.tid = row->tid,
@@ -210,18 +242,6 @@ static const struct sql_row *find_row(const struct sql_snapshot *s, int32_t tid)
 		if (s->rows[i].tid == tid && !s->rows[i].idle)
 			return &s->rows[i];
 	return NULL;
-}
-
-/* FNV-1a. */
-uint64_t sql_text_key(const char *text)
-{
-	uint64_t key = 0xcbf29ce484222325;
-
-	if (!*text)
-		return 0;
-	for (const char *p = text; *p && p < text + SQL_ALIKE_BYTES; p++)
-		key = (key ^ (unsigned char)*p) * 0x100000001b3;
-	return key ? key : 1;
 }
 
 bool sql_snapshot_find_thread(const struct sql_snapshot *s, int32_t tid,
@@ -254,47 +274,4 @@ uint64_t sql_snapshot_find_connection(const struct sql_snapshot *s, const struct
 	if (!is_process && op->is_request && view.started_ns + SQL_START_ERROR_NS > op->start_ns)
 		return 0;
 	return view.connection_id;
-}
-
-int32_t sql_snapshot_leader(const struct sql_snapshot *s, int32_t tid)
-{
-	const struct sql_row *row = find_row(s, tid);
-
-	return row && row->leader_pid ? row->leader_pid : tid;
-}
-
-/* A row that counts as a statement of a client. */
-static bool is_client(const struct sql_row *row)
-{
-	return !row->background && !row->idle && !row->worker && !row->asleep;
-}
-
-uint32_t sql_snapshot_count_alike(const struct sql_snapshot *s, const char *text)
-{
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < s->count; i++)
-		count += is_client(&s->rows[i]) &&
-			strncmp(s->texts + s->rows[i].text, text, SQL_ALIKE_BYTES) == 0;
-	return count;
-}
-
-bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
-	int32_t tid, struct sql_session_view *ret_view)
-{
-	struct sql_session_view view;
-
-	if (newest && sql_snapshot_find_thread(newest, tid, &view) &&
-		view.started_ns <= worst->answered_ns) {
-		*ret_view = view;
-		return true;
-	}
-	return sql_snapshot_find_thread(worst, tid, ret_view);
-}
-
-bool sql_snapshot_is_worse(const struct sql_snapshot *s, const struct sql_snapshot *than)
-{
-	if (than->asked_ns == 0 || s->active != than->active)
-		return than->asked_ns == 0 || s->active > than->active;
-	return s->longest_ns > than->longest_ns;
 }

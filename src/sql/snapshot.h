@@ -42,6 +42,7 @@ struct sql_row {
 	uint64_t blocker_id;
 	uint64_t waited_ns;   /* for a lock, at least */
 	uint64_t moved_bytes; /* by its thread since the answer before */
+	uint64_t key;	      /* the same for texts that count as the same; 0: there is no text */
 	int32_t tid;
 	int32_t leader_pid;
 	uint32_t served; /* its reads that I/O workers have in hand */
@@ -91,6 +92,8 @@ struct sql_session_view {
 	/* For the lock, at least; 0: this is the first answer in which it waits. */
 	uint64_t waited_ns;
 	uint64_t moved_bytes; /* by its thread, since the answer before */
+	uint64_t key;	      /* as in struct sql_row */
+	uint32_t alike;	      /* statements of clients with that text in the answer; 0: no text */
 	enum record_lock lock;
 	uint32_t candidates;
 	int32_t tid; /* 0: see no_tid */
@@ -126,20 +129,10 @@ void sql_snapshot_end(struct sql_snapshot *snapshot, const struct sql_frame_end 
 void sql_snapshot_view(const struct sql_snapshot *snapshot, uint32_t index,
 	struct sql_session_view *ret_view);
 
-/*
- * Whether a row counts for the rules: a statement of a client that has run for SQL_LASTING_NS and
- * does not sleep on purpose.
- */
+/* Whether it is a statement of a client that does more than sleep on purpose. */
+bool sql_row_is_client(const struct sql_row *row);
+/* Whether a row counts for the rules: such a statement that has run for SQL_LASTING_NS. */
 bool sql_row_is_lasting(const struct sql_row *row);
-
-/* Whether a state is that of SLEEP() in MariaDB or of pg_sleep(). */
-bool sql_state_is_sleep(const char *state);
-
-/*
- * The same number for texts that count as the same; 0: the text is empty. It has placeholders for
- * values unless sql.text is `full`.
- */
-uint64_t sql_text_key(const char *text);
 
 /* The statement of a thread, or of the backend that it works for; false: it runs none. */
 bool sql_snapshot_find_thread(const struct sql_snapshot *snapshot, int32_t tid,
@@ -160,21 +153,5 @@ struct sql_operation {
  */
 uint64_t sql_snapshot_find_connection(const struct sql_snapshot *snapshot,
 	const struct sql_operation *op, bool is_process);
-
-/* The backend that a parallel worker works for; for any other thread, the thread itself. */
-int32_t sql_snapshot_leader(const struct sql_snapshot *snapshot, int32_t tid);
-
-/* Counts the statements of clients with that text. */
-uint32_t sql_snapshot_count_alike(const struct sql_snapshot *snapshot, const char *text);
-
-/*
- * The statement that a thread ran in the worst answer, as the newest answer (NULL: there is none)
- * has it if it still runs. A statement that began later cannot have led to what was worst.
- */
-bool sql_snapshots_find_thread(const struct sql_snapshot *worst, const struct sql_snapshot *newest,
-	int32_t tid, struct sql_session_view *ret_view);
-
-/* Whether a snapshot is worse: more active sessions, or as many and a longer statement. */
-bool sql_snapshot_is_worse(const struct sql_snapshot *snapshot, const struct sql_snapshot *than);
 
 #endif

@@ -164,7 +164,7 @@ static bool is_in_session(const struct sql_target *t)
 
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence)
 {
-	const struct sql_target *t = sql->targets[index];
+	struct sql_target *t = sql->targets[index];
 	uint64_t pause_ns = sql_target_choose_pause(t->interval_ns, t->cost_ns, 0);
 
 	*ret_evidence = (struct sql_evidence){
@@ -178,8 +178,7 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 		.version = t->server.version,
 		.account = t->server.account,
 		.current = of_incident(sql, t->current),
-		.worst = of_incident(sql, t->worst),
-		.slow = &t->slow,
+		.statements = &t->statements,
 		.why = t->why,
 		.is_known = t->is_known,
 		.missing = t->missing,
@@ -194,8 +193,8 @@ bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view
 	for (unsigned int i = 0; i < sql->count; i++) {
 		const struct sql_target *t = sql->targets[i];
 
-		if (sql_slow_find_thread(&t->slow, of_incident(sql, t->worst),
-			    of_incident(sql, t->current), tid, ret_view))
+		if (sql_statements_find_thread(&t->statements, of_incident(sql, t->current), tid,
+			    ret_view))
 			return true;
 	}
 	return false;
@@ -280,7 +279,7 @@ static int32_t find_served(const struct sql *sql, int32_t tid, uint32_t *ret_ses
 	for (unsigned int i = 0; i < sql->count; i++) {
 		const struct sql_target *t = sql->targets[i];
 
-		if (of_incident(sql, t->worst) &&
+		if (t->statements.worst_ns &&
 			strcmp(sql_target_find_role(t, tid), SQL_IO_WORKERS_ROLE) == 0)
 			return sql_io_workers_find(&t->io_workers, ret_sessions);
 	}
@@ -292,16 +291,9 @@ int32_t sql_leader(const struct sql *sql, int32_t tid)
 	uint32_t sessions;
 	int32_t leader = find_served(sql, tid, &sessions);
 
-	if (leader > 0)
-		return leader;
-	leader = tid;
-	for (unsigned int i = 0; i < sql->count && leader == tid; i++) {
-		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
-
-		if (worst)
-			leader = sql_snapshot_leader(worst, tid);
-	}
-	return leader;
+	for (unsigned int i = 0; i < sql->count && leader <= 0; i++)
+		leader = sql_statements_find_leader(&sql->targets[i]->statements, tid);
+	return leader > 0 ? leader : tid;
 }
 
 uint32_t sql_count_served(const struct sql *sql, int32_t tid)
@@ -310,22 +302,6 @@ uint32_t sql_count_served(const struct sql *sql, int32_t tid)
 
 	find_served(sql, tid, &sessions);
 	return sessions;
-}
-
-uint32_t sql_count_alike(const struct sql *sql, int32_t tid)
-{
-	struct sql_session_view view;
-	uint32_t count = 0;
-
-	if (!sql_find_thread(sql, tid, &view) || !*view.text)
-		return 0;
-	for (unsigned int i = 0; i < sql->count; i++) {
-		const struct sql_snapshot *worst = of_incident(sql, sql->targets[i]->worst);
-
-		if (worst)
-			count += sql_snapshot_count_alike(worst, view.text);
-	}
-	return count;
 }
 
 static bool is_in_state(const struct sql_snapshot *snapshot, uint32_t row,

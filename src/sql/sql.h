@@ -12,8 +12,8 @@
 
 #include "config/config.h"
 #include "record/enums.h"
-#include "sql/slow_statements.h"
 #include "sql/snapshot.h"
+#include "sql/statements.h"
 #include "sql/target.h"
 #include "util/text.h"
 #include "watch/watch.h"
@@ -63,7 +63,7 @@ bool sql_is_looking(const struct sql *sql);
 /* `answered` is called after each answer of a target; NULL: nothing is called. */
 void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata);
 
-/* Forgets the worst answers and slow statements of the last incident, and asks all targets. */
+/* Forgets the statements of the last incident, and asks all targets. */
 void sql_begin_incident(struct sql *sql);
 /* Asks all targets that have answered the last question. */
 void sql_ask_all(struct sql *sql);
@@ -89,8 +89,7 @@ struct sql_evidence {
 	const char *version;	     /* "" when not connected */
 	const char *account;
 	const struct sql_snapshot *current; /* NULL: no answer yet */
-	const struct sql_snapshot *worst;
-	const struct sql_slow_statements *slow;
+	struct sql_statements *statements;
 	const char *why;	/* there is no answer to the last question; "": there is one */
 	bool is_known;		/* there was an answer, or `why` has a reason from the helper */
 	const char *missing;	/* what to do about it; "": unknown */
@@ -104,9 +103,8 @@ unsigned int sql_targets_count(const struct sql *sql);
 void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evidence *ret_evidence);
 
 /*
- * The statement that a thread ran longest in this incident, of those that began before the worst
- * answer; see sql_slow_find_thread(). ret_view is valid until the loop runs again. False: it ran
- * none.
+ * The statement that a thread ran longest in this incident, see sql_statements_find_thread().
+ * ret_view is valid until the loop runs again. False: it ran none.
  */
 bool sql_find_thread(const struct sql *sql, int32_t tid, struct sql_session_view *ret_view);
 /* Numbers in the answers of the incident that could not be true. */
@@ -146,8 +144,8 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct sql_activity *ret_activity);
 
 /*
- * The backend that a parallel worker worked for in the worst answer, or the I/O workers of its
- * server in the incident; for any other, the thread itself.
+ * The backend that a parallel worker worked for, or the I/O workers of its server; for any other,
+ * the thread itself.
  */
 int32_t sql_leader(const struct sql *sql, int32_t tid);
 /*
@@ -156,8 +154,6 @@ int32_t sql_leader(const struct sql *sql, int32_t tid);
  */
 uint32_t sql_count_served(const struct sql *sql, int32_t tid);
 
-/* Counts the statements of clients in the worst answers with the text of the thread's own. */
-uint32_t sql_count_alike(const struct sql *sql, int32_t tid);
 /* Adds members to an open JSON object: "sql.main": "connected to ...", each cut to 200 bytes. */
 void sql_add_status(const struct sql *sql, struct text *answer);
 

@@ -366,9 +366,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	t->current = t->building;
 	t->building = last;
 	t->next_ns = asked_ns + choose_pause(t, failed);
-	if (sql_snapshot_is_worse(t->current, t->worst))
-		*t->worst = *t->current;
-	sql_slow_take(&t->slow, t->current);
+	sql_statements_take(&t->statements, t->current);
 	sql_io_workers_take(&t->io_workers, t->current);
 	tell(t);
 }
@@ -479,8 +477,7 @@ uint64_t sql_target_unanswered_ns(const struct sql_target *t, uint64_t now_ns)
 
 void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 {
-	sql_snapshot_begin(t->worst, 0);
-	sql_slow_begin(&t->slow, now_ns);
+	sql_statements_begin(&t->statements, now_ns);
 	sql_io_workers_begin(&t->io_workers);
 	forget_ended_roles(t);
 	t->invalid = 0;
@@ -595,8 +592,7 @@ int sql_target_new(const struct sql_target_options *options, const struct config
 	text_copy(t->why, sizeof(t->why), "not connected yet");
 	t->building = calloc(1, sizeof(*t->building));
 	t->current = calloc(1, sizeof(*t->current));
-	t->worst = calloc(1, sizeof(*t->worst));
-	if (!t->building || !t->current || !t->worst) {
+	if (!t->building || !t->current) {
 		sql_target_free(t);
 		return -ENOMEM;
 	}
@@ -628,7 +624,6 @@ pid_t sql_target_free(struct sql_target *t)
 	sql_moved_done(&t->moved);
 	free(t->building);
 	free(t->current);
-	free(t->worst);
 	free(t->relations);
 	free(t);
 	return pid;

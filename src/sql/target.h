@@ -17,8 +17,8 @@
 #include "sql/io_workers.h"
 #include "sql/moved.h"
 #include "sql/relations.h"
-#include "sql/slow_statements.h"
 #include "sql/snapshot.h"
+#include "sql/statements.h"
 
 #define SQL_TARGET_WHY_SIZE (SQL_ERROR_SIZE + 64)
 
@@ -90,8 +90,7 @@ struct sql_target {
 	union sql_helper_frame in;
 	struct sql_snapshot *building;
 	struct sql_snapshot *current;
-	struct sql_snapshot *worst;
-	struct sql_slow_statements slow;
+	struct sql_statements statements;
 	bool armed; /* an incident is open */
 	struct sql_moved moved;
 	struct sql_io_workers io_workers;
@@ -126,10 +125,7 @@ void sql_target_ask(struct sql_target *target, uint64_t now_ns);
  */
 void sql_target_look_again(struct sql_target *target, uint64_t now_ns);
 
-/*
- * Forgets the worst answer and the slow statements of the last incident, and the roles of threads
- * that have ended.
- */
+/* Forgets the statements of the last incident, and the roles of threads that have ended. */
 void sql_target_begin_incident(struct sql_target *target, uint64_t now_ns);
 
 /*

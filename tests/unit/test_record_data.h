@@ -322,7 +322,7 @@ static inline void data_sql(struct record *r)
 	r->sql = (struct record_sql){
 		.target = "main",
 		.server = RECORD_SERVER_mariadb,
-		.phase = RECORD_PHASE_worst,
+		.phase = RECORD_PHASE_during,
 		.active = -1,
 		.idle = -1,
 		.left_out = -1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /*
- * The `sql` lines of a record: sessions in the phases open, worst, slow and end, or why there are
+ * The `sql` lines of a record: sessions in the phases open, during and end, or why there are
  * none.
  */
 #include "test_session_answers.h"
@@ -10,7 +10,7 @@ static void test_sessions_in_each_phase(void **state)
 {
 	static const step steps[] = { is_answered, trigger_until_stopped, is_answered, stop_it,
 		is_closed, NULL };
-	static const char *const phases[] = { "open", "worst", "end" };
+	static const char *const phases[] = { "open", "end" };
 	struct fixture *f = *state;
 	const struct output *out;
 
@@ -54,7 +54,7 @@ static bool is_past_the_worst(struct fixture *f)
 	struct sql_evidence e;
 
 	sql_get_evidence(f->sql, 0, &e);
-	return e.worst && e.worst->count == 3 && e.current->count == 2;
+	return e.statements->worst_active == 3 && e.current->count == 2;
 }
 
 static bool has_opened(struct fixture *f)
@@ -66,36 +66,50 @@ static bool has_opened(struct fixture *f)
 	return e.current != NULL;
 }
 
-/* Neither ran in the worst or end phase, and one of them not in the open phase. */
-static void test_statements_that_ended_between_phases_are_slow_lines(void **state)
+/* The lines of a session; *ret_last is the last one. */
+static unsigned int find_lines(const struct output *out, uint64_t connection_id,
+	const struct record **ret_last)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < out->count; i++) {
+		const struct record *r = &out->lines[i];
+
+		if (r->type != RECORD_SQL || r->sql.connection_id != connection_id)
+			continue;
+		*ret_last = r;
+		count++;
+	}
+	return count;
+}
+
+/* None of the three ran in the last answer, and only one in the first. */
+static void test_a_statement_that_has_ended_has_its_last_length(void **state)
 {
 	static const step steps[] = { is_answered, trigger_until_stopped, has_opened,
 		is_past_the_worst, stop_it, is_closed, NULL };
-	static const uint64_t expected[] = { 17, 21 };
+	static const uint64_t ended[] = { 17, 21, 20 };
 	struct fixture *f = *state;
-	const struct record_sql *q = NULL, *end = NULL;
+	const struct record_sql *q = NULL;
+	const struct record *last = NULL;
 	const struct output *out;
-	const struct record *r;
 
 	run(f, steps);
 	out = read_output(f);
 	assert_int_equal(find_phase(out, "open", &q), 2);
-	assert_int_equal(find_phase(out, "worst", &q), 4);
-	assert_int_equal(find_phase(out, "end", &end), 3);
-	assert_int_equal(find_phase(out, "slow", &q), 2);
-	assert_true(q < end);
-	r = (const void *)((const char *)q - offsetof(struct record, sql));
-	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
-		q = &r[i].sql;
-		assert_int_equal(q->connection_id, expected[i]);
-		assert_int_equal(q->active, -1);
-		assert_string_equal(q->text, "SELECT ?");
-		assert_in_range(q->elapsed_ns, (i ? 2 : 5) * NSEC_PER_SEC, 20 * NSEC_PER_SEC);
-		assert_true(q->answer_ns > 0);
-		assert_true(r[i].mono_ns > f->mark_ns);
+	assert_int_equal(find_phase(out, "end", &q), 3);
+	for (size_t i = 0; i < ARRAY_SIZE(ended); i++) {
+		assert_in_range(find_lines(out, ended[i], &last), 1, 3);
+		assert_int_equal(last->sql.phase, RECORD_PHASE_during);
+		assert_int_equal(last->sql.active, -1);
+		assert_string_equal(last->sql.text, "SELECT ?");
+		assert_in_range(last->sql.elapsed_ns, 2 * NSEC_PER_SEC, 20 * NSEC_PER_SEC);
+		assert_true(last->sql.answer_ns > 0);
+		assert_true(last->mono_ns > f->mark_ns && &last->sql < q);
 	}
-	assert_int_equal(r[0].sql.tid, r[0].sql.pid);
-	assert_string_equal(r[1].sql.tid_reason, "thread pool");
+	assert_string_equal(last->sql.tid_reason, "thread pool");
+	assert_int_equal(find_lines(out, 17, &last), 2);
+	assert_int_equal(last->sql.tid, last->sql.pid);
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
@@ -104,33 +118,31 @@ static bool has_four(struct fixture *f)
 	struct sql_evidence e;
 
 	sql_get_evidence(f->sql, 0, &e);
-	return e.slow->count >= 4;
+	return e.statements->count >= 4;
 }
 
-static void test_no_statement_has_two_lines(void **state)
+/* Another one in each answer. The last answer has its lines twice: it is also the end. */
+static void test_no_statement_has_two_lines_without_news(void **state)
 {
 	static const step steps[] = { is_answered, trigger_until_stopped, has_four, stop_it,
 		is_closed, NULL };
-	static const char *const phases[] = { "open", "worst", "end" };
 	struct fixture *f = *state;
-	const struct record_sql *q = NULL;
+	uint64_t last_id = 100;
 	const struct output *out;
-	const struct record *r;
+	unsigned int sessions = 0;
 
 	run(f, steps);
 	out = read_output(f);
-	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
-		uint64_t connection_id;
+	for (unsigned int i = 0; i < out->count; i++) {
+		const struct record_sql *q = &out->lines[i].sql;
 
-		assert_int_equal(find_phase(out, phases[i], &q), 2);
-		r = (const void *)((const char *)q - offsetof(struct record, sql));
-		connection_id = r[1].sql.connection_id;
-		assert_true(connection_id > 100);
-		assert_true(find_phase(out, "slow", &q) >= 2);
-		r = (const void *)((const char *)q - offsetof(struct record, sql));
-		for (; r->sql.phase == RECORD_PHASE_slow; r++)
-			assert_int_not_equal(r->sql.connection_id, connection_id);
+		if (out->lines[i].type != RECORD_SQL || !q->connection_id)
+			continue;
+		assert_true(q->connection_id > last_id || q->phase == RECORD_PHASE_end);
+		last_id = q->connection_id;
+		sessions++;
 	}
+	assert_true(sessions >= 4);
 }
 
 /* The loop is busy while the answer waits to be read. */
@@ -168,7 +180,7 @@ static void test_a_refused_login_is_recorded(void **state)
 	assert_string_equal(q->error, "Access denied for user 'iostall'@'localhost'");
 	assert_string_equal(q->missing, "CREATE USER iostall@localhost");
 	assert_int_equal(q->active, -1);
-	assert_int_equal(find_phase(out, "worst", &q), 0);
+	assert_int_equal(find_phase(out, "during", &q), 0);
 	assert_int_equal(find_phase(out, "end", &q), 1);
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
@@ -178,7 +190,7 @@ static void test_a_missing_grant_is_recorded(void **state)
 {
 	static const step steps[] = { is_answered, trigger_until_stopped, is_answered, stop_it,
 		is_closed, NULL };
-	static const char *const phases[] = { "open", "worst", "end" };
+	static const char *const phases[] = { "open", "end" };
 	struct fixture *f = *state;
 	const struct output *out;
 
@@ -209,7 +221,7 @@ static void test_an_unresponsive_database_is_recorded(void **state)
 	assert_string_equal(q->error, "does not answer");
 	assert_true(q->unanswered_ns > 0);
 	assert_string_equal(q->account, "iostall@localhost");
-	assert_int_equal(find_phase(out, "worst", &q), 0);
+	assert_int_equal(find_phase(out, "during", &q), 0);
 	assert_int_equal(find_phase(out, "end", &q), 1);
 	assert_string_equal(q->error, "does not answer");
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
@@ -267,8 +279,8 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		sql_test(test_sessions_in_each_phase, "sql.good"),
-		sql_test(test_statements_that_ended_between_phases_are_slow_lines, "sql.ends"),
-		sql_test(test_no_statement_has_two_lines, "sql.changes"),
+		sql_test(test_a_statement_that_has_ended_has_its_last_length, "sql.ends"),
+		sql_test(test_no_statement_has_two_lines_without_news, "sql.changes"),
 		sql_test(test_an_answer_that_is_read_late_has_its_own_time, "sql.good"),
 		sql_test(test_a_refused_login_is_recorded, "sql.refused"),
 		sql_test(test_a_missing_grant_is_recorded, "sql.alone"),

@@ -14,8 +14,7 @@
 
 static bool has_worst(struct fixture *f)
 {
-	return evidence(f).worst && evidence(f).worst->count == 4 &&
-		evidence(f).current->count == 3;
+	return evidence(f).statements->worst_active == 4 && evidence(f).current->count == 3;
 }
 
 static void test_answer(void **state)
@@ -75,20 +74,19 @@ static void test_worst(void **state)
 	assert_int_equal(activity.in_state, 3);
 	assert_int_equal(activity.longest_ns, 3 * NSEC_PER_SEC);
 	/* What came before an incident is none of its evidence. */
-	assert_true(evidence(&f).slow->count >= 4);
+	assert_true(evidence(&f).statements->count >= 4);
 	sql_begin_incident(f.sql);
 	assert_null(evidence(&f).current);
-	assert_null(evidence(&f).worst);
-	assert_int_equal(evidence(&f).slow->count, 0);
+	assert_int_equal(evidence(&f).statements->count, 0);
 	f.armed = true;
 	run_until(&f, has_answer);
-	assert_int_equal(evidence(&f).worst->count, 3);
+	assert_int_equal(evidence(&f).statements->worst_active, 3);
 	teardown(&f);
 }
 
 static bool has_ended(struct fixture *f)
 {
-	return evidence(f).worst && evidence(f).worst->count == 3;
+	return evidence(f).statements->worst_active == 3;
 }
 
 /* Neither the worst answer nor the newest has it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
-/* Which statement of a thread is the one that counts. */
+/* Which session a thread served, and which statements count. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,52 +28,6 @@ static void answer(struct sql_snapshot *snapshot, uint64_t answered_ns, uint64_t
 	sql_snapshot_begin(snapshot, answered_ns - 1);
 	assert_int_equal(sql_snapshot_add(snapshot, &session), 0);
 	sql_snapshot_end(snapshot, &end, answered_ns);
-}
-
-/*
- * It scanned, and waits for a lock of the next statement when the incident ends: the scan it was.
- */
-static void test_a_later_statement_led_to_nothing(void **state)
-{
-	static struct sql_snapshot worst, newest;
-	struct sql_session_view view;
-
-	(void)state;
-	answer(&worst, 100 * SEC, 2 * SEC, "SELECT");
-	answer(&newest, 110 * SEC, 6 * SEC, "UPDATE");
-	assert_true(sql_snapshots_find_thread(&worst, &newest, TID, &view));
-	assert_string_equal(view.text, "SELECT");
-	assert_int_equal(view.started_ns, 98 * SEC);
-}
-
-static void test_what_still_runs_has_its_newest_length(void **state)
-{
-	static struct sql_snapshot worst, newest;
-	struct sql_session_view view;
-
-	(void)state;
-	answer(&worst, 100 * SEC, 2 * SEC, "SELECT");
-	answer(&newest, 110 * SEC, 12 * SEC, "SELECT");
-	assert_true(sql_snapshots_find_thread(&worst, &newest, TID, &view));
-	assert_int_equal(view.elapsed_ns, 12 * SEC);
-	assert_true(sql_snapshots_find_thread(&worst, NULL, TID, &view));
-	assert_int_equal(view.elapsed_ns, 2 * SEC);
-}
-
-static void test_of_a_thread_without_one_there_is_none(void **state)
-{
-	static struct sql_snapshot worst, newest;
-	struct sql_session_view view;
-
-	(void)state;
-	answer(&worst, 100 * SEC, 2 * SEC, "SELECT");
-	answer(&newest, 110 * SEC, 2 * SEC, "SELECT");
-	assert_false(sql_snapshots_find_thread(&worst, &newest, TID + 1, &view));
-	assert_false(sql_snapshots_find_thread(&worst, &newest, 0, &view));
-	/* It was idle at the worst moment. */
-	sql_snapshot_begin(&worst, 99 * SEC);
-	sql_snapshot_end(&worst, &(struct sql_frame_end){ .server_ns = 1 }, 100 * SEC);
-	assert_false(sql_snapshots_find_thread(&worst, &newest, TID, &view));
 }
 
 static uint64_t connection(const struct sql_snapshot *snapshot, uint64_t start_ns, uint64_t end_ns,
@@ -164,25 +118,19 @@ static void answer_of_workers(struct sql_snapshot *snapshot)
 	sql_snapshot_end(snapshot, &(struct sql_frame_end){ .server_ns = 1 }, 100 * SEC);
 }
 
-static void test_a_worker_has_a_leader(void **state)
-{
-	static struct sql_snapshot worst;
-
-	(void)state;
-	answer_of_workers(&worst);
-	assert_int_equal(sql_snapshot_leader(&worst, TID + 1), TID);
-	assert_int_equal(sql_snapshot_leader(&worst, TID), TID);
-	assert_int_equal(sql_snapshot_leader(&worst, TID + 7), TID + 7);
-}
-
 static void test_the_statement_of_a_worker_is_no_other(void **state)
 {
-	static struct sql_snapshot worst;
+	static struct sql_snapshot snapshot;
+	struct sql_session_view leader, worker, other;
 
 	(void)state;
-	answer_of_workers(&worst);
-	assert_int_equal(sql_snapshot_count_alike(&worst, "SELECT"), 1);
-	assert_int_equal(sql_snapshot_count_alike(&worst, "SELECT 1"), 0);
+	answer_of_workers(&snapshot);
+	sql_snapshot_view(&snapshot, 0, &leader);
+	sql_snapshot_view(&snapshot, 1, &worker);
+	sql_snapshot_view(&snapshot, 2, &other);
+	assert_int_equal(leader.alike, 1);
+	assert_int_equal(worker.key, leader.key);
+	assert_int_not_equal(other.key, leader.key);
 }
 
 static void test_a_statement_with_workers_is_one(void **state)
@@ -199,13 +147,9 @@ static void test_a_statement_with_workers_is_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_later_statement_led_to_nothing),
-		cmocka_unit_test(test_what_still_runs_has_its_newest_length),
-		cmocka_unit_test(test_of_a_thread_without_one_there_is_none),
 		cmocka_unit_test(test_the_connection_of_an_operation),
 		cmocka_unit_test(test_the_connection_of_a_process),
 		cmocka_unit_test(test_the_connection_of_a_worker),
-		cmocka_unit_test(test_a_worker_has_a_leader),
 		cmocka_unit_test(test_the_statement_of_a_worker_is_no_other),
 		cmocka_unit_test(test_a_statement_with_workers_is_one),
 	};

@@ -38,25 +38,6 @@ static void add_line(int fd, const struct record *r)
 	assert_int_equal(file_write_all(fd, line.buf, line.len), 0);
 }
 
-/* The line before those of the sessions: the server took 20 ms, and the answer was read later. */
-static void add_late_answer(int fd, uint64_t answered_ns, uint64_t ms)
-{
-	_cleanup_free_ struct record *r = malloc(sizeof(*r));
-
-	data_sql_silence(r);
-	r->mono_ns = answered_ns;
-	r->sql.server_ns = 20 * NSEC_PER_MSEC;
-	r->sql.answer_ns = ms * NSEC_PER_MSEC;
-	r->sql.unanswered_ns = 0;
-	r->sql.error[0] = '\0';
-	add_line(fd, r);
-}
-
-static void add_answer(int fd, uint64_t answered_ns)
-{
-	add_late_answer(fd, answered_ns, 20);
-}
-
 /* A client's statement that has run for ms. */
 static struct record *session_line(uint64_t answered_ns, uint64_t ms, const char *text)
 {
@@ -67,6 +48,7 @@ static struct record *session_line(uint64_t answered_ns, uint64_t ms, const char
 	r->sql.background = false;
 	r->sql.leader_pid = 0;
 	r->sql.elapsed_ns = ms * NSEC_PER_MSEC;
+	r->sql.answer_ns = 20 * NSEC_PER_MSEC;
 	memset(r->sql.text, 0, sizeof(r->sql.text));
 	text_copy(r->sql.text, sizeof(r->sql.text), text);
 	return r;
@@ -76,7 +58,6 @@ static void add_session(int fd, uint64_t answered_ns, uint64_t ms, const char *t
 {
 	_cleanup_free_ struct record *r = session_line(answered_ns, ms, text);
 
-	add_answer(fd, answered_ns);
 	add_line(fd, r);
 }
 
@@ -88,12 +69,6 @@ static struct record *operation(uint64_t start_ns, uint64_t ms)
 	r->operation.start_mono_ns = start_ns;
 	r->operation.dur_ns = ms * NSEC_PER_MSEC;
 	r->operation.connection_id = 0;
-	return r;
-}
-
-static struct record *of_thread(struct record *r, int32_t tid)
-{
-	r->operation.tid = tid;
 	return r;
 }
 
@@ -152,7 +127,7 @@ static void test_an_answer_that_was_read_late(void **state)
 	_cleanup_free_ struct record *r = session_line(AT(10000), 8500, "SELECT a");
 
 	(void)state;
-	add_late_answer(fd, AT(10000), 120);
+	r->sql.answer_ns = 120 * NSEC_PER_MSEC;
 	add_line(fd, r);
 	assert_said(fd, operation(AT(9890), 500), "");
 	assert_said(fd, operation(AT(9870), 500), RAN "SELECT a\n");
@@ -203,30 +178,25 @@ static void test_each_moment_has_its_own(void **state)
 	assert_said(fd, operation(AT(2000), 100), "");
 }
 
-/* Seen last by an answer that has no line, which took 30 ms, while the one before took 500. */
-static void test_what_ran_longest_between_the_moments(void **state)
+/* Seen in several answers, it is one statement, as the last of them had it. */
+static void test_a_statement_with_several_lines_is_one(void **state)
 {
 	_cleanup_close_ int fd = make_file();
-	_cleanup_free_ struct record *r = session_line(AT(10000), 8500, "INSERT");
+	struct statements *statements;
 
 	(void)state;
-	add_late_answer(fd, AT(20000), 500);
-	r->sql.phase = RECORD_PHASE_slow;
-	r->sql.answer_ns = 30 * NSEC_PER_MSEC;
-	add_line(fd, r);
-	assert_said(fd, operation(AT(9960), 30), RAN "INSERT\n");
-	assert_said(fd, operation(AT(9980), 30), "");
-	assert_said(fd, operation(AT(1000), 450), "");
-	/* A leader in the line before is of another time. */
-	r->sql.tid = TID + 1;
-	r->sql.leader_pid = TID;
-	r->sql.text[0] = '\0';
-	r->mono_ns = AT(12000);
-	add_line(fd, r);
-	assert_said(fd, of_thread(operation(AT(11000), 30), TID + 1),
-		"            ran app@localhost/shop, connection 17, a statement\n");
-	add_session(fd, AT(30000), 2000, "COMMIT");
-	assert_said(fd, operation(AT(29000), 30), RAN "COMMIT\n");
+	add_session(fd, AT(3000), 1500, "SELECT a");
+	add_session(fd, AT(10000), 8700, "SELECT a");
+	/* It has whole seconds, and a line that was written late. */
+	add_session(fd, AT(6000), 5000, "SELECT a");
+	add_session(fd, AT(20000), 2000, "SELECT a");
+	assert_int_equal(statements_read(fd, &statements), 0);
+	assert_int_equal(statements_count(statements), 2);
+	assert_int_equal(statements_get(statements, 0)->elapsed_ns, 8700 * NSEC_PER_MSEC);
+	assert_int_equal(statements_get(statements, 0)->begun_ns, AT(1300));
+	statements_free(statements);
+	assert_said(fd, operation(AT(1400), 30), RAN "SELECT a\n");
+	assert_said(fd, operation(AT(9950), 30), RAN "SELECT a\n");
 	assert_said(fd, operation(AT(15000), 30), "");
 }
 
@@ -239,9 +209,10 @@ static void test_idle_workers_and_the_server_itself(void **state)
 	(void)state;
 	/* Of another moment. */
 	r->sql.tid = TID + 1;
+	r->mono_ns = AT(2000);
 	add_line(fd, r);
+	r->mono_ns = AT(10000);
 	r->sql.tid = TID;
-	add_answer(fd, AT(10000));
 	text_copy(r->sql.command, sizeof(r->sql.command), "idle in transaction");
 	add_line(fd, r);
 	assert_said(fd, operation(AT(3000), 200), "");
@@ -325,7 +296,7 @@ int main(void)
 		cmocka_unit_test(test_a_request_is_of_the_statement_that_sent_it),
 		cmocka_unit_test(test_whole_seconds_may_be_one_too_many),
 		cmocka_unit_test(test_each_moment_has_its_own),
-		cmocka_unit_test(test_what_ran_longest_between_the_moments),
+		cmocka_unit_test(test_a_statement_with_several_lines_is_one),
 		cmocka_unit_test(test_idle_workers_and_the_server_itself),
 		cmocka_unit_test(test_texts_are_short_and_printable),
 		cmocka_unit_test(test_show),

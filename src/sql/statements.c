@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "sql/slow_statements.h"
+#include "sql/statements.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "util/clock.h"
@@ -13,12 +14,12 @@
 #define START_NOISE_NS (400 * NSEC_PER_MSEC)
 
 /* This memory is locked. */
-_Static_assert(sizeof(struct sql_slow_statements) <= 26 * 1024, "a target may use 26 KB for it");
+_Static_assert(sizeof(struct sql_statements) <= 80 * 1024, "a target may use 80 KB for it");
 
 struct rank {
-	uint64_t moved_bytes; /* only to compare the statements of one thread */
-	bool loads;	      /* it causes load itself */
-	uint64_t ran_ns;      /* in the incident */
+	uint64_t moved_bytes;
+	bool loads;	 /* it causes load itself */
+	uint64_t ran_ns; /* in the incident */
 	uint64_t elapsed_ns;
 };
 
@@ -27,31 +28,31 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-void sql_slow_begin(struct sql_slow_statements *l, uint64_t begin_ns)
+void sql_statements_begin(struct sql_statements *l, uint64_t begin_ns)
 {
+	/* Does not clear the list. */
+	memset(l, 0, offsetof(struct sql_statements, list));
 	l->begin_ns = begin_ns;
-	l->count = 0;
 }
 
 /* Ranks */
 
-static struct rank rank_of(const struct sql_slow_statements *l, bool loads, uint64_t answered_ns,
-	uint64_t elapsed_ns)
+static bool is_client(const struct sql_statement *e)
 {
-	uint64_t incident_ns = minus(answered_ns, l->begin_ns);
-
-	return (struct rank){
-		.loads = loads,
-		.ran_ns = elapsed_ns < incident_ns ? elapsed_ns : incident_ns,
-		.elapsed_ns = elapsed_ns,
-	};
+	return !e->background && !e->idle && !e->worker && !e->asleep;
 }
 
-static struct rank rank_of_entry(const struct sql_slow_statements *l,
-	const struct sql_slow_entry *e)
+static struct rank rank_of(const struct sql_statements *l, const struct sql_statement *e,
+	bool loads)
 {
-	return rank_of(l, !e->background && !e->idle && !e->worker && !e->asleep, e->answered_ns,
-		e->elapsed_ns);
+	uint64_t incident_ns = minus(e->answered_ns, l->begin_ns);
+
+	return (struct rank){
+		.moved_bytes = e->moved_bytes,
+		.loads = loads,
+		.ran_ns = e->elapsed_ns < incident_ns ? e->elapsed_ns : incident_ns,
+		.elapsed_ns = e->elapsed_ns,
+	};
 }
 
 static bool is_above(struct rank a, struct rank b)
@@ -68,9 +69,9 @@ static bool is_above(struct rank a, struct rank b)
 /* How many bytes of a text the table keeps, so that no character is cut in two. */
 static size_t kept_bytes(const char *text)
 {
-	size_t len = strnlen(text, SQL_SLOW_TEXT_SIZE);
+	size_t len = strnlen(text, SQL_STATEMENT_TEXT_SIZE);
 
-	if (len < SQL_SLOW_TEXT_SIZE)
+	if (len < SQL_STATEMENT_TEXT_SIZE)
 		return len;
 	for (len--; len > 0 && (text[len] & 0xc0) == 0x80;)
 		len--;
@@ -81,7 +82,7 @@ static size_t kept_bytes(const char *text)
  * Between which times the statement began. The server looked at it between question and answer, and
  * a server that counts whole seconds is up to one second off.
  */
-static void set_start(struct sql_slow_entry *e)
+static void set_start(struct sql_statement *e)
 {
 	uint64_t error_ns = e->elapsed_ns % NSEC_PER_SEC ? START_NOISE_NS : SQL_START_ERROR_NS;
 
@@ -89,7 +90,7 @@ static void set_start(struct sql_slow_entry *e)
 	e->start_max_ns = minus(e->answered_ns, e->elapsed_ns) + error_ns;
 }
 
-static void fill(struct sql_slow_entry *e, const struct sql_snapshot *answer,
+static void fill(struct sql_statement *e, const struct sql_snapshot *answer,
 	const struct sql_session_view *view)
 {
 	e->connection_id = view->connection_id;
@@ -99,6 +100,8 @@ static void fill(struct sql_slow_entry *e, const struct sql_snapshot *answer,
 	e->blocker_id = view->blocker_id;
 	e->waited_ns = view->waited_ns;
 	e->moved_bytes = view->moved_bytes;
+	e->key = view->key;
+	e->alike = view->alike;
 	e->lock = view->lock;
 	e->candidates = view->candidates;
 	e->asked_ns = answer->asked_ns;
@@ -109,7 +112,7 @@ static void fill(struct sql_slow_entry *e, const struct sql_snapshot *answer,
 	e->text_bytes = view->text_bytes;
 	e->background = view->background;
 	e->idle = view->idle;
-	e->asleep = sql_state_is_sleep(view->state);
+	e->asleep = view->asleep;
 	text_copy(e->user, sizeof(e->user), view->user);
 	text_copy(e->database, sizeof(e->database), view->database);
 	text_copy(e->command, sizeof(e->command), view->command);
@@ -125,7 +128,7 @@ static void fill(struct sql_slow_entry *e, const struct sql_snapshot *answer,
  * alike. So different ids mean different statements, but equal ids prove nothing. An answer may
  * have had no room for the text.
  */
-static bool is_same(const struct sql_slow_entry *a, const struct sql_slow_entry *b)
+static bool is_same(const struct sql_statement *a, const struct sql_statement *b)
 {
 	bool same_number = a->query_id && a->query_id == b->query_id;
 
@@ -137,21 +140,20 @@ static bool is_same(const struct sql_slow_entry *a, const struct sql_slow_entry 
 	return strcmp(a->text, b->text) == 0 || (same_number && (!*a->text || !*b->text));
 }
 
-static struct sql_slow_entry *find_same(struct sql_slow_statements *l,
-	const struct sql_slow_entry *new)
+static struct sql_statement *find_same(struct sql_statements *l, const struct sql_statement *new)
 {
 	for (uint32_t i = 0; i < l->count; i++)
-		if (l->entries[i].connection_id == new->connection_id &&
-			is_same(&l->entries[i], new))
-			return &l->entries[i];
+		if (l->list[i].connection_id == new->connection_id && is_same(&l->list[i], new))
+			return &l->list[i];
 	return NULL;
 }
 
 /* Keeps what one of the two answers did not know. */
-static void merge(struct sql_slow_entry *old, struct sql_slow_entry *new)
+static void merge(struct sql_statement *old, struct sql_statement *new)
 {
 	new->asleep = old->asleep = new->asleep && old->asleep;
 	new->moved_bytes = old->moved_bytes += new->moved_bytes;
+	new->alike = old->alike = new->alike > old->alike ? new->alike : old->alike;
 	/* A server that counts whole seconds may seem to go back. */
 	if (new->elapsed_ns < old->elapsed_ns)
 		return;
@@ -161,8 +163,11 @@ static void merge(struct sql_slow_entry *old, struct sql_slow_entry *new)
 		new->tid = old->tid;
 	if (new->tid)
 		new->no_tid[0] = '\0';
-	if (!*new->text)
+	if (!*new->text) {
 		strcpy(new->text, old->text);
+		new->key = old->key;
+	}
+	new->written = old->written;
 	/* Without this, the range could drift from one statement to the next one. */
 	if (new->start_min_ns < old->start_min_ns)
 		new->start_min_ns = old->start_min_ns;
@@ -171,41 +176,53 @@ static void merge(struct sql_slow_entry *old, struct sql_slow_entry *new)
 	*old = *new;
 }
 
-static struct sql_slow_entry *find_last(struct sql_slow_statements *l)
+static struct sql_statement *find_last(struct sql_statements *l)
 {
-	struct sql_slow_entry *last = &l->entries[0];
+	struct sql_statement *last = &l->list[0];
 
 	for (uint32_t i = 1; i < l->count; i++)
-		if (is_above(rank_of_entry(l, last), rank_of_entry(l, &l->entries[i])))
-			last = &l->entries[i];
+		if (is_above(rank_of(l, last, is_client(last)),
+			    rank_of(l, &l->list[i], is_client(&l->list[i]))))
+			last = &l->list[i];
 	return last;
 }
 
-static void take(struct sql_slow_statements *l, struct sql_slow_entry *new)
+static void take(struct sql_statements *l, struct sql_statement *new)
 {
-	struct sql_slow_entry *e = find_same(l, new);
+	struct sql_statement *e = find_same(l, new);
 
 	if (e) {
 		merge(e, new);
 		return;
 	}
-	if (l->count < SQL_SLOW_MAX) {
-		l->entries[l->count++] = *new;
+	if (l->count < SQL_STATEMENTS_MAX) {
+		l->list[l->count++] = *new;
 		return;
 	}
 	e = find_last(l);
-	if (is_above(rank_of_entry(l, new), rank_of_entry(l, e)))
+	if (is_above(rank_of(l, new, is_client(new)), rank_of(l, e, is_client(e))))
 		*e = *new;
 }
 
-void sql_slow_take(struct sql_slow_statements *l, const struct sql_snapshot *answer)
+static bool is_worse(const struct sql_statements *l, const struct sql_snapshot *answer)
 {
-	struct sql_slow_entry new;
+	if (!l->worst_ns || answer->active != l->worst_active)
+		return !l->worst_ns || answer->active > l->worst_active;
+	return answer->longest_ns > l->worst_longest_ns;
+}
+
+void sql_statements_take(struct sql_statements *l, const struct sql_snapshot *answer)
+{
+	struct sql_statement new;
 	struct sql_session_view view;
 
+	if (is_worse(l, answer)) {
+		l->worst_ns = answer->answered_ns;
+		l->worst_active = answer->active;
+		l->worst_longest_ns = answer->longest_ns;
+	}
 	for (uint32_t i = 0; i < answer->count; i++) {
 		sql_snapshot_view(answer, i, &view);
-		/* The time is unknown, or too short to matter. */
 		if (view.elapsed_ns == 0)
 			continue;
 		fill(&new, answer, &view);
@@ -213,9 +230,21 @@ void sql_slow_take(struct sql_slow_statements *l, const struct sql_snapshot *ans
 	}
 }
 
+uint32_t sql_statements_count_missing(const struct sql_statements *l,
+	const struct sql_snapshot *answer)
+{
+	uint32_t missing = answer->left_out;
+
+	for (uint32_t i = 0; i < answer->count; i++)
+		missing += answer->rows[i].elapsed_ns && sql_row_is_client(&answer->rows[i]);
+	for (uint32_t i = 0; i < l->count; i++)
+		missing -= l->list[i].answered_ns == answer->answered_ns && is_client(&l->list[i]);
+	return missing;
+}
+
 /* Views */
 
-static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret_view)
+void sql_statement_view(const struct sql_statement *e, struct sql_session_view *ret_view)
 {
 	*ret_view = (struct sql_session_view){
 		.connection_id = e->connection_id,
@@ -226,6 +255,8 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 		.blocker_id = e->blocker_id,
 		.waited_ns = e->waited_ns,
 		.moved_bytes = e->moved_bytes,
+		.key = e->key,
+		.alike = e->alike,
 		.lock = e->lock,
 		.candidates = e->candidates,
 		.tid = e->tid,
@@ -245,31 +276,12 @@ static void view_of(const struct sql_slow_entry *e, struct sql_session_view *ret
 	};
 }
 
-uint64_t sql_slow_find_moved(const struct sql_slow_statements *l,
-	const struct sql_session_view *view)
-{
-	for (uint32_t i = 0; i < l->count; i++) {
-		const struct sql_slow_entry *e = &l->entries[i];
-
-		if (e->connection_id == view->connection_id &&
-			view->started_ns >= e->start_min_ns && view->started_ns <= e->start_max_ns)
-			return e->moved_bytes;
-	}
-	return view->moved_bytes;
-}
-
-void sql_slow_view(const struct sql_slow_statements *l, uint32_t index,
-	struct sql_session_view *ret_view)
-{
-	view_of(&l->entries[index], ret_view);
-}
-
 /* The entry of the backend that a worker without a statement of its own worked for at that time. */
-static const struct sql_slow_entry *leader_of(const struct sql_slow_statements *l,
-	const struct sql_slow_entry *e)
+static const struct sql_statement *leader_of(const struct sql_statements *l,
+	const struct sql_statement *e)
 {
 	for (uint32_t i = 0; !*e->text && e->leader_pid > 0 && i < l->count; i++) {
-		const struct sql_slow_entry *leader = &l->entries[i];
+		const struct sql_statement *leader = &l->list[i];
 
 		if (leader->tid == e->leader_pid && !leader->idle &&
 			leader->answered_ns >= e->answered_ns &&
@@ -283,56 +295,53 @@ static const struct sql_slow_entry *leader_of(const struct sql_slow_statements *
  * What the thread moved while it ran a statement says which one caused its load. Without that, one
  * that slept did not, even if it took longest.
  */
-static struct rank rank_for_thread(const struct sql_slow_statements *l,
-	const struct sql_slow_entry *e)
+static bool is_more(const struct sql_statements *l, const struct sql_statement *a,
+	const struct sql_statement *b)
 {
-	struct rank rank = rank_of(l, !e->asleep, e->answered_ns, e->elapsed_ns);
-
-	rank.moved_bytes = e->moved_bytes;
-	return rank;
+	return is_above(rank_of(l, a, !a->asleep), rank_of(l, b, !b->asleep));
 }
 
-static const struct sql_slow_entry *find_thread(const struct sql_slow_statements *l, int32_t tid,
+static const struct sql_statement *find_thread(const struct sql_statements *l, int32_t tid,
 	uint64_t begun_by_ns)
 {
-	const struct sql_slow_entry *found = NULL;
+	const struct sql_statement *found = NULL;
 
 	for (uint32_t i = 0; tid > 0 && i < l->count; i++) {
-		const struct sql_slow_entry *e = &l->entries[i];
+		const struct sql_statement *e = &l->list[i];
 
 		if (e->tid != tid || e->idle)
 			continue;
 		e = leader_of(l, e);
 		if ((minus(e->answered_ns, e->elapsed_ns) <= begun_by_ns || e->moved_bytes) &&
-			(!found || is_above(rank_for_thread(l, e), rank_for_thread(l, found))))
+			(!found || is_more(l, e, found)))
 			found = e;
 	}
 	return found;
 }
 
-bool sql_slow_find_thread(const struct sql_slow_statements *l, const struct sql_snapshot *worst,
-	const struct sql_snapshot *newest, int32_t tid, struct sql_session_view *ret_view)
+bool sql_statements_find_thread(const struct sql_statements *l, const struct sql_snapshot *newest,
+	int32_t tid, struct sql_session_view *ret_view)
 {
-	const struct sql_slow_entry *e = worst ? find_thread(l, tid, worst->answered_ns) : NULL;
-	struct sql_session_view kept;
-	struct rank rank;
+	const struct sql_statement *e = l->worst_ns ? find_thread(l, tid, l->worst_ns) : NULL;
+	struct sql_session_view view;
+	struct sql_statement now;
 
-	if (!worst)
-		return false;
-	if (!sql_snapshots_find_thread(worst, newest, tid, &kept)) {
-		if (e)
-			view_of(e, ret_view);
+	if (e)
+		sql_statement_view(e, ret_view);
+	/* A full table may not have what it runs now. */
+	if (!l->worst_ns || !newest || !sql_snapshot_find_thread(newest, tid, &view) ||
+		view.started_ns > l->worst_ns)
 		return e != NULL;
-	}
-	/*
-	 * A full table may not have this statement. If it has the same one, the answer has more
-	 * text.
-	 */
-	rank = rank_of(l, !sql_state_is_sleep(kept.state), kept.started_ns + kept.elapsed_ns,
-		kept.elapsed_ns);
-	if (e && is_above(rank_for_thread(l, e), rank))
-		view_of(e, ret_view);
-	else
-		*ret_view = kept;
+	fill(&now, newest, &view);
+	if (!e || is_more(l, &now, e))
+		*ret_view = view;
 	return true;
+}
+
+int32_t sql_statements_find_leader(const struct sql_statements *l, int32_t tid)
+{
+	for (uint32_t i = 0; tid > 0 && i < l->count; i++)
+		if (l->list[i].tid == tid && l->list[i].leader_pid > 0)
+			return l->list[i].leader_pid;
+	return 0;
 }

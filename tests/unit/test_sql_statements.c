@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sql/slow_statements.h"
+#include "sql/statements.h"
 #include "util/clock.h"
 
 #define TID 2225
@@ -19,14 +19,15 @@
 /* Of the incident. */
 #define BEGIN (100 * SEC)
 
-static struct sql_slow_statements table;
-static struct sql_snapshot worst, newest;
+static struct sql_statements table;
+static struct sql_snapshot newest;
 
 static int begin(void **state)
 {
 	(void)state;
 	memset(&table, 0, sizeof(table));
-	sql_slow_begin(&table, BEGIN);
+	sql_snapshot_begin(&newest, 0);
+	sql_statements_begin(&table, BEGIN);
 	return 0;
 }
 
@@ -55,7 +56,7 @@ static void take(uint64_t answered_ns, struct sql_frame_session s)
 	static struct sql_snapshot snapshot;
 
 	answer(&snapshot, answered_ns, &s);
-	sql_slow_take(&table, &snapshot);
+	sql_statements_take(&table, &snapshot);
 }
 
 /* Of the odd millisecond it is seen that nobody counted seconds. */
@@ -69,16 +70,16 @@ static void test_one_entry_for_each_statement(void **state)
 	take(108 * SEC, session(17, 7502 * MS, "INSERT"));
 	take(108 * SEC, session(18, 7502 * MS, "INSERT"));
 	assert_int_equal(table.count, 2);
-	sql_slow_view(&table, 0, &view);
+	sql_statement_view(&table.list[0], &view);
 	assert_int_equal(view.connection_id, 17);
 	assert_int_equal(view.elapsed_ns, 7502 * MS);
 	assert_int_equal(view.started_ns, 108 * SEC - 7502 * MS);
-	assert_int_equal(table.entries[0].asked_ns, 108 * SEC - 2 * MS);
+	assert_int_equal(table.list[0].asked_ns, 108 * SEC - 2 * MS);
 	/* Again, and it looks alike. */
 	take(110 * SEC, session(17, 901 * MS, "INSERT"));
 	assert_int_equal(table.count, 3);
-	assert_int_equal(table.entries[0].elapsed_ns, 7502 * MS);
-	sql_slow_begin(&table, BEGIN);
+	assert_int_equal(table.list[0].elapsed_ns, 7502 * MS);
+	sql_statements_begin(&table, BEGIN);
 	assert_int_equal(table.count, 0);
 }
 
@@ -106,9 +107,9 @@ static void test_query_ids(void **state)
 	s.tid = 0;
 	take(107 * SEC, s);
 	assert_int_equal(table.count, 4);
-	assert_string_equal(table.entries[2].text, "INSERT");
-	assert_int_equal(table.entries[2].elapsed_ns, 2701 * MS);
-	assert_int_equal(table.entries[2].tid, TID);
+	assert_string_equal(table.list[2].text, "INSERT");
+	assert_int_equal(table.list[2].elapsed_ns, 2701 * MS);
+	assert_int_equal(table.list[2].tid, TID);
 }
 
 /* Whole seconds may be one too many or too few; short ones in a row are not one long one. */
@@ -119,7 +120,7 @@ static void test_whole_seconds(void **state)
 	take(103 * SEC, session(17, 3 * SEC, "INSERT"));
 	take(104 * SEC, session(17, 3400 * MS, "INSERT"));
 	assert_int_equal(table.count, 1);
-	assert_int_equal(table.entries[0].elapsed_ns, 3400 * MS);
+	assert_int_equal(table.list[0].elapsed_ns, 3400 * MS);
 	take(104 * SEC, session(17, 3400 * MS, "UPDATE"));
 	assert_int_equal(table.count, 2);
 	begin(NULL);
@@ -127,22 +128,22 @@ static void test_whole_seconds(void **state)
 		take((110 + i) * SEC, session(17, SEC, "INSERT"));
 	assert_in_range(table.count, 3, 6);
 	for (unsigned int i = 0; i < table.count; i++)
-		assert_int_equal(table.entries[i].elapsed_ns, SEC);
+		assert_int_equal(table.list[i].elapsed_ns, SEC);
 }
 
 static bool has_connection(uint64_t connection_id)
 {
 	for (uint32_t i = 0; i < table.count; i++)
-		if (table.entries[i].connection_id == connection_id)
+		if (table.list[i].connection_id == connection_id)
 			return true;
 	return false;
 }
 
 static void fill_table(uint64_t elapsed_ns)
 {
-	for (uint64_t i = 0; i < SQL_SLOW_MAX; i++)
+	for (uint64_t i = 0; i < SQL_STATEMENTS_MAX; i++)
 		take(110 * SEC, session(100 + i, elapsed_ns + i * MS, "SELECT"));
-	assert_int_equal(table.count, SQL_SLOW_MAX);
+	assert_int_equal(table.count, SQL_STATEMENTS_MAX);
 }
 
 static void test_the_shortest_gives_way(void **state)
@@ -202,28 +203,34 @@ static void test_a_long_text_is_cut(void **state)
 
 	(void)state;
 	memset(s.text, 'a', 2000);
-	memcpy(s.text + SQL_SLOW_TEXT_SIZE - 2, "\xc3\xa4", 2);
+	memcpy(s.text + SQL_STATEMENT_TEXT_SIZE - 2, "\xc3\xa4", 2);
 	s.text_bytes = 2000;
 	take(101 * SEC, s);
 	s.elapsed_ns = 1501 * MS;
 	take(102 * SEC, s);
 	assert_int_equal(table.count, 1);
-	assert_int_equal(strlen(table.entries[0].text), SQL_SLOW_TEXT_SIZE - 2);
-	assert_int_equal(table.entries[0].text_bytes, 2000);
+	assert_int_equal(strlen(table.list[0].text), SQL_STATEMENT_TEXT_SIZE - 2);
+	assert_int_equal(table.list[0].text_bytes, 2000);
 }
 
 static const char *text_of_thread(int32_t tid)
 {
 	struct sql_session_view view;
 
-	return sql_slow_find_thread(&table, &worst, &newest, tid, &view) ? view.text : NULL;
+	return sql_statements_find_thread(&table, &newest, tid, &view) ? view.text : NULL;
 }
 
+/* Another client's statement makes it the worst answer so far. */
 static void take_worst(uint64_t answered_ns, struct sql_frame_session s)
 {
-	answer(&worst, answered_ns, &s);
-	sql_slow_take(&table, &worst);
-	newest = worst;
+	struct sql_frame_session other = session(99, MS, "DO 1");
+
+	other.tid = 0;
+	sql_snapshot_begin(&newest, answered_ns - 2 * MS);
+	assert_int_equal(sql_snapshot_add(&newest, &s), 0);
+	assert_int_equal(sql_snapshot_add(&newest, &other), 0);
+	sql_snapshot_end(&newest, &(struct sql_frame_end){ .server_ns = 1 }, answered_ns);
+	sql_statements_take(&table, &newest);
 }
 
 /* A report of 20 s, and of one second what it ran when most was going on. */
@@ -237,8 +244,7 @@ static void test_slowest_statement_of_a_thread(void **state)
 	assert_string_equal(text_of_thread(TID), "SELECT report");
 	assert_null(text_of_thread(TID + 1));
 	assert_null(text_of_thread(0));
-	assert_false(sql_slow_find_thread(&table, NULL, &newest, TID, &view));
-	assert_true(sql_slow_find_thread(&table, &worst, NULL, TID, &view));
+	assert_true(sql_statements_find_thread(&table, NULL, TID, &view));
 	assert_int_equal(view.elapsed_ns, 19501 * MS);
 }
 
@@ -257,18 +263,20 @@ static void test_statement_that_ended_before(void **state)
 /* What began later led to nothing, and what ran long before the incident not to that one. */
 static void test_statements_after_the_worst_answer_do_not_count(void **state)
 {
+	struct sql_frame_session sleeper = session(18, 2001 * MS, "SELECT SLEEP(?)");
+
 	(void)state;
 	take(101 * SEC, session(17, 3600 * SEC + MS, "SELECT old"));
 	take_worst(104 * SEC, session(17, 2001 * MS, "SELECT"));
 	take(130 * SEC, session(17, 20001 * MS, "UPDATE"));
 	assert_string_equal(text_of_thread(TID), "SELECT");
 	begin(NULL);
+	sleeper.tid = TID + 1;
+	take_worst(104 * SEC, sleeper);
 	take(130 * SEC, session(17, 20001 * MS, "UPDATE"));
-	worst.count = newest.count = 0;
 	assert_null(text_of_thread(TID));
 }
 
-/* The bytes are not those of a sleep, nor those of a transaction that waits for its client. */
 /* The thread waited for a lock for 30 s, and read the disk full in the next statement. */
 static void test_the_one_that_moved_bytes(void **state)
 {
@@ -278,18 +286,21 @@ static void test_the_one_that_moved_bytes(void **state)
 
 	(void)state;
 	s = session(17, 30001 * MS, "UPDATE");
-	answer(&worst, 131 * SEC, &s);
-	sql_slow_take(&table, &worst);
+	take(131 * SEC, s);
 	for (unsigned int i = 1; i <= 3; i++) {
 		s = session(17, i * 1000 * MS + MS, "SELECT");
 		answer(&snapshot, (132 + i) * SEC, &s);
 		snapshot.rows[0].moved_bytes = 100 << 20;
-		sql_slow_take(&table, &snapshot);
+		sql_statements_take(&table, &snapshot);
 	}
 	assert_int_equal(table.count, 2);
-	assert_int_equal(table.entries[1].moved_bytes, 300 << 20);
-	assert_true(sql_slow_find_thread(&table, &worst, NULL, TID, &view));
+	assert_int_equal(table.list[1].moved_bytes, 300 << 20);
+	assert_true(sql_statements_find_thread(&table, NULL, TID, &view));
 	assert_string_equal(view.text, "SELECT");
+	/* It stays when there are many that ran longer. */
+	for (uint64_t i = 0; i < 2 * SQL_STATEMENTS_MAX; i++)
+		take(140 * SEC, session(100 + i, 30001 * MS, "INSERT"));
+	assert_string_equal(text_of_thread(TID), "SELECT");
 }
 
 static void test_sleeping_statements_come_last(void **state)
@@ -317,7 +328,6 @@ static void test_sleeping_statements_come_last(void **state)
 	s = session(17, 20001 * MS, "BEGIN");
 	s.idle = 1;
 	take(125 * SEC, s);
-	worst.count = newest.count = 0;
 	assert_null(text_of_thread(TID));
 }
 
@@ -334,6 +344,30 @@ static void test_worker_has_the_statement_of_its_leader(void **state)
 	take_worst(120 * SEC, session(18, 1001 * MS, "SELECT 1"));
 	assert_string_equal(text_of_thread(TID + 5), "SELECT");
 	assert_string_equal(text_of_thread(TID), "UPDATE");
+	assert_int_equal(sql_statements_find_leader(&table, TID + 5), TID);
+	assert_int_equal(sql_statements_find_leader(&table, TID), 0);
+}
+
+/* Nobody is told to be left out who is too new, idle, or a worker. */
+static void test_statements_without_room_are_counted(void **state)
+{
+	static struct sql_snapshot snapshot;
+	struct sql_frame_session idle = session(1, SEC, "BEGIN"), new = session(2, 0, "SELECT");
+
+	(void)state;
+	idle.idle = 1;
+	sql_snapshot_begin(&snapshot, 110 * SEC - MS);
+	sql_snapshot_add(&snapshot, &idle);
+	sql_snapshot_add(&snapshot, &new);
+	for (uint64_t i = 0; i < SQL_STATEMENTS_MAX + 5; i++) {
+		struct sql_frame_session s = session(100 + i, SEC + i * MS, "SELECT");
+
+		assert_int_equal(sql_snapshot_add(&snapshot, &s), 0);
+	}
+	sql_snapshot_end(&snapshot, &(struct sql_frame_end){ .sessions_left_out = 3 }, 110 * SEC);
+	sql_statements_take(&table, &snapshot);
+	assert_int_equal(sql_statements_count_missing(&table, &snapshot), 8);
+	assert_int_equal(table.list[0].alike, SQL_STATEMENTS_MAX + 6);
 }
 
 int main(void)
@@ -351,6 +385,7 @@ int main(void)
 		cmocka_unit_test_setup(test_the_one_that_moved_bytes, begin),
 		cmocka_unit_test_setup(test_sleeping_statements_come_last, begin),
 		cmocka_unit_test_setup(test_worker_has_the_statement_of_its_leader, begin),
+		cmocka_unit_test_setup(test_statements_without_room_are_counted, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
