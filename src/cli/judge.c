@@ -24,6 +24,7 @@ struct judgement {
 	struct graph graph;
 	struct record record;  /* the line that was read last */
 	struct record verdict; /* with number and time of the line that the record has */
+	bool has_verdict;
 	char text[RECORD_LINE_SIZE + TABLE_SIZE];
 };
 
@@ -35,15 +36,15 @@ static void cleanup_reader(struct record_reader **reader)
 /* The verdict comes behind all lines that it stands on, or would come there. */
 static void take_line(struct judgement *j)
 {
+	const bool is_verdict = j->record.type == RECORD_VERDICT && j->record.verdict.final;
 	struct record *v = &j->verdict;
-	const bool has_verdict = v->type == RECORD_VERDICT;
 
 	model_add(&j->model, &j->record);
-	if (has_verdict)
+	if (j->has_verdict)
 		return;
-	v->type = j->record.type;
+	j->has_verdict = is_verdict;
 	memcpy(v->incident, j->record.incident, sizeof(v->incident));
-	v->seq = j->record.seq + (j->record.type != RECORD_VERDICT);
+	v->seq = j->record.seq + !is_verdict;
 	v->real_ns = j->record.real_ns;
 	v->mono_ns = j->record.mono_ns;
 }
@@ -57,6 +58,7 @@ static int read_record(struct judgement *j, int fd)
 
 	model_begin(&j->model);
 	memset(&j->verdict, 0, sizeof(j->verdict));
+	j->has_verdict = false;
 	while (r >= 0 && (r = record_reader_next(reader, &j->record, &line)) > 0)
 		if (line.decoded)
 			take_line(j);
@@ -109,6 +111,7 @@ static int judge_record(struct judgement *j, const struct config *c, const char 
 		return r;
 	j->verdict.type = RECORD_VERDICT;
 	judge(&j->model, &j->graph, &j->verdict.verdict);
+	j->verdict.verdict.final = true;
 	print(j, o);
 	return EXIT_CODE_OK;
 }

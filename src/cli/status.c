@@ -100,7 +100,8 @@ static void add_last_verdict(struct text *t, const json_t *s)
 		text_add(t, "none since the daemon started");
 		return;
 	}
-	text_addf(t, "%s, %s: ", string_of(last, "incident"), string_of(last, "class"));
+	text_addf(t, "%s, %s%s: ", string_of(last, "incident"), string_of(last, "class"),
+		json_is_true(json_object_get(last, "final")) ? "" : " so far");
 	text_add_printable(t, message, strlen(message));
 }
 

@@ -63,6 +63,7 @@ static void add_last_verdict(const struct daemon_status *s, struct text *answer)
 	}
 	text_json_open(answer, "last_verdict", '{');
 	text_json_string(answer, "incident", last->incident);
+	text_json_bool(answer, "final", last->final);
 	text_json_string(answer, "class", record_class_text(last->class));
 	text_json_string(answer, "message", last->message);
 	text_json_close(answer, '}');

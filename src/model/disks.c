@@ -372,7 +372,8 @@ void model_disks_add_device(struct model_disks *disks, const struct record_devic
 		d->no_completion_ns = line->no_completion_ns;
 		d->no_completion_in_flight = line->in_flight;
 	}
-	if (!line->final)
+	/* They only grow. */
+	if (!line->final && line->requests <= d->requests)
 		return;
 	d->has_totals = true;
 	d->requests = line->requests;

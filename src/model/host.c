@@ -416,11 +416,14 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 void model_host_add_journal(struct model *m, const struct record_journal *line)
 {
 	struct model_host *h = &m->host;
-	struct model_journal *j = &h->journals[h->journals_count];
+	struct model_journal *j = h->journals;
 
-	if (h->journals_count == MODEL_JOURNALS_MAX)
+	while (j < h->journals + h->journals_count && strcmp(j->name, line->dev_name) != 0)
+		j++;
+	if (j == h->journals + MODEL_JOURNALS_MAX)
 		return;
-	h->journals_count++;
+	if (j == h->journals + h->journals_count)
+		h->journals_count++;
 	*j = (struct model_journal){
 		.disk = model_disks_get_of_fs(&m->disks, line->dev, line->dev_name),
 		.longest_ns = line->longest_ns,

@@ -25,55 +25,7 @@ static struct model_loads_of *get_loads(struct model_loads *loads, int disk)
 	return &loads->list[loads->count++];
 }
 
-static const char *name_of(const struct record_io_by *line)
-{
-	switch (line->by) {
-	case RECORD_BY_file:
-		return line->path;
-	case RECORD_BY_cgroup:
-		return line->unit;
-	case RECORD_BY_thread:
-		return line->role;
-	default:
-		return "";
-	}
-}
-
-/* Of a long one the end. */
-static uint16_t keep_name(struct model_loads *loads, const char *name)
-{
-	char kept[MODEL_PATH_SIZE];
-	size_t size;
-
-	model_set_path(kept, name);
-	size = strlen(kept) + 1;
-	if (size == 1)
-		return 0;
-	/* The first byte is the end of an empty one. */
-	for (uint32_t i = 1; i < loads->names_used; i += (uint32_t)strlen(loads->names + i) + 1)
-		if (strcmp(loads->names + i, kept) == 0)
-			return (uint16_t)i;
-	if (loads->names_used == 0)
-		loads->names_used = 1;
-	if (loads->names_used + size > MODEL_NAMES_BYTES)
-		return 0;
-	memcpy(loads->names + loads->names_used, kept, size);
-	loads->names_used += (uint32_t)size;
-	return (uint16_t)(loads->names_used - size);
-}
-
-const char *model_load_name(const struct model_loads *loads, const struct model_load *load)
-{
-	return loads->names + load->name;
-}
-
-const char *model_load_relation(const struct model_loads *loads, const struct model_load *load)
-{
-	return loads->names + load->relation;
-}
-
-static void set_load(struct model_loads *loads, struct model_load *load,
-	const struct record_io_by *line)
+static void set_load(struct model_load *load, const struct record_io_by *line)
 {
 	*load = (struct model_load){
 		.busy_ns = line->busy_ns,
@@ -90,8 +42,11 @@ static void set_load(struct model_loads *loads, struct model_load *load,
 		.inferred = line->inferred,
 		.uncertain = line->uncertain,
 	};
-	load->name = keep_name(loads, name_of(line));
-	load->relation = keep_name(loads, line->relation);
+	model_set_path(load->name,
+		line->by == RECORD_BY_file	       ? line->path
+			: line->by == RECORD_BY_cgroup ? line->unit
+						       : line->role);
+	text_copy(load->relation, sizeof(load->relation), line->relation);
 }
 
 static struct model_load *list_of(struct model_loads_of *loads, enum record_by by)
@@ -120,6 +75,8 @@ const struct model_load *model_loads_list(const struct model_loads_of *loads, en
 /* More than a file has was read more than once. */
 static void add_read_again(struct model_disk *disk, const struct record_io_by *line)
 {
+	if (line->rank == 1)
+		disk->files_read_bytes = disk->files_again_bytes = 0;
 	if (line->file_bytes == 0)
 		return;
 	disk->files_read_bytes += line->read_bytes;
@@ -127,6 +84,7 @@ static void add_read_again(struct model_disk *disk, const struct record_io_by *l
 		disk->files_again_bytes += line->read_bytes - line->file_bytes;
 }
 
+/* Each list is told again and again: the first line of a new one forgets the one before. */
 void model_loads_add(struct model *m, const struct record_io_by *line)
 {
 	int disk = model_disks_find(&m->disks, line->dev);
@@ -138,14 +96,16 @@ void model_loads_add(struct model *m, const struct record_io_by *line)
 		return;
 	list = list_of(loads, line->by);
 	count = &loads->counts[line->by];
+	if (line->rank == 1)
+		*count = 0;
 	if (line->by == RECORD_BY_file)
 		add_read_again(&m->disks.list[disk], line);
 	if (line->by == RECORD_BY_cgroup && !*line->unit)
 		return;
 	if (line->by == RECORD_BY_statement && *count < MODEL_STATEMENTS_MAX) {
 		loads->statements[*count].statement = line->statement;
-		set_load(&m->loads, &loads->statements[(*count)++].load, line);
+		set_load(&loads->statements[(*count)++].load, line);
 	} else if (list && *count < MODEL_LOADS_MAX) {
-		set_load(&m->loads, &list[(*count)++], line);
+		set_load(&list[(*count)++], line);
 	}
 }

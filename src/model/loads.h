@@ -15,7 +15,6 @@
 #define MODEL_LOADED_DISKS_MAX 8
 #define MODEL_LOADS_MAX 10
 #define MODEL_STATEMENTS_MAX 2
-#define MODEL_NAMES_BYTES (24 * 1024)
 
 struct model_load {
 	uint64_t busy_ns; /* how long the disk was busy with it */
@@ -31,9 +30,8 @@ struct model_load {
 	struct model_file_id file; /* of files */
 	bool inferred;		   /* most of it was sent by a kernel thread, for whom is unknown */
 	bool uncertain;		   /* it is not certain that it had dirtied what was written back */
-	/* Where these begin in the names: 0: "". */
-	uint16_t name;	   /* path of a file, unit of a control group, role of a thread */
-	uint16_t relation; /* of a file */
+	char name[MODEL_PATH_SIZE]; /* path of a file, unit of a control group, role of a thread */
+	char relation[RECORD_RELATION_SIZE]; /* of a file */
 };
 
 struct model_statement {
@@ -55,9 +53,6 @@ struct model_loads_of {
 struct model_loads {
 	uint32_t count;
 	struct model_loads_of list[MODEL_LOADED_DISKS_MAX];
-	/* Each once; one that finds no room is not known. */
-	uint32_t names_used;
-	char names[MODEL_NAMES_BYTES];
 };
 
 struct model;
@@ -66,8 +61,6 @@ void model_loads_add(struct model *model, const struct record_io_by *line);
 
 /* NULL: nobody is known. */
 const struct model_loads_of *model_loads_find(const struct model_loads *loads, int disk);
-const char *model_load_name(const struct model_loads *loads, const struct model_load *load);
-const char *model_load_relation(const struct model_loads *loads, const struct model_load *load);
 /* Those of one kind, and how many there are. */
 const struct model_load *model_loads_list(const struct model_loads_of *loads, enum record_by by,
 	uint32_t *ret_count);

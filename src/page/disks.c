@@ -169,7 +169,6 @@ static void print_related(struct draw *d, const char *relation, const struct mod
 
 /* The rows of one list. What nobody had who has one is the rest. */
 struct share_list {
-	const struct model_loads *all;
 	const struct model_load *loads;
 	bool is_file;
 	double work_ns;
@@ -194,9 +193,7 @@ static void add_user(struct draw *d, const struct share_list *list, const struct
 	columns -= 9;
 	columns = columns > (unsigned int)m.len + 2 ? columns - (unsigned int)m.len - 2 : columns;
 	if (list->is_file) {
-		draw_path(d, columns,
-			page_or_dash(load->relation ? model_load_relation(list->all, load)
-						    : model_load_name(list->all, load)));
+		draw_path(d, columns, page_or_dash(*load->relation ? load->relation : load->name));
 	} else {
 		text_reset(&w);
 		text_addf(&w, "%s[%" PRId32 "]", page_or_dash(load->who.comm), load->who.pid);
@@ -217,8 +214,7 @@ static double share_of(const struct share_list *list, uint32_t i)
 static struct share_list share_list_of(const struct page *p, int disk, bool is_file)
 {
 	const struct model_loads_of *loads = model_loads_find(&p->model.loads, disk);
-	struct share_list list = { .all = &p->model.loads,
-		.is_file = is_file,
+	struct share_list list = { .is_file = is_file,
 		.work_ns = model_disk_work_ns(&p->model.disks.list[disk]),
 		.rest_pct = 100 };
 	uint32_t count;

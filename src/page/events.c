@@ -322,6 +322,21 @@ static void tell_lock(struct page *p, const struct record *r)
 	draw_end(&p->draw);
 }
 
+static void tell_verdict(struct page *p, const struct record *r)
+{
+	const struct record_verdict *v = &r->verdict;
+	struct draw *d = &p->draw;
+
+	if (v->final || v->class == RECORD_CLASS_unknown || !record_blame_is_news(&p->told, v))
+		return;
+	add_time(p, r);
+	draw_colour(d, DRAW_BOLD);
+	draw_add(d, "so far: ");
+	draw_colour(d, DRAW_PLAIN);
+	draw_add(d, v->sentence);
+	draw_end(d);
+}
+
 static void tell_trigger(struct page *p, const struct record *r)
 {
 	char buf[RECORD_LIST_SIZE];
@@ -372,6 +387,9 @@ void page_add_event(struct page *p, const struct page_style *style, const struct
 		break;
 	case RECORD_LOCK:
 		tell_lock(p, r);
+		break;
+	case RECORD_VERDICT:
+		tell_verdict(p, r);
 		break;
 	case RECORD_KERNEL:
 		add_time(p, r);

@@ -115,6 +115,7 @@ struct page {
 	char kernel_text[RECORD_MESSAGE_SIZE]; /* the first */
 	struct record_open open;
 	struct record_verdict verdict;
+	struct record_blame told; /* of the last verdict so far that was told */
 	struct record_close close;
 	uint64_t stalls;
 	uint64_t longest_ns; /* of those */

@@ -114,9 +114,8 @@ static const char *file_of(const struct page *p, const struct model_wait *w)
 		const struct model_loads_of *loads = &all->list[i];
 
 		for (uint32_t k = 0; k < loads->counts[RECORD_BY_file]; k++)
-			if (loads->files[k].relation &&
-				strcmp(model_load_name(all, &loads->files[k]), w->path) == 0)
-				return model_load_relation(all, &loads->files[k]);
+			if (*loads->files[k].relation && strcmp(loads->files[k].name, w->path) == 0)
+				return loads->files[k].relation;
 	}
 	return page_or_dash(w->path);
 }

@@ -369,15 +369,17 @@ static void name_item(const struct block *block, enum record_by by, const struct
 			by == RECORD_BY_thread ? thread.who.comm : thread.who.process_comm);
 }
 
-static void write_item(const struct block *block, enum record_by by, const struct block_item *item,
-	const struct device_state *device, const struct probe_report *report)
+static void write_item(const struct block *block, enum record_by by, uint32_t rank,
+	const struct block_item *item, const struct device_state *device,
+	const struct probe_report *report)
 {
 	struct record_io_by *b = &report->begin(report->userdata, RECORD_IO_BY)->io_by;
 	struct probe_line_names names = {};
 	struct event_block_cgroup cgroup;
 	struct event_block_file file;
 
-	block_fill_io_by(by, item, &device->value, b);
+	block_fill_io_by(by, rank, item, &device->value, b);
+	b->final = report->final;
 	if (by == RECORD_BY_process || by == RECORD_BY_thread || by == RECORD_BY_statement)
 		name_item(block, by, item, b);
 	if (by == RECORD_BY_file) {
@@ -394,8 +396,9 @@ static void write_item(const struct block *block, enum record_by by, const struc
 
 static void report_by(struct block *block, enum record_by by, const struct probe_report *report)
 {
+	const uint32_t most = report->final ? BLOCK_TOP_MAX : BLOCK_TOP_SO_FAR;
 	size_t count = read_items(block, by == RECORD_BY_file);
-	unsigned int written = 0;
+	uint32_t written = 0;
 
 	if (by == RECORD_BY_statement)
 		count = block_find_statements(block->items, count, report);
@@ -406,11 +409,10 @@ static void report_by(struct block *block, enum record_by by, const struct probe
 
 		if (i == 0 || item->dev != block->items[i - 1].dev)
 			written = 0;
-		if (!device || device - block->devices >= TOP_DEVICES_MAX ||
-			written == BLOCK_TOP_MAX)
+		if (!device || device - block->devices >= TOP_DEVICES_MAX || written == most)
 			continue;
 		written++;
-		write_item(block, by, item, device, report);
+		write_item(block, by, written, item, device, report);
 	}
 }
 
@@ -461,10 +463,10 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 	int r;
 
 	read_devices(block);
-	r = read_requests(block, report->final ? UINT64_MAX : report->now_ns - NO_COMPLETION_NS);
+	r = read_requests(block, report->whole ? UINT64_MAX : report->now_ns - NO_COMPLETION_NS);
 	if (r < 0)
 		log_warning("the requests in flight cannot be read: %s", strerror(-r));
-	if (!report->final) {
+	if (!report->whole) {
 		report_no_completion(block, report);
 		return;
 	}
@@ -477,7 +479,8 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 	block_journal_report(bpf_map__fd(block->skeleton->maps.journals),
 		bpf_map__fd(block->skeleton->maps.journal_users), block->journal_users, report);
 	/* Clearing the maps now makes the next arming faster. */
-	block_reset(probe);
+	if (report->final)
+		block_reset(probe);
 }
 
 /* The probe */

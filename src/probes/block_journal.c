@@ -111,6 +111,7 @@ void block_journal_report(int journals_fd, int users_fd,
 	const struct probe_line_names names = { 0 };
 	uint32_t dev, *previous = NULL, next;
 	struct event_journal journal;
+	struct record_journal *line;
 
 	while (bpf_map_get_next_key(journals_fd, previous, &next) == 0) {
 		dev = next;
@@ -118,8 +119,9 @@ void block_journal_report(int journals_fd, int users_fd,
 		if (bpf_map_lookup_elem(journals_fd, &dev, &journal) < 0 ||
 			(!journal.commits && !journal.start_ns && !journal.early_end_ns))
 			continue;
-		block_journal_fill(dev, &journal, users, count, report,
-			&report->begin(report->userdata, RECORD_JOURNAL)->journal);
+		line = &report->begin(report->userdata, RECORD_JOURNAL)->journal;
+		line->final = report->final;
+		block_journal_fill(dev, &journal, users, count, report, line);
 		report->write(report->userdata, &names);
 	}
 }

@@ -337,12 +337,13 @@ static void fill_load(const struct event_block_load *load, const struct event_bl
 	b->uncertain = load->uncertain_ns > b->busy_ns / 2;
 }
 
-void block_fill_io_by(enum record_by by, const struct block_item *item,
+void block_fill_io_by(enum record_by by, uint32_t rank, const struct block_item *item,
 	const struct event_block_device *device, struct record_io_by *ret_io_by)
 {
 	struct record_io_by *b = ret_io_by;
 
 	b->by = by;
+	b->rank = rank;
 	b->dev.major = item->dev >> 20;
 	b->dev.minor = item->dev & 0xfffff;
 	text_copy(b->dev_name, sizeof(b->dev_name), device->name);

@@ -15,8 +15,9 @@
 #include "probes/probe.h"
 #include "record/record.h"
 
-/* How many processes, threads, files and cgroups are named for each disk. */
+/* How many processes, threads, files and cgroups are named for each disk; before the end fewer. */
 #define BLOCK_TOP_MAX 10
+#define BLOCK_TOP_SO_FAR 3
 
 /* The load that a thread or a file put on one disk, or the sum of several threads. */
 struct block_item {
@@ -88,10 +89,10 @@ size_t block_find_statements(struct block_item *items, size_t count,
 size_t block_sum_items(enum record_by by, struct block_item *items, size_t count);
 
 /*
- * Fills in everything but the names of thread, process, disk, unit and path; `device` is what the
- * disk did in all.
+ * Fills in everything but the names of thread, process, disk, unit and path, and whether it is the
+ * last line; `device` is what the disk did in all.
  */
-void block_fill_io_by(enum record_by by, const struct block_item *item,
+void block_fill_io_by(enum record_by by, uint32_t rank, const struct block_item *item,
 	const struct event_block_device *device, struct record_io_by *ret_io_by);
 
 #endif

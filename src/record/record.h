@@ -65,6 +65,17 @@ int record_decode_json(const char *line, size_t len, struct record *ret_record);
  */
 void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct text *out);
 /* "340 us", "512 ms", "3.21 s", "2m03s", "1h02m". */
+/* What a verdict blames. */
+struct record_blame {
+	enum record_class class;
+	enum record_cause waits_for;
+	struct record_dev dev;
+	int32_t pid; /* of the culprit; 0: there is none */
+};
+
+/* Whether it is another cause than the one kept so far; then it is kept. */
+bool record_blame_is_news(struct record_blame *kept, const struct record_verdict *verdict);
+
 void record_add_duration(struct text *t, uint64_t duration_ns);
 /* "19.0 MiB". */
 void record_add_size(struct text *t, uint64_t bytes);

@@ -135,6 +135,7 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	incident_begin(&s->incident, request->id, request->trigger_ns);
 	s->incident.waited_ns = waited_ns;
 	model_begin(&s->model);
+	session_begin_verdict(s);
 	s->well_ns = well_ns(s, request);
 	s->incidents++;
 	s->misses_at_open = s->misses;

@@ -86,12 +86,12 @@ static void close_record(struct session *s)
 
 	loop_set_timer(s->max_timer, 0, 0);
 	if (!s->o.without_probes)
-		session_summarize(s, true);
+		session_summarize(s, true, true);
 	session_write_alike(s);
 	session_end_locks(s);
 	session_take_sql_lines(s, true);
 	session_take_kernel_lines(s, true);
-	session_write_verdict(s);
+	session_write_verdict(s, true);
 	close = session_write_close(s);
 	log_info("incident %s closed (%s): stalls %llu, operations stuck %llu", s->incident.id,
 		record_reason_text(close->reason), (unsigned long long)close->stalls,

@@ -156,6 +156,7 @@ struct session {
 	struct cooldown cooldown;
 	struct session_firings firings;
 	struct session_verdict last_verdict;
+	uint64_t judge_ns; /* when the next verdict on what is known so far is due */
 	uint64_t hold_until_ns;
 	uint64_t clear_since_ns; /* 0: something is over its threshold or stuck */
 	uint32_t stuck_now;	 /* operations that the last in-flight scan found blocked */
@@ -233,14 +234,17 @@ uint64_t session_discard_events(struct session *s);
 
 /* summary.c */
 /* Has the probes write their own lines; `final`: the last ones, before `close`. */
-void session_summarize(struct session *s, bool final);
+void session_summarize(struct session *s, bool whole, bool final);
 
 /* Has the stacks read of threads that left the CPU before the attach. */
 void session_ask_offcpu_stacks(struct session *s);
 
 /* verdict.c */
-/* Called once, after all other lines but `close`. */
-void session_write_verdict(struct session *s);
+void session_begin_verdict(struct session *s);
+/* Whether the next verdict on what is known so far is due. */
+bool session_is_verdict_due(const struct session *s, uint64_t now_ns);
+/* The final one comes after all other lines but `close`. */
+void session_write_verdict(struct session *s, bool final);
 
 /* kernel.c */
 /* While no incident is open: reads a bounded part of what is new in the kernel log. */

@@ -158,6 +158,7 @@ static void on_scan(void *userdata, uint64_t expirations)
 	struct session *s = userdata;
 	uint64_t rest_ns = go_on_with_tasks(s), start_ns, now_ns;
 	struct record_file_server not_yet;
+	bool judges;
 
 	(void)expirations;
 	if (rest_ns == 0 && s->state == SESSION_ARMING)
@@ -172,9 +173,12 @@ static void on_scan(void *userdata, uint64_t expirations)
 	}
 	session_scan_locks(s);
 	session_look_for_held_locks(s);
-	session_summarize(s, false);
+	judges = session_is_verdict_due(s, clock_mono_ns());
+	session_summarize(s, judges, false);
 	session_take_sql_lines(s, false);
 	session_take_kernel_lines(s, false);
+	if (judges)
+		session_write_verdict(s, false);
 	/* Its state may be another one when the next sample has the answer. */
 	session_find_file_server(s, &not_yet);
 	now_ns = clock_mono_ns();

@@ -44,9 +44,10 @@ struct session_firings {
 	uint64_t in_cooldown[CONFIG_RULE_COUNT]; /* times each fired and was held back */
 };
 
-/* Of the incident that was closed last. */
+/* Of the incident that is open, on what is known so far, or of the one that was closed last. */
 struct session_verdict {
 	char incident[RECORD_ID_SIZE]; /* "" before the first */
+	bool final;
 	enum record_class class;
 	char message[SESSION_MESSAGE_SIZE]; /* without the text of a statement; it may be cut */
 };

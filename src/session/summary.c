@@ -154,12 +154,13 @@ static void write_line(void *userdata, const struct probe_line_names *names)
 	session_write_line(s);
 }
 
-static struct probe_report make_report(struct session *s, bool final)
+static struct probe_report make_report(struct session *s, bool whole, bool final)
 {
 	return (struct probe_report){
 		.now_ns = clock_mono_ns(),
 		.attached_ns = s->attached_ns,
 		.final = final,
+		.whole = whole,
 		.userdata = s,
 		.begin = begin_line,
 		.write = write_line,
@@ -170,14 +171,14 @@ static struct probe_report make_report(struct session *s, bool final)
 
 void session_ask_offcpu_stacks(struct session *s)
 {
-	const struct probe_report report = make_report(s, false);
+	const struct probe_report report = make_report(s, false, false);
 
 	offcpu_ask_stacks(&s->probes.probes[CONFIG_PROBE_offcpu], &report);
 }
 
-void session_summarize(struct session *s, bool final)
+void session_summarize(struct session *s, bool whole, bool final)
 {
-	const struct probe_report report = make_report(s, final);
+	const struct probe_report report = make_report(s, whole, final);
 
 	probe_set_summarize(&s->probes, &report);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Writes the `verdict` line, which sums up all other lines. */
+/* Writes the `verdict` lines, which sum up all other lines so far. */
 #include <string.h>
 
 #include "session/internal.h"
 #include "util/clock.h"
 
+/* Somebody who is called wants to know soon; later, what has changed. */
+#define FIRST_AFTER_NS (3 * NSEC_PER_SEC)
+#define INTERVAL_NS (5 * NSEC_PER_SEC)
 /* As long as the verdict takes for a database that does not answer. */
 #define DATABASE_NS (2 * NSEC_PER_SEC)
 
@@ -23,15 +26,28 @@ static void note_cause(struct session *s, const struct record_verdict *v)
 			cooldown_note_subject(&s->cooldown, s->model.host.locks[i].process.comm);
 }
 
-void session_write_verdict(struct session *s)
+void session_begin_verdict(struct session *s)
+{
+	s->judge_ns = s->incident.trigger_ns + FIRST_AFTER_NS;
+}
+
+bool session_is_verdict_due(const struct session *s, uint64_t now_ns)
+{
+	return s->state == SESSION_TRACING && now_ns >= s->judge_ns;
+}
+
+void session_write_verdict(struct session *s, bool final)
 {
 	struct record_verdict *v = &session_begin_line(s, RECORD_VERDICT)->verdict;
 	struct session_verdict *last = &s->last_verdict;
 
 	judge(&s->model, &s->graph, v);
+	v->final = last->final = final;
+	s->judge_ns = clock_mono_ns() + INTERVAL_NS;
 	memcpy(last->incident, s->incident.id, sizeof(last->incident));
 	last->class = v->class;
 	text_copy(last->message, sizeof(last->message), v->message);
-	note_cause(s, v);
+	if (final)
+		note_cause(s, v);
 	session_write_line(s);
 }

@@ -15,6 +15,7 @@
  */
 #define OPEN_MESSAGE_ID "8800df6988ea42819272e240613bf201"
 #define CLOSE_MESSAGE_ID "8ed725ce37e54f3184e9797a3706e25a"
+#define VERDICT_MESSAGE_ID "08edbfd8011047588d11b5743f783075"
 
 struct journald {
 	struct datagram *datagram;
@@ -71,16 +72,21 @@ static void add_trigger_fields(struct text *entry, const struct record_trigger *
 	add_string(entry, "IOSTALL_UNIT", trigger->unit);
 }
 
-static void add_close_fields(struct text *entry, const struct message *m,
-	const struct record_close *c)
+static void add_close_fields(struct text *entry, const struct record_close *c)
 {
-	add_string(entry, "IOSTALL_VERDICT", record_class_text(m->class));
 	add_string(entry, "IOSTALL_REASON", record_reason_text(c->reason));
 	add_u64(entry, "IOSTALL_DURATION_NS", c->duration_ns);
 	add_u64(entry, "IOSTALL_STALLS", c->stalls);
 	add_u64(entry, "IOSTALL_STUCK", c->stuck_threads);
 	add_u64(entry, "IOSTALL_LONGEST_NS", c->longest_ns);
 	add_u64(entry, "IOSTALL_LOST", message_sum_lost(c));
+}
+
+static const char *message_id(const struct record *r)
+{
+	if (r->type == RECORD_VERDICT)
+		return VERDICT_MESSAGE_ID;
+	return r->type == RECORD_OPEN ? OPEN_MESSAGE_ID : CLOSE_MESSAGE_ID;
 }
 
 static void build_entry(struct journald *j, const struct record *r, struct text *entry)
@@ -91,18 +97,19 @@ static void build_entry(struct journald *j, const struct record *r, struct text 
 	text_reset(&value);
 	message_add_text(&j->message, r, &value);
 	add_field(entry, "MESSAGE", value.buf, value.len);
-	add_string(entry, "MESSAGE_ID",
-		r->type == RECORD_OPEN ? OPEN_MESSAGE_ID : CLOSE_MESSAGE_ID);
+	add_string(entry, "MESSAGE_ID", message_id(r));
 	text_addf(entry, "PRIORITY=%d\n", message_priority(r));
 	add_string(entry, "SYSLOG_IDENTIFIER", "iostall");
 	add_string(entry, "IOSTALL_INCIDENT", r->incident);
 	add_trigger_fields(entry, &j->message.trigger);
+	if (r->type != RECORD_OPEN)
+		add_string(entry, "IOSTALL_VERDICT", record_class_text(j->message.class));
 	if (r->type == RECORD_CLOSE)
-		add_close_fields(entry, &j->message, &r->close);
+		add_close_fields(entry, &r->close);
 	text_reset(&value);
 	text_addf(&value, "%s/%s" RECORD_FILE_SUFFIX, j->message.dir, r->incident);
 	add_string(entry, "IOSTALL_RECORD", value.buf);
-	if (r->type == RECORD_CLOSE)
+	if (r->type != RECORD_OPEN)
 		add_string(entry, "IOSTALL_STATEMENT", j->message.statement);
 }
 

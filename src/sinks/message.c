@@ -12,6 +12,7 @@ static void begin_incident(struct message *m, const struct record *r)
 {
 	memset(&m->trigger, 0, sizeof(m->trigger));
 	m->class = RECORD_CLASS_NONE;
+	memset(&m->blame, 0, sizeof(m->blame));
 	m->verdict[0] = m->statement[0] = '\0';
 	memcpy(m->incident, r->incident, sizeof(m->incident));
 }
@@ -47,7 +48,8 @@ bool message_take(struct message *m, const struct record *r)
 	if (r->type != RECORD_VERDICT)
 		return true;
 	take_verdict(m, &r->verdict);
-	return false;
+	return !r->verdict.final && r->verdict.class != RECORD_CLASS_unknown &&
+		record_blame_is_news(&m->blame, &r->verdict);
 }
 
 uint64_t message_sum_lost(const struct record_close *c)
@@ -94,11 +96,16 @@ void message_add_text(const struct message *m, const struct record *r, struct te
 {
 	text_add(t, "I/O incident ");
 	record_add_printable(t, r->incident);
-	if (r->type == RECORD_CLOSE)
-		add_close(m, &r->close, t);
-	else
-		text_add(t, " opened by ");
-	record_add_trigger(t, &m->trigger);
+	if (r->type == RECORD_VERDICT) {
+		text_add(t, " so far: ");
+		record_add_printable(t, m->verdict);
+	} else {
+		if (r->type == RECORD_CLOSE)
+			add_close(m, &r->close, t);
+		else
+			text_add(t, " opened by ");
+		record_add_trigger(t, &m->trigger);
+	}
 	/* A longer path would leave no room for the rest of the message. */
 	if (strlen(m->dir) > DIR_SHOWN_MAX)
 		return;
@@ -111,7 +118,7 @@ void message_add_text(const struct message *m, const struct record *r, struct te
 
 int message_priority(const struct record *r)
 {
-	if (r->type == RECORD_OPEN)
+	if (r->type != RECORD_CLOSE)
 		return LOG_WARNING;
 	if (r->close.stuck_threads > 0)
 		return LOG_ERR;

@@ -58,17 +58,25 @@ static void copy_in_order(volatile char *to, const char *from, size_t len)
 		to[i] = from[i];
 }
 
+/* What the last lines say again. */
+static bool is_so_far(const struct record *r)
+{
+	return (r->type == RECORD_VERDICT && !r->verdict.final) ||
+		(r->type == RECORD_IO_BY && !r->io_by.final) ||
+		(r->type == RECORD_JOURNAL && !r->journal.final);
+}
+
 /*
- * Samples, and lines that stand for many operations, say most in the fewest bytes, so an eighth of
- * the file is theirs alone. They and `stuck` lines are repeated as long as the incident lasts, so
- * each of the two gets at most half. The rest stays for `stall` lines, which come once for each
- * operation.
+ * Samples, lines that stand for many operations, and what is known so far say most in the fewest
+ * bytes, so an eighth of the file is theirs alone. They and `stuck` lines are repeated as long as
+ * the incident lasts, so each of the two gets at most half. The rest stays for `stall` lines, which
+ * come once for each operation.
  */
 #define SAMPLE_SHARE 8
 
 static bool is_sample(const struct record *r)
 {
-	return r->type == RECORD_SAMPLE ||
+	return r->type == RECORD_SAMPLE || is_so_far(r) ||
 		((r->type == RECORD_STUCK || r->type == RECORD_STALL) &&
 			r->operation.alike.present);
 }
@@ -81,6 +89,8 @@ static bool is_stuck(const struct record *r)
 /* How much of the file must stay free after this line for those that come later. */
 static size_t reserved_after(const struct record *r)
 {
+	if (is_so_far(r))
+		return RESERVED_BYTES;
 	switch (r->type) {
 	case RECORD_CLOSE:
 		return 0;

@@ -376,8 +376,8 @@ static void set_file(const struct scene *s, struct culprit *c)
 		file->busy_ns < s->disk->traced_ns / 2 ||
 		(!c->has_half && file->busy_ns + c->busy_ns / 2 < s->disk->traced_ns))
 		return;
-	text_copy(c->file, sizeof(c->file), model_load_name(&s->m->loads, file));
-	text_copy(c->relation, sizeof(c->relation), model_load_relation(&s->m->loads, file));
+	text_copy(c->file, sizeof(c->file), file->name);
+	text_copy(c->relation, sizeof(c->relation), file->relation);
 }
 
 /* Of a server whose sessions are processes, each of these is a thread, too. */
@@ -387,7 +387,7 @@ static void set_role(const struct scene *s, struct culprit *c)
 		const struct model_load *load = &s->loads->threads[i];
 
 		if (load->who.tid == c->who.tid && load->who.pid == c->who.pid)
-			text_copy(c->role, sizeof(c->role), model_load_name(&s->m->loads, load));
+			text_copy(c->role, sizeof(c->role), load->name);
 	}
 }
 
@@ -485,7 +485,7 @@ static bool find_behind(const struct scene *s, struct culprit *ret)
 	}
 	for (uint32_t i = 0; i < l->counts[RECORD_BY_cgroup]; i++) {
 		c = of_load(CULPRIT_UNIT, &l->units[i]);
-		text_copy(c.unit, sizeof(c.unit), model_load_name(&s->m->loads, &l->units[i]));
+		text_copy(c.unit, sizeof(c.unit), l->units[i].name);
 		if (!l->units[i].inferred && has_half(s, &c)) {
 			*ret = c;
 			return true;

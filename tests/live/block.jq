@@ -16,7 +16,7 @@ def about($expected; $percent): (. - $expected | fabs) <= $expected * $percent /
 | ($ran | map(.dur_ns / 1000000) | {sum: add, max: max}) as $op_ms
 | [$record[] | select(.type == "device" and .dev == $upper)] as $devices
 | ($devices[-1] // {}) as $d
-| [$record[] | select(.type == "io_by" and .dev == $upper)] as $by
+| [$record[] | select(.type == "io_by" and .final and .dev == $upper)] as $by
 | def one($kind; f): [$by[] | select(.by == $kind and f)] | if length == 1 then .[0] else null end;
   one("thread"; .tid == $ran[0].tid) as $thread
 | one("process"; .pid == $ran[0].pid) as $process
@@ -54,8 +54,8 @@ def about($expected; $percent): (. - $expected | fabs) <= $expected * $percent /
 	any($by[]; .by == "thread" and (.inferred | not) and .comm == "dd" and .write_bytes >= $buffered)),
   must("the file that was written directly: \($direct_file)";
 	$direct_file.write_bytes == $direct and ($direct_file.inferred | not)),
-  must("the disk below: \([$record[] | select(.type == "io_by" and .dev == $lower and .by == "file")])";
-	[$record[] | select(.type == "io_by" and .dev == $lower and .by == "file" and
+  must("the disk below: \([$record[] | select(.type == "io_by" and .final and .dev == $lower and .by == "file")])";
+	[$record[] | select(.type == "io_by" and .final and .dev == $lower and .by == "file" and
 		.path == $image and .inferred and .share_pct > 80)] | length == 1),
   must("shares of more than the whole";
 	# Each share is rounded to two decimals.

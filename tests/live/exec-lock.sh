@@ -66,7 +66,8 @@ watches()
 readers_have_stacks()
 {
 	live_read_spool
-	jq -e -s --argjson readers "$READERS" '[.[] | select(.type == "stuck" and .op == "read")] | group_by(.tid) |
+	jq -e -s --argjson readers "$READERS" '[.[] | select(.type == "stuck" and .op == "read" and
+		.comm == "stallio")] | group_by(.tid) |
 		length == $readers and all(last.kstack | length > 0)' "$RECORD"
 }
 

@@ -7,7 +7,7 @@ def must($what; condition): if condition then empty else $what end;
 
 [$record[] | select(.type == "error" and .path == $ARGS.named.path)] as $errors
 | ($errors | map(1 + (.alike.count // 0)) | add) as $count
-| ($record[] | select(.type == "verdict") | .sentence) as $sentence
+| ($record[] | select(.type == "verdict" and .final) | .sentence) as $sentence
 | "# \($errors | length) lines for \($count) writes; \($sentence)",
   must("there is no line"; $errors != []),
   must("a line is of another operation: \($errors[] | select(.op != "write" or .ret != -28) | tojson)";

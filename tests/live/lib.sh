@@ -378,7 +378,7 @@ live_check_judged()
 	local judged written
 
 	judged=$("$IOSTALL" judge --json "$RECORD" 2>&1)
-	written=$(grep '"type":"verdict"' "$RECORD")
+	written=$(grep '"type":"verdict".*"final":true' "$RECORD")
 	if [[ $judged != "$written" ]] && jq -es '.[-1].lost // {} | any(. > 0)' "$RECORD" >/dev/null; then
 		skip "judged once more it has the same verdict" "lines of the record are lost"
 	else

@@ -21,7 +21,7 @@ def operations: 1 + (.alike.count // 0);
 | ($lines | map(select(.type == "stall")) | map(operations) | add // 0) as $stalls
 | ($record | map(select(.type == "sample" and (.before_trigger | not)).mono_ns)) as $samples
 | ([range(1; $samples | length)] | map($samples[.] - $samples[. - 1]) | max // 0) as $gap_ns
-| ([$record[] | select(.type == "verdict").parts[] | select(.what == "victims").threads] | max // 0) as $victims
+| ([$record[] | select(.type == "verdict" and .final).parts[] | select(.what == "victims").threads] | max // 0) as $victims
 | "# \($threads) threads: stuck \($own) with lines of their own and \($alike) in lines for many, \($stalls) stalls " +
 	"in \($lines | map(select(.type == "stall")) | length) lines, verdict \($victims), samples at most " +
 	"\($gap_ns / 1000000 | round) ms apart, cpu \($close.cost.cpu_ms) ms, turn \($close.cost.turn_ms) ms, delay " +

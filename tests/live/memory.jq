@@ -9,7 +9,7 @@
 def must($what; condition): if condition then empty else $what end;
 def mib: . / 1048576;
 
-[$record[] | select(.type == "verdict")] as $all
+[$record[] | select(.type == "verdict" and .final)] as $all
 | ($all[0] // {}) as $v
 # Of several parts of a kind the first counts: pressure on the whole host has one, too.
 | ($v.parts // [] | reverse | map({key: .what, value: .}) | from_entries) as $part

@@ -5,7 +5,7 @@
 #   --argjson tid N       --arg path REGEX (of the file that was read, "" when there are many)
 #   --arg dev NAME        the device's name       --argjson bytes N   at least so many bytes were read
 
-def shares($by): [$record[] | select(.type == "io_by" and .by == $by and .dev_name == $dev)];
+def shares($by): [$record[] | select(.type == "io_by" and .final and .by == $by and .dev_name == $dev)];
 
 ([$record[] | select(.type == "device" and .dev_name == $dev)] | last // {}) as $device
 | (first(shares("thread")[] | select(.tid == $tid)) // {}) as $thread

@@ -12,10 +12,15 @@
 
 def must($what; condition): if condition then empty else $what end;
 
-[$record[] | select(.type == "verdict")] as $all
+[$record[] | select(.type == "verdict" and .final)] as $all
 | ($all[0] // {}) as $v
+| [$record[] | select(.type == "verdict" and (.final | not))] as $so_far
 | ($v.parts // [] | map({key: .what, value: .}) | from_entries) as $part
-| "# armed by \($record[0].trigger.rule): \($v.sentence)",
+| "# armed by \($record[0].trigger.rule): \($v.sentence) \($so_far |
+	map("\((.mono_ns - $record[0].mono_ns) / 1e9 | round) s: \(.class)") | tojson)",
+  must("there was none within 10 s: \($so_far | map(.mono_ns))"; $record[-1].duration_ns < 10e9 or
+	any($so_far[]; .mono_ns < $record[0].mono_ns + 10e9)),
+  must("it was \($so_far[-1].class) so far"; $so_far == [] or ($so_far[-1].class | IN($v.class, "unknown"))),
   must("not one verdict: \($all | length)"; ($all | length) == 1),
   must("armed by hand"; $record[0].trigger.rule != "manual"),
   must("it is \($v.class), not \($ARGS.named.class): \($v.sentence)"; $v.class == $ARGS.named.class),

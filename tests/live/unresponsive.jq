@@ -8,10 +8,11 @@
 def must($what; condition): if condition then empty else $what end;
 
 $ran[0] as $op
-| [$record[] | select(.type == "device" and .dev == $upper and (.final | not))] as $lines
+| [$record[] | select(.type == "device" and .dev == $upper and (.final | not) and
+	.no_completion_ns >= 1000000000)] as $lines
 | "# \($lines | length) lines, the last after \($lines[-1].no_completion_ns / 1000000 | round) ms",
   must("its lines: \($lines)"; $lines | length >= 2 and length <= 10 and all(
-	.no_completion_ns >= 1000000000 and .in_flight >= 1 and
+	.in_flight >= 1 and
 	.oldest.age_ns >= 1000000000 and .oldest.age_ns <= $op.dur_ns and
 	.oldest.tid == $op.tid and .oldest.pid == $op.pid and .oldest.comm == $op.comm and
 	.oldest.path == $op.path)),

@@ -9,7 +9,7 @@
 
 def must($what; condition): if condition then empty else $what end;
 
-[$record[] | select(.type == "verdict")] as $all
+[$record[] | select(.type == "verdict" and .final)] as $all
 | ($all[0] // {}) as $v
 | ($v.parts // [] | map({key: .what, value: .}) | from_entries) as $part
 | "# \($v.sentence)",

@@ -278,7 +278,7 @@ static struct record_io_by fill(enum record_by by, const struct block_item *item
 	static struct record_io_by r;
 
 	memset(&r, 0, sizeof(r));
-	block_fill_io_by(by, item, &device, &r);
+	block_fill_io_by(by, 1, item, &device, &r);
 	return r;
 }
 
@@ -344,7 +344,7 @@ static void test_the_order_is_that_of_device_time(void **state)
 	block_sum_items(RECORD_BY_thread, items, 2);
 	assert_int_equal(items[0].pid, 20);
 	memset(&r, 0, sizeof(r));
-	block_fill_io_by(RECORD_BY_thread, &items[0], &device, &r);
+	block_fill_io_by(RECORD_BY_thread, 1, &items[0], &device, &r);
 	assert_true(r.share_pct == 20);
 	/* What had begun before the attach is nobody's: it makes nobody's share smaller. */
 	assert_true(r.busy_share_pct == 95);
@@ -368,7 +368,7 @@ static void test_discards_and_flushes_are_work(void **state)
 	item.load.kinds[EVENT_BLOCK_DISCARD] = (struct event_block_work){ 9, 9 * MIB, 900 };
 	item.load.kinds[EVENT_BLOCK_FLUSH] = (struct event_block_work){ 1, 0, 30 };
 	memset(&r, 0, sizeof(r));
-	block_fill_io_by(RECORD_BY_thread, &item, &device, &r);
+	block_fill_io_by(RECORD_BY_thread, 1, &item, &device, &r);
 	assert_int_equal(r.bytes, 0);
 	assert_int_equal(r.requests, 10);
 	assert_int_equal(r.discard_requests, 9);

@@ -286,6 +286,7 @@ static void fill(struct page_fixture *f, unsigned int count, unsigned int files)
 			data_io_by(&f->record);
 			f->record.io_by.dev.minor = 16 * i;
 			f->record.io_by.by = k % 2 ? RECORD_BY_file : RECORD_BY_process;
+			f->record.io_by.rank = k / 2 + 1;
 			add(f);
 		}
 	}

@@ -35,6 +35,8 @@ static void add_user(struct page_fixture *f, const char *by, const char *name, i
 
 	data_io_by(&f->record);
 	b->by = record_enum_find(&record_by_enum, by);
+	/* A later one of the same list. */
+	b->rank = 2;
 	b->pid = pid;
 	text_copy(b->comm, sizeof(b->comm), b->by == RECORD_BY_process ? name : "");
 	text_copy(b->path, sizeof(b->path), b->by == RECORD_BY_file ? name : "");

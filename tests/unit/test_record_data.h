@@ -227,6 +227,8 @@ static inline void data_io_by(struct record *r)
 	r->mono_ns += 23400 * NSEC_PER_MSEC;
 	r->io_by = (struct record_io_by){
 		.by = RECORD_BY_file,
+		.final = true,
+		.rank = 1,
 		.dev.major = 8,
 		.dev.minor = 16,
 		.dev_name = "sdb",
@@ -254,6 +256,7 @@ static inline void data_journal(struct record *r)
 	data_begin(r, RECORD_JOURNAL);
 	r->mono_ns += 23400 * NSEC_PER_MSEC;
 	r->journal = (struct record_journal){
+		.final = true,
 		.dev = { 8, 17 },
 		.dev_name = "sdb1",
 		.commits = 4,
@@ -373,6 +376,7 @@ static inline void data_verdict(struct record *r)
 	r->verdict = (struct record_verdict){
 		.class = RECORD_CLASS_saturated,
 		.basis = RECORD_BASIS_measured,
+		.final = true,
 		.sentence =
 			"device sdb saturated (util 100 %): 92 % of 204.1 MiB read by mariadbd tid "
 			"2230, shop/orders.ibd, app@localhost \"SELECT 1\" running 31.00 s",

@@ -161,18 +161,18 @@ static void test_operations_for_people(void **state)
 	assert_text(r, "   +4.400s  kernel  warning  nvme nvme0: I/O 12 QID 3 timeout, aborting\n");
 	data_sql(r);
 	assert_text(r,
-		"   +1.020s  sql     main worst  31.00 s  app@localhost/shop [2211/2230]  "
+		"   +1.020s  sql     main during  31.00 s  app@localhost/shop [2211/2230]  "
 		"background  Query, Sending data  SELECT COUNT(*) FROM t WHERE c LIKE ?\n");
 	r->sql.tid = 0;
 	r->sql.background = false;
 	text_copy(r->sql.tid_reason, sizeof(r->sql.tid_reason), "thread pool");
 	assert_text(r,
-		"   +1.020s  sql     main worst  31.00 s  app@localhost/shop [no thread: thread "
+		"   +1.020s  sql     main during  31.00 s  app@localhost/shop [no thread: thread "
 		"pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
 		"LIKE ?\n");
 	r->sql.elapsed_ns = 0;
 	assert_text(r,
-		"   +1.020s  sql     main worst  ?  app@localhost/shop [no thread: thread "
+		"   +1.020s  sql     main during  ?  app@localhost/shop [no thread: thread "
 		"pool, perhaps 2231 2232]  Query, Sending data  SELECT COUNT(*) FROM t WHERE c "
 		"LIKE ?\n");
 	data_sql_silence(r);

@@ -123,6 +123,39 @@ static void test_without_a_verdict_the_message_says_what_to_run(void **state)
 	sinks_free(sinks);
 }
 
+static size_t receive_so_far(struct sinks *sinks, int fd, struct record *r, char *buf, size_t size)
+{
+	r->verdict.final = false;
+	sinks_write(sinks, r);
+	return receive(fd, buf, size);
+}
+
+/* Each cause once, and nothing where the cause is not known yet. */
+static void test_the_verdict_so_far_is_told_when_it_names_another_cause(void **state)
+{
+	const struct dirs *d = *state;
+	_cleanup_close_ int fd = bind_receiver(d->config.journal.socket);
+	struct sinks *sinks = dirs_start(d, SINK_BIT(journald), -1, false);
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	char buf[8192];
+
+	dirs_record(r, RECORD_VERDICT, 0);
+	r->verdict.class = RECORD_CLASS_unknown;
+	assert_int_equal(receive_so_far(sinks, fd, r, buf, sizeof(buf)), 0);
+	dirs_record(r, RECORD_VERDICT, 0);
+	assert_true(receive_so_far(sinks, fd, r, buf, sizeof(buf)) > 0);
+	assert_non_null(strstr(buf,
+		"MESSAGE=I/O incident 20261120T031207Z-0000 so far: device sdb saturated"));
+	assert_non_null(strstr(buf, "\nPRIORITY=4\n"));
+	assert_non_null(strstr(buf, "\nIOSTALL_VERDICT=saturated\n"));
+	text_copy(r->verdict.message, sizeof(r->verdict.message), "the same in other words");
+	assert_int_equal(receive_so_far(sinks, fd, r, buf, sizeof(buf)), 0);
+	r->verdict.class = RECORD_CLASS_hung;
+	assert_true(receive_so_far(sinks, fd, r, buf, sizeof(buf)) > 0);
+	assert_non_null(strstr(buf, "so far: the same in other words; record "));
+	sinks_free(sinks);
+}
+
 static void test_a_value_cannot_forge_a_field(void **state)
 {
 	const struct dirs *d = *state;
@@ -444,6 +477,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_SOCKETS(test_journald_gets_two_entries),
 		WITH_SOCKETS(test_without_a_verdict_the_message_says_what_to_run),
+		WITH_SOCKETS(test_the_verdict_so_far_is_told_when_it_names_another_cause),
 		WITH_SOCKETS(test_a_value_cannot_forge_a_field),
 		WITH_SOCKETS(test_priority_follows_the_outcome),
 		WITH_SOCKETS(test_a_directory_of_any_length),
