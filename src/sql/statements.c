@@ -120,6 +120,7 @@ static void fill(struct sql_statement *e, const struct sql_snapshot *answer,
 	text_copy(e->no_tid, sizeof(e->no_tid), view->no_tid);
 	text_copy(e->object, sizeof(e->object), view->object);
 	text_copy(e->text, kept_bytes(view->text) + 1, view->text);
+	memset(&e->written, 0, sizeof(e->written));
 	set_start(e);
 }
 
@@ -230,15 +231,27 @@ void sql_statements_take(struct sql_statements *l, const struct sql_snapshot *an
 	}
 }
 
+static bool has_session(const struct sql_statements *l, uint64_t connection_id,
+	uint64_t answered_ns)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->list[i].connection_id == connection_id &&
+			l->list[i].answered_ns == answered_ns)
+			return true;
+	return false;
+}
+
 uint32_t sql_statements_count_missing(const struct sql_statements *l,
 	const struct sql_snapshot *answer)
 {
 	uint32_t missing = answer->left_out;
 
-	for (uint32_t i = 0; i < answer->count; i++)
-		missing += answer->rows[i].elapsed_ns && sql_row_is_client(&answer->rows[i]);
-	for (uint32_t i = 0; i < l->count; i++)
-		missing -= l->list[i].answered_ns == answer->answered_ns && is_client(&l->list[i]);
+	for (uint32_t i = 0; i < answer->count; i++) {
+		const struct sql_row *row = &answer->rows[i];
+
+		missing += row->elapsed_ns && sql_row_is_client(row) &&
+			!has_session(l, row->connection_id, answer->answered_ns);
+	}
 	return missing;
 }
 

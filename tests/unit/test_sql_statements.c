@@ -348,6 +348,45 @@ static void test_worker_has_the_statement_of_its_leader(void **state)
 	assert_int_equal(sql_statements_find_leader(&table, TID), 0);
 }
 
+/* What is new has no line, whatever was taken before it in the same answer. */
+static void test_a_new_statement_is_not_written(void **state)
+{
+	static struct sql_snapshot snapshot;
+	struct sql_frame_session old = session(17, 9001 * MS, "SELECT"),
+				 new = session(18, 1001 * MS, "INSERT");
+
+	(void)state;
+	take(110 * SEC, old);
+	table.list[0].written.elapsed_ns = 9001 * MS;
+	table.list[0].written.key = table.list[0].key;
+	old.elapsed_ns = 10001 * MS;
+	sql_snapshot_begin(&snapshot, 111 * SEC - MS);
+	sql_snapshot_add(&snapshot, &old);
+	sql_snapshot_add(&snapshot, &new);
+	sql_snapshot_end(&snapshot, &(struct sql_frame_end){ .server_ns = 1 }, 111 * SEC);
+	sql_statements_take(&table, &snapshot);
+	assert_int_equal(table.count, 2);
+	assert_int_equal(table.list[0].written.elapsed_ns, 9001 * MS);
+	assert_int_equal(table.list[1].written.elapsed_ns, 0);
+	assert_int_equal(table.list[1].written.key, 0);
+}
+
+/* It did more than that before, and counts as a statement of a client in the table alone. */
+static void test_a_statement_that_goes_to_sleep_is_not_missing(void **state)
+{
+	static struct sql_snapshot snapshot;
+	struct sql_frame_session s = session(17, 1001 * MS, "SELECT");
+
+	(void)state;
+	take(110 * SEC, s);
+	s.elapsed_ns = 2001 * MS;
+	strcpy(s.state, "User sleep");
+	answer(&snapshot, 111 * SEC, &s);
+	sql_statements_take(&table, &snapshot);
+	assert_int_equal(table.count, 1);
+	assert_int_equal(sql_statements_count_missing(&table, &snapshot), 0);
+}
+
 /* Nobody is told to be left out who is too new, idle, or a worker. */
 static void test_statements_without_room_are_counted(void **state)
 {
@@ -385,6 +424,8 @@ int main(void)
 		cmocka_unit_test_setup(test_the_one_that_moved_bytes, begin),
 		cmocka_unit_test_setup(test_sleeping_statements_come_last, begin),
 		cmocka_unit_test_setup(test_worker_has_the_statement_of_its_leader, begin),
+		cmocka_unit_test_setup(test_a_new_statement_is_not_written, begin),
+		cmocka_unit_test_setup(test_a_statement_that_goes_to_sleep_is_not_missing, begin),
 		cmocka_unit_test_setup(test_statements_without_room_are_counted, begin),
 	};
 
