@@ -116,17 +116,21 @@ static bool is_without(const struct record_sql *q)
 	return strcmp(q->command, "Sleep") == 0 || strncmp(q->command, "idle", strlen("idle")) == 0;
 }
 
-static struct statement *find_same(struct statements *all, const struct statement *new)
+static bool is_same(const struct statement *a, const struct statement *b)
 {
-	for (uint32_t i = all->count; i > 0; i--) {
-		struct statement *s = &all->items[i - 1];
+	const uint64_t apart_ns =
+		a->begun_ns > b->begun_ns ? a->begun_ns - b->begun_ns : b->begun_ns - a->begun_ns;
 
-		if (s->connection_id == new->connection_id && s->shape == new->shape &&
-			s->begun_ns < new->begun_ns + BEGUN_ERROR_NS &&new->begun_ns < s->begun_ns +
-						BEGUN_ERROR_NS &&strcmp(s->target, new->target) ==
-				0)
-			return s;
-	}
+	return a->connection_id == b->connection_id && a->shape == b->shape &&
+		apart_ns < BEGUN_ERROR_NS && strcmp(a->target, b->target) == 0;
+}
+
+/* NULL: no line was about it so far. The last of them are the likeliest. */
+static struct statement *find_same(struct statements *all, const struct statement *line)
+{
+	for (uint32_t i = all->count; i > 0; i--)
+		if (is_same(&all->items[i - 1], line))
+			return &all->items[i - 1];
 	return NULL;
 }
 
