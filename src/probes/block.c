@@ -470,7 +470,9 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 		report_no_completion(block, report);
 		return;
 	}
-	for (unsigned int i = 0; i < block->devices_count; i++)
+	/* What is repeated is about those that are busiest. */
+	for (unsigned int i = 0; i < block->devices_count && (report->final || i < TOP_DEVICES_MAX);
+		i++)
 		if (block_load_requests(&block->devices[i].value.load) ||
 			block->devices[i].in_flight)
 			write_device(block, &block->devices[i], report);

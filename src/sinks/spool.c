@@ -63,7 +63,8 @@ static bool is_so_far(const struct record *r)
 {
 	return (r->type == RECORD_VERDICT && !r->verdict.final) ||
 		(r->type == RECORD_IO_BY && !r->io_by.final) ||
-		(r->type == RECORD_JOURNAL && !r->journal.final);
+		(r->type == RECORD_JOURNAL && !r->journal.final) ||
+		(r->type == RECORD_DEVICE && !r->device.final);
 }
 
 /*
@@ -97,10 +98,9 @@ static size_t reserved_after(const struct record *r)
 	case RECORD_VERDICT:
 		return RESERVED_AFTER_VERDICT;
 	case RECORD_IO_BY:
+	case RECORD_DEVICE:
 	case RECORD_JOURNAL:
 		return RESERVED_AFTER_DISKS;
-	case RECORD_DEVICE:
-		return r->device.final ? RESERVED_AFTER_DISKS : RESERVED_BYTES;
 	default:
 		return RESERVED_BYTES;
 	}
