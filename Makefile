@@ -88,7 +88,7 @@ $(B)/include/%.skel.h: $(B)/bpf/%.bpf.o
 
 -include $(OBJECTS:.o=.d) $(B)/src/main.d $(BPF_OBJECTS:.o=.d)
 
-include mk/install.mk mk/develop.mk tests/tests.mk
+include mk/report.mk mk/install.mk mk/develop.mk tests/tests.mk
 
 # Dependency files name these once they exist. Without this line the first build would remove them as
 # intermediate files.

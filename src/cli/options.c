@@ -236,11 +236,13 @@ int options_parse(const struct options_command *command, int argc, char **argv,
 {
 	struct option long_options[COMMON_COUNT + OPTIONS_ITEMS_MAX + 1];
 	struct options *o = ret_options;
-	int value;
+	int value, output;
 
 	assert(command->items_count <= OPTIONS_ITEMS_MAX);
 	memset(o, 0, sizeof(*o));
 	o->command = command;
+	/* The one option that many programs have, and by this letter. */
+	output = find_item(o, "output");
 	o->procfs = "/proc";
 	o->sysfs = "/sys";
 	o->source.sets = o->sets;
@@ -248,9 +250,14 @@ int options_parse(const struct options_command *command, int argc, char **argv,
 	opterr = 0;
 	/* 0, not 1: glibc then resets the state that an earlier call left. */
 	optind = 0;
-	while ((value = getopt_long(argc, argv, ":hV", long_options, NULL)) != -1) {
+	while ((value = getopt_long(argc, argv, output < 0 ? ":hV" : ":hVo:", long_options,
+			NULL)) != -1) {
 		int r = 0;
 
+		if (value == 'o')
+			value = ITEM_VALUE(output);
+		if (value == ':' && optopt == 'o')
+			optopt = ITEM_VALUE(output);
 		if (value == '?' || value == ':')
 			return fail_option(command, value, argv[optind - 1], ret_error);
 		if (value == 'h')

@@ -81,28 +81,10 @@ static bool adds_stacks(const struct show *show)
 	return show->options.as == SHOW_FOLDED || show->options.as == SHOW_PPROF;
 }
 
-/* The places in programs get names, as far as this host has these programs. */
-static void name_stack(struct show *show)
-{
-	struct record_offcpu *line = &show->record.offcpu;
-	struct text t = TEXT_ON(show->text_buf);
-
-	if (!*line->ustack || (!show->symbolizer && !(show->symbolizer = symbolizer_new())))
-		return;
-	text_reset(&t);
-	symbolizer_add_stack(show->symbolizer, line, &t);
-	/* Whole lines of it. */
-	if (t.len >= sizeof(line->ustack)) {
-		t.buf[sizeof(line->ustack) - 1] = '\0';
-		*strrchr(t.buf, '\n') = '\0';
-	}
-	text_copy(line->ustack, sizeof(line->ustack), t.buf);
-}
-
 static int show_line(struct show *show, const struct record_line *line)
 {
 	if (show->options.as != SHOW_JSON && line->decoded && show->record.type == RECORD_OFFCPU)
-		name_stack(show);
+		symbolizer_name_stack(&show->symbolizer, &show->record.offcpu);
 	if (show->options.as == SHOW_JSON)
 		show_json(show, line);
 	else if (!line->decoded)

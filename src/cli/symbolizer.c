@@ -406,3 +406,20 @@ void symbolizer_add_stack(struct symbolizer *s, const struct record_offcpu *line
 		frame += len + (frame[len] == '\n');
 	}
 }
+
+void symbolizer_name_stack(struct symbolizer **s, struct record_offcpu *line)
+{
+	char buf[2 * RECORD_USTACK_SIZE];
+	struct text t = TEXT_ON(buf);
+
+	if (!*line->ustack || (!*s && !(*s = symbolizer_new())))
+		return;
+	text_reset(&t);
+	symbolizer_add_stack(*s, line, &t);
+	/* Whole lines of it. */
+	if (t.len >= sizeof(line->ustack)) {
+		t.buf[sizeof(line->ustack) - 1] = '\0';
+		*strrchr(t.buf, '\n') = '\0';
+	}
+	text_copy(line->ustack, sizeof(line->ustack), t.buf);
+}

@@ -26,4 +26,10 @@ struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
 void symbolizer_add_stack(struct symbolizer *symbolizer, const struct record_offcpu *line,
 	struct text *out);
 
+/*
+ * Puts these names in the place of line->ustack, as far as they fit. *symbolizer is made when it is
+ * needed; without memory for it the line stays as it is.
+ */
+void symbolizer_name_stack(struct symbolizer **symbolizer, struct record_offcpu *line);
+
 #endif

@@ -147,6 +147,45 @@ void text_add_printable(struct text *t, const char *s, size_t len)
 	}
 }
 
+static const char *html_entity(uint32_t cp)
+{
+	switch (cp) {
+	case '&':
+		return "&amp;";
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '"':
+		return "&quot;";
+	case '\'':
+		return "&#39;";
+	default:
+		return NULL;
+	}
+}
+
+void text_add_html(struct text *t, const char *s)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t len = strlen(s);
+
+	while (len > 0 && !t->overflow) {
+		uint32_t cp = 0;
+		size_t n = utf8_decode(p, len, &cp);
+
+		if (n > 0 && html_entity(cp))
+			text_add(t, html_entity(cp));
+		else if (n > 0 && cp != '\\')
+			text_add_printable(t, (const char *)p, n);
+		else
+			text_add(t, n > 0 ? "\\" : "\xef\xbf\xbd");
+		n = n ? n : 1;
+		p += n;
+		len -= n;
+	}
+}
+
 void text_settle_utf8(char *s)
 {
 	size_t len = strlen(s);

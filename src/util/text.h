@@ -38,6 +38,12 @@ void text_vaddf(struct text *t, const char *format, va_list ap)
 void text_add_printable(struct text *t, const char *s, size_t len);
 
 /*
+ * The same for the text of an HTML element, or of an attribute in double quotes: nothing of it is
+ * markup. Backslashes stay.
+ */
+void text_add_html(struct text *t, const char *s);
+
+/*
  * The body of a JSON string without its quotes: control characters (C0, DEL, C1) become \u00NN,
  * each byte that is not part of valid UTF-8 becomes U+FFFD.
  */

@@ -467,18 +467,29 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 
 /* The table */
 
-static void add_node_name(const struct graph *g, const struct node *n, struct text *out)
+void judge_add_object(const struct graph *g, const struct node *n, struct text *out)
 {
-	text_addf(out, "%s", n->kind->name);
 	if (n->kind == &node_disk || n->kind == &node_journal || n->kind == &node_frozen ||
 		n->kind == &node_io_limit) {
 		if (n->index >= 0)
-			text_addf(out, " %s", words_disk_name(g->m, n->index));
+			text_add(out, words_disk_name(g->m, n->index));
 	} else if (n->kind == &node_map) {
-		text_addf(out, " of process %d", n->index);
+		text_addf(out, "of process %d", n->index);
 	} else if (n->kind == &node_queue || n->kind == &node_silence) {
-		text_addf(out, " %s", g->m->sessions.list[n->index].target);
+		text_add(out, g->m->sessions.list[n->index].target);
 	}
+}
+
+static void add_node_name(const struct graph *g, const struct node *n, struct text *out)
+{
+	size_t len;
+
+	text_add(out, n->kind->name);
+	text_add(out, " ");
+	len = out->len;
+	judge_add_object(g, n, out);
+	if (out->len == len && len > 0)
+		out->buf[--out->len] = '\0';
 }
 
 static void add_row(const struct graph *g, const char *who, uint32_t count, const struct node *to,

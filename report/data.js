@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//
+// Reads what the program wrote about the incident. report/README.md has the form.
+
+(() => {
+	"use strict";
+
+	const { visible, visibleLines } = page.format;
+	const raw = JSON.parse(document.getElementById("incident-data").textContent);
+
+	if (raw.format !== 1)
+		throw new Error(`the data has format ${raw.format}, this page reads format 1`);
+
+	const list = (value) => (Array.isArray(value) ? value : []);
+
+	/** A number; integers beyond 2^53 come as texts, and for drawing their first digits are enough. */
+	const toNumber = (value) => (value === null || value === undefined || value === "" ? null : Number(value));
+
+	/** A process or thread; 0 stands for one that is not known. */
+	const toId = (value) => toNumber(value) || null;
+
+	/** A text of the record, with every character visible; "" when there is none. */
+	const string = (index) => visible(list(raw.strings)[index] ?? "");
+	const lines = (index) => visibleLines(list(raw.strings)[index] ?? "");
+
+	/** Names of the functions of a stack, the outermost first. */
+	const stack = (index) => list(list(raw.stacks)[index]).map(string);
+
+	function readOperations() {
+		const { columns, rows } = raw.operations || { columns: [], rows: [] };
+		const at = Object.fromEntries(columns.map((name, i) => [name, i]));
+		return rows.map((row, index) => ({
+			index, t: toNumber(row[at.t]), ms: toNumber(row[at.ms]) || 0, stuck: row[at.state] === "stuck",
+			pid: toId(row[at.pid]), tid: toId(row[at.tid]), comm: string(row[at.comm]),
+			op: string(row[at.op]),
+			path: string(row[at.path]), cause: string(row[at.cause]), disk: row[at.disk], stack: stack(row[at.stack]),
+			statement: row[at.statement],
+		}));
+	}
+
+	function readOffcpu() {
+		return list(raw.offcpu).map((line) => ({
+			from: toNumber(line.t) - toNumber(line.window_ms), to: toNumber(line.t), pid: toId(line.pid),
+			process: string(line.process), comm: string(line.comm), state: line.state || "",
+			ms: toNumber(line.ms) || 0, threads: toNumber(line.threads), longest: toNumber(line.longest_ms),
+			kernel: stack(line.kernel), user: stack(line.user), statement: line.statement,
+		}));
+	}
+
+	function readLoads() {
+		return list(raw.loads).map((line) => ({
+			t: toNumber(line.t), final: Boolean(line.final), disk: line.disk, by: line.by,
+			pid: toId(line.pid), tid: toId(line.tid),
+			name: string(line.name), unit: string(line.unit), busy: toNumber(line.busy_ms), bytes: toNumber(line.bytes),
+			requests: toNumber(line.requests), inferred: Boolean(line.inferred),
+		}));
+	}
+
+	function readStatements() {
+		return list(raw.statements).map((line) => ({
+			database: string(line.database), user: string(line.user), connection: line.connection,
+			ms: toNumber(line.ms), text: lines(line.text),
+		}));
+	}
+
+	function readHistograms() {
+		return list(raw.histograms).map((line) => ({
+			t: toNumber(line.t), disk: line.disk,
+			queue: list(line.queue).map(toNumber), device: list(line.device).map(toNumber),
+		}));
+	}
+
+	const marks = list(raw.marks).map((mark) => ({ t: mark.t, kind: String(mark.kind), text: string(mark.text) }));
+	const disks = list(raw.disks).map((disk, index) => ({
+		index, name: string(disk.name) || "?", judged: Boolean(disk.judged),
+	}));
+	const samples = { t: [], ...raw.samples };
+	const operations = readOperations();
+
+	/** All times of the record that are drawn. An operation may have begun days ago: those do not count. */
+	function findBounds() {
+		const times = [0, toNumber(raw.incident.duration_ms) || 0, ...samples.t, ...marks.map((mark) => mark.t)];
+		if (samples.t.length && samples.interval_ms)
+			times.push(samples.t[0] - (samples.interval_ms[0] || 0));
+		for (const o of operations)
+			times.push(o.t + o.ms);
+		const all = times.filter(Number.isFinite);
+		const from = all.reduce((a, b) => Math.min(a, b));
+		const to = all.reduce((a, b) => Math.max(a, b));
+		return { from, to: Math.max(to, from + 1000) };
+	}
+
+	const armed = marks.find((mark) => mark.kind === "armed");
+
+	page.data = {
+		incident: raw.incident, marks, disks, samples, operations, string,
+		offcpu: readOffcpu(), loads: readLoads(), statements: readStatements(), histograms: readHistograms(),
+		bounds: findBounds(), armedAt: armed ? armed.t : 0,
+		/** The text of a statement by its index, or "". */
+		statementText: (index) => page.data.statements[index]?.text || "",
+		diskName: (index) => disks[index]?.name || "",
+	};
+})();

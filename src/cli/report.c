@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* `iostall report`: one incident as one HTML file. */
+#include "report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/open_record.h"
+#include "cli/symbolizer.h"
+#include "record/reader.h"
+#include "util/cleanup.h"
+#include "util/exit.h"
+#include "util/log.h"
+
+struct reading {
+	struct report *report;
+	struct symbolizer *symbolizer; /* NULL: no line has needed it */
+	struct record record;
+	char incident[RECORD_ID_SIZE]; /* "": it has no valid `open` line */
+};
+
+static void cleanup_reader(struct record_reader **reader)
+{
+	record_reader_free(*reader);
+}
+
+static void cleanup_reading(struct reading **reading)
+{
+	if (*reading) {
+		report_free((*reading)->report);
+		symbolizer_free((*reading)->symbolizer);
+	}
+	free(*reading);
+}
+
+static int take_line(struct reading *r)
+{
+	if (r->record.type == RECORD_OFFCPU)
+		symbolizer_name_stack(&r->symbolizer, &r->record.offcpu);
+	if (r->record.type == RECORD_OPEN)
+		memcpy(r->incident, r->record.incident, sizeof(r->incident));
+	return report_add(r->report, &r->record);
+}
+
+static int read_record(struct reading *reading, int fd)
+{
+	_cleanup_(cleanup_reader) struct record_reader *reader = NULL;
+	struct record_line line;
+	int r = report_new(&reading->report);
+
+	if (r == 0)
+		r = record_reader_new(fd, &reader);
+	while (r >= 0 && (r = record_reader_next(reader, &reading->record, &line)) > 0)
+		if (line.decoded)
+			r = take_line(reading);
+	return r;
+}
+
+static int fail(const char *path)
+{
+	log_error("cannot write %s: %s", path, strerror(errno));
+	return EXIT_CODE_FAILURE;
+}
+
+/* Whoever waits for the file never sees a part of it. */
+static int write_file(struct reading *r, const char *path)
+{
+	char temporary[RECORD_PATH_SIZE];
+	mode_t mask;
+	FILE *out;
+	int e;
+
+	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary)) {
+		errno = ENAMETOOLONG;
+		return fail(path);
+	}
+	e = mkostemp(temporary, O_CLOEXEC);
+	out = e < 0 ? NULL : fdopen(e, "w");
+	if (!out)
+		return fail(path);
+	/* As any other new file: others may be meant to read it. */
+	mask = umask(0);
+	umask(mask);
+	(void)fchmod(fileno(out), 0666 & ~mask);
+	e = report_write(r->report, out);
+	if (e == 0 && !ferror(out) && fclose(out) == 0 && rename(temporary, path) == 0) {
+		printf("%s\n", path);
+		return EXIT_CODE_OK;
+	}
+	errno = e < 0 ? -e : errno;
+	unlink(temporary);
+	return fail(path);
+}
+
+static int write_page(struct reading *r, const char *path)
+{
+	char name[RECORD_ID_SIZE + sizeof(".html")];
+	int e;
+
+	if (path && strcmp(path, "-") != 0)
+		return write_file(r, path);
+	if (!path) {
+		snprintf(name, sizeof(name), "%s.html", r->incident);
+		return write_file(r, name);
+	}
+	e = report_write(r->report, stdout);
+	if (e == 0 && fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_CODE_OK;
+	errno = e < 0 ? -e : errno;
+	return fail("standard output");
+}
+
+static int run(const struct options *o)
+{
+	_cleanup_(cleanup_reading) struct reading *reading = calloc(1, sizeof(*reading));
+	_cleanup_free_ struct config *config =
+		strchr(o->args[0], '/') ? command_load_config_to_ask(o) : command_load_config(o);
+	char path[RECORD_PATH_SIZE];
+	_cleanup_close_ int fd = -1;
+	int r;
+
+	if (!config)
+		return EXIT_CODE_CONFIG;
+	fd = open_record(config, o->args[0], path);
+	if (fd < 0)
+		return EXIT_CODE_RECORD;
+	r = reading ? read_record(reading, fd) : -ENOMEM;
+	if (r < 0) {
+		log_error("cannot read %s: %s", path, strerror(-r));
+		return EXIT_CODE_RECORD;
+	}
+	if (!*reading->incident) {
+		log_error("%s is not a record: it has no valid open line", path);
+		return EXIT_CODE_RECORD;
+	}
+	return write_page(reading, options_get(o, "output"));
+}
+
+static const struct options_item items[] = {
+	{ "output", "FILE",
+		"the file to write, instead of ID.html here; - for standard output; -o for short" },
+};
+
+const struct options_command command_report = {
+	.name = "report",
+	.arguments = "ID|FILE|last|last-N",
+	.summary = "write an incident as one HTML file, for a ticket or a browser",
+	.help = "The file has all that it needs: it asks nobody for anything. Without scripts it is complete as text;\n"
+		"with scripts it has a timeline, latencies, threads and a flame graph, of the whole incident or a part.",
+	.items = items,
+	.items_count = ARRAY_SIZE(items),
+	.args_min = 1,
+	.args_max = 1,
+	.run = run,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * One incident as one HTML file: complete as text, with plots where a browser runs scripts.
+ * Called by `iostall report`. What the browser gets besides is in report/, embedded by the build.
+ * Never writes a text of a record as markup, and never more than a megabyte: what it leaves out is
+ * said.
+ */
+#ifndef IOSTALL_REPORT_REPORT_H
+#define IOSTALL_REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "record/record.h"
+
+struct report;
+
+/* 0 or -ENOMEM. */
+int report_new(struct report **ret_report);
+/* NULL is accepted; returns NULL. */
+struct report *report_free(struct report *report);
+
+/* Takes the lines of a record in their order. 0 or -ENOMEM. */
+int report_add(struct report *report, const struct record *line);
+
+/* Call it once, after all lines. 0 or -ENOMEM; whether `out` took it all says ferror(). */
+int report_write(struct report *report, FILE *out);
+
+#endif
