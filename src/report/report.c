@@ -246,15 +246,15 @@ static int add_offcpu(struct report *p, const struct record *r)
 	return 0;
 }
 
-static struct report_statement *find_statement(struct report *p, const struct report_statement *new)
+static struct report_statement *find_statement(struct report *p,
+	const struct report_statement *seen)
 {
 	for (uint32_t i = p->statements.count; i > 0; i--) {
 		struct report_statement *s = &p->statements.items[i - 1];
 
-		if (s->connection_id == new->connection_id && s->target == new->target &&
-			s->text == new->text &&
-			s->begun_ns < new->begun_ns + BEGUN_ERROR_NS &&new->begun_ns <
-				s->begun_ns + BEGUN_ERROR_NS)
+		if (s->connection_id == seen->connection_id && s->target == seen->target &&
+			s->text == seen->text && s->begun_ns < seen->begun_ns + BEGUN_ERROR_NS &&
+			seen->begun_ns < s->begun_ns + BEGUN_ERROR_NS)
 			return s;
 	}
 	return NULL;
@@ -263,7 +263,7 @@ static struct report_statement *find_statement(struct report *p, const struct re
 static int add_statement(struct report *p, const struct record *r)
 {
 	const struct record_sql *q = &r->sql;
-	struct report_statement new = {
+	struct report_statement seen = {
 		.begun_ns = r->mono_ns > q->elapsed_ns ? r->mono_ns - q->elapsed_ns : 0,
 		.seen_ns = r->mono_ns,
 		.ns = q->elapsed_ns,
@@ -283,19 +283,19 @@ static int add_statement(struct report *p, const struct record *r)
 	statements_take(p->runs, r);
 	if (!q->connection_id || (q->background && !*q->text))
 		return 0;
-	s = find_statement(p, &new);
-	if (s && s->ns > new.ns)
+	s = find_statement(p, &seen);
+	if (s && s->ns > seen.ns)
 		return 0;
-	if (s && !new.lock) {
-		new.lock = s->lock;
-		new.lock_on = s->lock_on;
-		new.blocked_by = s->blocked_by;
+	if (s && !seen.lock) {
+		seen.lock = s->lock;
+		seen.lock_on = s->lock_on;
+		seen.blocked_by = s->blocked_by;
 	}
 	if (!s)
 		s = report_list_add(&p->statements);
 	if (!s)
 		return -ENOMEM;
-	*s = new;
+	*s = seen;
 	return 0;
 }
 
