@@ -3,9 +3,9 @@
 
 REPORT_STYLES := $(wildcard report/vendor/uPlot/*.css) report/page.css
 REPORT_SCRIPTS := report/vendor/uPlot/uPlot.iife.js $(addprefix report/,$(shell cat report/scripts.list))
-REPORT_ASSETS := $(addprefix $(B)/report/,page.html page.css page.js page.css.hash page.js.hash)
+REPORT_ASSETS := $(addprefix $(B)/report/,page.html pair.html page.css page.js page.css.hash page.js.hash)
 
-$(B)/report/page.html: report/page.html
+$(B)/report/%.html: report/%.html
 	@mkdir -p $(@D)
 	cp $< $@
 
@@ -31,7 +31,6 @@ $(B)/src/report/assets.o: ALL_CFLAGS += -Wa,-I$(B)/report
 ## report-sample: make a page of a made incident, build/report/sample.html, to work on report/
 report-sample: $(B)/report/sample.html
 
-$(B)/report/sample.html: $(REPORT_STYLES) $(REPORT_SCRIPTS) report/page.html report/scripts.list $(wildcard tests/report/*.py)
-	@mkdir -p $(@D)
-	tests/report/make-sample.py >$(B)/report/sample.json
-	tests/report/assemble.py $(B)/report/sample.json $@
+$(B)/report/sample.html: $(B)/iostall tests/report/make-sample.py
+	tests/report/make-sample.py >$(B)/report/sample.jsonl
+	$(B)/iostall report $(B)/report/sample.jsonl -o $@

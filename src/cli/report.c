@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `iostall report`: one incident as one HTML file. */
+/* `iostall report`: one incident as one HTML file, or two side by side. */
 #include "report/report.h"
 
 #include <errno.h>
@@ -25,18 +25,23 @@ struct reading {
 	char incident[RECORD_ID_SIZE]; /* "": it has no valid `open` line */
 };
 
+struct pages {
+	struct reading incidents[2];
+	unsigned int count;
+};
+
 static void cleanup_reader(struct record_reader **reader)
 {
 	record_reader_free(*reader);
 }
 
-static void cleanup_reading(struct reading **reading)
+static void cleanup_pages(struct pages **pages)
 {
-	if (*reading) {
-		report_free((*reading)->report);
-		symbolizer_free((*reading)->symbolizer);
+	for (unsigned int i = 0; *pages && i < ARRAY_SIZE((*pages)->incidents); i++) {
+		report_free((*pages)->incidents[i].report);
+		symbolizer_free((*pages)->incidents[i].symbolizer);
 	}
-	free(*reading);
+	free(*pages);
 }
 
 static int take_line(struct reading *r)
@@ -62,6 +67,33 @@ static int read_record(struct reading *reading, int fd)
 	return r;
 }
 
+static int read_incident(const struct config *config, const char *name, struct reading *reading)
+{
+	char path[RECORD_PATH_SIZE];
+	_cleanup_close_ int fd = open_record(config, name, path);
+	int r;
+
+	if (fd < 0)
+		return EXIT_CODE_RECORD;
+	r = read_record(reading, fd);
+	if (r < 0) {
+		log_error("cannot read %s: %s", path, strerror(-r));
+		return EXIT_CODE_RECORD;
+	}
+	if (!*reading->incident) {
+		log_error("%s is not a record: it has no valid open line", path);
+		return EXIT_CODE_RECORD;
+	}
+	return EXIT_CODE_OK;
+}
+
+static int write_to(struct pages *p, FILE *out)
+{
+	if (p->count == 1)
+		return report_write(p->incidents[0].report, out);
+	return report_write_pair(p->incidents[0].report, p->incidents[1].report, out);
+}
+
 static int fail(const char *path)
 {
 	log_error("cannot write %s: %s", path, strerror(errno));
@@ -69,7 +101,7 @@ static int fail(const char *path)
 }
 
 /* Whoever waits for the file never sees a part of it. */
-static int write_file(struct reading *r, const char *path)
+static int write_file(struct pages *p, const char *path)
 {
 	char temporary[RECORD_PATH_SIZE];
 	mode_t mask;
@@ -88,7 +120,7 @@ static int write_file(struct reading *r, const char *path)
 	mask = umask(0);
 	umask(mask);
 	(void)fchmod(fileno(out), 0666 & ~mask);
-	e = report_write(r->report, out);
+	e = write_to(p, out);
 	if (e == 0 && !ferror(out) && fclose(out) == 0 && rename(temporary, path) == 0) {
 		printf("%s\n", path);
 		return EXIT_CODE_OK;
@@ -98,64 +130,68 @@ static int write_file(struct reading *r, const char *path)
 	return fail(path);
 }
 
-static int write_page(struct reading *r, const char *path)
+static int write_page(struct pages *p, const char *path)
 {
-	char name[RECORD_ID_SIZE + sizeof(".html")];
+	char name[sizeof("..html") + 2 * RECORD_ID_SIZE];
 	int e;
 
 	if (path && strcmp(path, "-") != 0)
-		return write_file(r, path);
+		return write_file(p, path);
 	if (!path) {
-		snprintf(name, sizeof(name), "%s.html", r->incident);
-		return write_file(r, name);
+		snprintf(name, sizeof(name), "%s%s%s.html", p->incidents[0].incident,
+			p->count == 1 ? "" : ".", p->incidents[1].incident);
+		return write_file(p, name);
 	}
-	e = report_write(r->report, stdout);
+	e = write_to(p, stdout);
 	if (e == 0 && fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_CODE_OK;
 	errno = e < 0 ? -e : errno;
 	return fail("standard output");
 }
 
+/* Only what is asked for by its name needs the spool, and so the configuration. */
+static bool has_names(const struct options *o)
+{
+	for (unsigned int i = 0; i < o->args_count; i++)
+		if (!strchr(o->args[i], '/'))
+			return true;
+	return false;
+}
+
 static int run(const struct options *o)
 {
-	_cleanup_(cleanup_reading) struct reading *reading = calloc(1, sizeof(*reading));
+	_cleanup_(cleanup_pages) struct pages *pages = calloc(1, sizeof(*pages));
 	_cleanup_free_ struct config *config =
-		strchr(o->args[0], '/') ? command_load_config_to_ask(o) : command_load_config(o);
-	char path[RECORD_PATH_SIZE];
-	_cleanup_close_ int fd = -1;
-	int r;
+		has_names(o) ? command_load_config(o) : command_load_config_to_ask(o);
+	int r = EXIT_CODE_OK;
 
 	if (!config)
 		return EXIT_CODE_CONFIG;
-	fd = open_record(config, o->args[0], path);
-	if (fd < 0)
-		return EXIT_CODE_RECORD;
-	r = reading ? read_record(reading, fd) : -ENOMEM;
-	if (r < 0) {
-		log_error("cannot read %s: %s", path, strerror(-r));
-		return EXIT_CODE_RECORD;
+	if (!pages) {
+		log_error("there is no memory");
+		return EXIT_CODE_FAILURE;
 	}
-	if (!*reading->incident) {
-		log_error("%s is not a record: it has no valid open line", path);
-		return EXIT_CODE_RECORD;
-	}
-	return write_page(reading, options_get(o, "output"));
+	for (; r == EXIT_CODE_OK && pages->count < o->args_count; pages->count++)
+		r = read_incident(config, o->args[pages->count], &pages->incidents[pages->count]);
+	return r == EXIT_CODE_OK ? write_page(pages, options_get(o, "output")) : r;
 }
 
 static const struct options_item items[] = {
 	{ "output", "FILE",
-		"the file to write, instead of ID.html here; - for standard output; -o for short" },
+		"the file to write, instead of ID.html or ID.ID.html here; - for standard output; -o for short" },
 };
 
 const struct options_command command_report = {
 	.name = "report",
-	.arguments = "ID|FILE|last|last-N",
+	.arguments = "ID|FILE|last|last-N [ID|FILE|last|last-N]",
 	.summary = "write an incident as one HTML file, for a ticket or a browser",
 	.help = "The file has all that it needs: it asks nobody for anything. Without scripts it is complete as text;\n"
-		"with scripts it has a timeline, latencies, threads and a flame graph, of the whole incident or a part.",
+		"with scripts it has a timeline, latencies, threads and a flame graph, of the whole incident or a part.\n"
+		"With two incidents it lays them side by side, and says which disks, programs, files, statements and\n"
+		"stacks both have.",
 	.items = items,
 	.items_count = ARRAY_SIZE(items),
 	.args_min = 1,
-	.args_max = 1,
+	.args_max = 2,
 	.run = run,
 };

@@ -14,6 +14,7 @@
 #include "util/exit.h"
 #include "page/statements.h"
 #include "record/reader.h"
+#include "report/report.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -26,6 +27,7 @@ struct show {
 	struct statements *statements; /* of SHOW_EVENTS, or if they are wanted */
 	struct page *page;	       /* of SHOW_PAGE */
 	struct folded *folded;	       /* of SHOW_FOLDED and SHOW_PPROF */
+	struct report *report;	       /* of SHOW_CSV */
 	struct symbolizer *symbolizer; /* NULL: no line has needed it */
 	struct record record;
 	char text_buf[PAGE_TEXT_SIZE];
@@ -42,6 +44,7 @@ static void cleanup_show(struct show **show)
 		statements_free((*show)->statements);
 		page_free((*show)->page);
 		folded_free((*show)->folded);
+		report_free((*show)->report);
 		symbolizer_free((*show)->symbolizer);
 	}
 	free(*show);
@@ -93,6 +96,8 @@ static int show_line(struct show *show, const struct record_line *line)
 		show_event(show);
 	else if (adds_stacks(show))
 		return folded_add(show->folded, &show->record);
+	else if (show->options.as == SHOW_CSV)
+		return report_add(show->report, &show->record);
 	else
 		page_add(show->page, &show->record);
 	return 0;
@@ -108,6 +113,8 @@ static int show_lines(struct show *show, int fd)
 		r = statements_read(fd, &show->statements);
 	if (r == 0 && show->options.as == SHOW_PAGE)
 		r = page_new(&show->page);
+	if (r == 0 && show->options.as == SHOW_CSV)
+		r = report_new(&show->report);
 	if (r == 0 && adds_stacks(show)) {
 		if (show->options.statements)
 			show->options.folded.statements = show->statements;
@@ -145,6 +152,8 @@ static int show_whole(struct show *show)
 		return pprof_print(show->folded, &times, show->out);
 	if (show->options.as == SHOW_FOLDED)
 		folded_print(show->folded, show->out);
+	else if (show->options.as == SHOW_CSV)
+		report_write_csv(show->report, show->out);
 	else if (show->options.as == SHOW_PAGE)
 		show_page(show);
 	return 0;
@@ -155,7 +164,7 @@ static int show_remarks(const struct show *show)
 {
 	const struct record_summary *s = &show->summary;
 
-	if (!s->closed && adds_stacks(show))
+	if (!s->closed && (adds_stacks(show) || show->options.as == SHOW_CSV))
 		log_warning("%s is incomplete: %s", show->path,
 			s->being_written ? "it is still being written" : "the recorder was killed");
 	if (!s->closed && show->options.as == SHOW_EVENTS)
@@ -254,14 +263,32 @@ static bool choose_frames(const char *frames, struct show_options *ret_options)
 	return true;
 }
 
+static const struct {
+	const char *name;
+	enum show_as as;
+} formats[] = { { "folded", SHOW_FOLDED }, { "pprof", SHOW_PPROF }, { "csv", SHOW_CSV } };
+
+/* The same. */
+static bool choose_format(const char *format, struct show_options *ret_options)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		if (strcmp(format, formats[i].name) == 0) {
+			ret_options->as = formats[i].as;
+			return true;
+		}
+	}
+	log_error("show: --format %s: not known; expected folded, pprof or csv", format);
+	return false;
+}
+
 /* False, with the reason logged: the options contradict each other, or one is wrong. */
 static bool choose(const struct options *o, struct show_options *ret_options)
 {
 	const char *format = options_get(o, "format");
-	bool is_pprof = format && strcmp(format, "pprof") == 0;
+	const bool has_stacks = options_get(o, "stacks") || options_get(o, "frames");
 
 	ret_options->as = o->json ? SHOW_JSON : options_has(o, "events") ? SHOW_EVENTS : SHOW_PAGE;
-	if (!format && (options_get(o, "stacks") || options_get(o, "frames"))) {
+	if (has_stacks && (!format || strcmp(format, "csv") == 0)) {
 		log_error("show: --%s takes --format folded or --format pprof",
 			options_get(o, "stacks") ? "stacks" : "frames");
 		return false;
@@ -273,16 +300,13 @@ static bool choose(const struct options *o, struct show_options *ret_options)
 			o->json ? "json" : "events");
 		return false;
 	}
-	if (!is_pprof && strcmp(format, "folded") != 0) {
-		log_error("show: --format %s: not known; expected folded or pprof", format);
+	if (!choose_format(format, ret_options))
 		return false;
-	}
-	if (is_pprof && isatty(STDOUT_FILENO)) {
+	if (ret_options->as == SHOW_PPROF && isatty(STDOUT_FILENO)) {
 		log_error("show: --format pprof is not made for a terminal; expected a file or a "
 			  "program behind it, as in \"iostall show --format pprof last >FILE\"");
 		return false;
 	}
-	ret_options->as = is_pprof ? SHOW_PPROF : SHOW_FOLDED;
 	return choose_stacks(options_get(o, "stacks"), &ret_options->folded) &&
 		choose_frames(options_get(o, "frames"), ret_options);
 }
@@ -309,7 +333,8 @@ static int run(const struct options *o)
 static const struct options_item items[] = {
 	{ "events", NULL, "print every line of the record in the order of time, not the page" },
 	{ "format", "FORMAT",
-		"how long threads waited for each stack: folded, for flame graph tools, or pprof" },
+		"how long threads waited for each stack: folded, for flame graph tools, or pprof; or a line for each\n"
+		"operation: csv, for a spreadsheet" },
 	{ "stacks", "WHICH",
 		"of such a stack the functions of the kernel, of the program, or both" },
 	{ "frames", "LIST",

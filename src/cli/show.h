@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * `iostall show`: one incident as a page, as a line for each event, as stacks for a flame graph
- * or pprof, or its lines as they are stored.
+ * or pprof, as a table of its operations, or its lines as they are stored.
  * Used by the command and its tests.
  * Never needs a running daemon, never changes a file.
  */
@@ -19,6 +19,7 @@ enum show_as {
 	SHOW_EVENTS,
 	SHOW_FOLDED,
 	SHOW_PPROF,
+	SHOW_CSV,
 	SHOW_JSON,
 };
 

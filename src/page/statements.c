@@ -79,7 +79,7 @@ static size_t add_literal(char *shape, size_t len)
 }
 
 /* The text without what differs from one execution to the next: literals, blanks, case. */
-static uint64_t shape_of(const char *p)
+uint64_t statement_shape(const char *p)
 {
 	char shape[SHAPE_SIZE];
 	size_t len = 0;
@@ -161,7 +161,7 @@ void statements_take(struct statements *all, const struct record *r)
 		.asked_ns = minus(r->mono_ns, q->answer_ns),
 		.answered_ns = r->mono_ns,
 		.connection_id = q->connection_id,
-		.shape = shape_of(q->text),
+		.shape = statement_shape(q->text),
 		.tid = q->tid > 0 ? q->tid : 0,
 		.leader_pid = q->leader_pid,
 	};

@@ -30,6 +30,9 @@ struct statement {
 	char text[STATEMENT_TEXT_SIZE];
 };
 
+/* Of a text: see above. */
+uint64_t statement_shape(const char *text);
+
 struct statements;
 
 int statements_new(struct statements **ret_statements);

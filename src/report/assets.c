@@ -11,6 +11,7 @@
 		".popsection\n")
 
 EMBED(report_page, "page.html");
+EMBED(report_pair_page, "pair.html");
 EMBED(report_style, "page.css");
 EMBED(report_script, "page.js");
 EMBED(report_style_hash, "page.css.hash");

@@ -2,7 +2,7 @@
 /*
  * What a browser shows, from report/ by way of the build: the page with its places, the styles, the
  * scripts, and the hashes by which the policy of the page admits these.
- * Used by report.c.
+ * Used by write.c.
  * Never read at run time.
  */
 #ifndef IOSTALL_REPORT_ASSETS_H
@@ -10,6 +10,7 @@
 
 /* Each terminated. */
 extern const char report_page[];
+extern const char report_pair_page[];
 extern const char report_style[];
 extern const char report_script[];
 extern const char report_style_hash[];

@@ -306,17 +306,20 @@ static int64_t stack_number(struct stacks *stacks, uint32_t text)
 	return i;
 }
 
-/* "folio_wait_bit_common+0x12" is a place in a function; the page is about functions. */
-static void add_frame(struct report *p, struct text *out, char *frame)
+void report_cut_offset(char *frame)
 {
 	char *plus = strstr(frame, "+0x");
-	char *first = frame;
 
 	/* Of a place in a program that has no name the offset is all that there is. */
 	if (plus && plus != frame && strspn(frame, "0123456789abcdef") != (size_t)(plus - frame) &&
 		!strchr(frame, '.'))
 		*plus = '\0';
-	add_string(p, out, NULL, strings_add(&p->strings, first));
+}
+
+static void add_frame(struct report *p, struct text *out, char *frame)
+{
+	report_cut_offset(frame);
+	add_string(p, out, NULL, strings_add(&p->strings, frame));
 }
 
 static void add_stack(struct report *p, struct text *out, uint32_t index)

@@ -2,6 +2,7 @@
 /* Cells and tables as report/README.md has them. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/internal.h"
 #include "util/clock.h"
@@ -51,6 +52,21 @@ void html_add_cell(struct text *out, const char *s)
 	text_add(out, "<td><bdi>");
 	text_add_html(out, *s ? s : "-");
 	text_add(out, "</bdi></td>");
+}
+
+void html_add_lines(struct text *out, const char *text)
+{
+	char line[RECORD_SQL_TEXT_SIZE];
+
+	while (*text) {
+		size_t len = strcspn(text, "\n\t");
+
+		snprintf(line, sizeof(line), "%.*s", (int)len, text);
+		text_add_html(out, line);
+		text += len;
+		if (*text)
+			text_add_bytes(out, text++, 1);
+	}
 }
 
 void html_add_basis(struct text *out, enum record_basis basis)

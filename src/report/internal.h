@@ -23,7 +23,8 @@
 #define REPORT_HISTOGRAMS_MAX 120
 #define REPORT_STATEMENTS_MAX 150
 #define REPORT_MARKS_MAX 100
-#define REPORT_ROWS_MAX 100 /* of a table */
+#define REPORT_ROWS_MAX 100  /* of a table */
+#define REPORT_SHARED_MAX 20 /* of a table of two incidents */
 
 /* Texts are indices of report.strings. Times are of CLOCK_MONOTONIC. */
 struct report_operation {
@@ -80,11 +81,11 @@ struct report_mark {
 	}
 
 struct report {
-	bool opened, closed, has_verdict;
+	bool opened, closed, has_final;
 	char incident[RECORD_ID_SIZE];
 	uint64_t opened_real_ns, opened_mono_ns, last_mono_ns;
 	struct record_open open;
-	struct record_verdict verdict; /* the last of the record, or what is judged from it */
+	struct record_verdict verdict; /* the final one of the record, or what is judged from it */
 	struct record_close close;
 	struct model model;
 	struct graph graph;
@@ -104,6 +105,7 @@ struct report {
 	uint32_t disks_count;
 	uint32_t disks[REPORT_DISKS_MAX]; /* names */
 	struct text data;		  /* the JSON text */
+	struct report *second;		  /* that it is laid beside; NULL: none */
 	uint32_t left_out_count;
 	struct {
 		const char *what;
@@ -128,6 +130,8 @@ double report_ms(const struct report *report, uint64_t mono_ns);
 uint64_t report_duration_ns(const struct report *report);
 /* Index in report.disks; -1: it is none of these. A partition is its disk. */
 int report_find_disk(const struct report *report, uint32_t dev_name);
+/* Whether a line of its list of loads is of the last list of its disk. */
+bool report_load_is_last(const struct report *report, uint32_t i);
 /* Index in report.statements of what the thread ran during the operation; -1: it is not known. */
 int report_find_statement(const struct report *report, const struct statement_query *query);
 
@@ -138,10 +142,14 @@ void report_sort_operations(struct report *report);
 
 /* data.c: the JSON text for the scripts. */
 void report_add_data(struct report *report, struct text *out);
+/* "folio_wait_bit_common+0x12" is a place in a function; the page is about functions. */
+void report_cut_offset(char *frame);
 
 /* sections.c: what stands in the places of the page. */
 void report_add_title(struct report *report, struct text *out);
 void report_add_verdict(struct report *report, struct text *out);
+/* The same, with the sentence as heading of that level: "h1". */
+void report_add_verdict_as(struct report *report, const char *heading, struct text *out);
 void report_add_parts(struct report *report, struct text *out);
 void report_add_loads(struct report *report, struct text *out);
 void report_add_blocked(struct report *report, struct text *out);
@@ -149,6 +157,10 @@ void report_add_statements(struct report *report, struct text *out);
 void report_add_coverage(struct report *report, struct text *out);
 void report_add_losses(struct report *report, struct text *out);
 void report_add_footer(struct report *report, struct text *out);
+
+/* pair.c: two incidents side by side. */
+void report_add_pair(struct report *report, struct text *out);
+void report_add_shared(struct report *report, struct text *out);
 
 /* tree.c */
 void report_add_waits(struct report *report, struct text *out);
@@ -163,6 +175,8 @@ void html_add_count_cell(struct text *out, uint64_t count);
 void html_add_percent_cell(struct text *out, double percent);
 /* <td><bdi>...</bdi></td>; "-" for "". */
 void html_add_cell(struct text *out, const char *s);
+/* A text of which the line feeds and tabs stay as they are: a statement. */
+void html_add_lines(struct text *out, const char *text);
 /* <span class="basis measured">measured</span> */
 void html_add_basis(struct text *out, enum record_basis basis);
 /* The begin of a table: its caption, and its columns, those of numbers with a "#" before them. */

@@ -22,7 +22,13 @@ struct report *report_free(struct report *report);
 /* Takes the lines of a record in their order. 0 or -ENOMEM. */
 int report_add(struct report *report, const struct record *line);
 
-/* Call it once, after all lines. 0 or -ENOMEM; whether `out` took it all says ferror(). */
+/*
+ * Call one of these once, after all lines. 0 or -ENOMEM; whether `out` took it all says ferror().
+ */
 int report_write(struct report *report, FILE *out);
+/* Two incidents side by side: what both have, and what only one has. */
+int report_write_pair(struct report *first, struct report *second, FILE *out);
+/* A table of its operations, by their begin, as RFC 4180 has it. */
+void report_write_csv(struct report *report, FILE *out);
 
 #endif

@@ -26,12 +26,22 @@ static const char *class_of(const struct report *p)
 	return class ? class : "unknown";
 }
 
-void report_add_title(struct report *p, struct text *out)
+static void add_name(struct report *p, struct text *out)
 {
-	text_addf(out, "<title>%s: ", class_of(p));
+	text_addf(out, "%s: ", class_of(p));
 	text_add_html(out, p->open.host);
 	text_add(out, ", ");
 	add_utc(out, p->opened_real_ns);
+}
+
+void report_add_title(struct report *p, struct text *out)
+{
+	text_add(out, "<title>");
+	add_name(p, out);
+	if (p->second) {
+		text_add(out, ", and ");
+		add_name(p->second, out);
+	}
 	text_add(out, "</title>\n");
 }
 
@@ -97,14 +107,14 @@ static void add_trigger(struct report *p, struct text *out)
 	add_fact(out, "Trigger", buf);
 }
 
-void report_add_verdict(struct report *p, struct text *out)
+void report_add_verdict_as(struct report *p, const char *heading, struct text *out)
 {
 	text_addf(out, "<p class=\"badges\"><span class=\"badge %s\">%s</span> ", class_of(p),
 		class_of(p));
 	html_add_basis(out, p->verdict.basis);
-	text_add(out, "</p>\n<h1>");
+	text_addf(out, "</p>\n<%s>", heading);
 	text_add_html(out, p->verdict.sentence);
-	text_add(out, "</h1>\n<dl class=\"facts\">\n");
+	text_addf(out, "</%s>\n<dl class=\"facts\">\n", heading);
 	add_fact(out, "Host", p->open.host);
 	add_when(p, out);
 	add_trigger(p, out);
@@ -114,6 +124,11 @@ void report_add_verdict(struct report *p, struct text *out)
 	add_fact(out, "Kernel", p->open.kernel);
 	add_fact(out, "Incident", p->incident);
 	text_add(out, "</dl>\n");
+}
+
+void report_add_verdict(struct report *p, struct text *out)
+{
+	report_add_verdict_as(p, "h1", out);
 }
 
 /* Its parts */
@@ -223,8 +238,8 @@ static int compare_loads(const void *a, const void *b)
 	return (x->load->rank > y->load->rank) - (x->load->rank < y->load->rank);
 }
 
-/* A later line with this place in the same list has taken its place. */
-static bool is_outdated(const struct report *p, uint32_t i)
+/* The next list begins with a line of rank 1. */
+bool report_load_is_last(const struct report *p, uint32_t i)
 {
 	const struct report_load *l = &p->loads.items[i];
 
@@ -232,9 +247,9 @@ static bool is_outdated(const struct report *p, uint32_t i)
 		const struct report_load *later = &p->loads.items[k];
 
 		if (later->dev_name == l->dev_name && later->by == l->by && later->rank == 1)
-			return true;
+			return false;
 	}
-	return false;
+	return true;
 }
 
 static void add_load(struct report *p, const struct report_load *l, struct text *out)
@@ -270,7 +285,7 @@ void report_add_loads(struct report *p, struct text *out)
 
 	/* What the page does not show as a disk comes last. */
 	for (uint32_t i = 0; list && i < p->loads.count; i++)
-		if (!is_outdated(p, i))
+		if (report_load_is_last(p, i))
 			list[count++] = (struct load_row){ &p->loads.items[i],
 				(unsigned int)report_find_disk(p, p->loads.items[i].dev_name) };
 	if (!count) {
@@ -407,26 +422,11 @@ void report_add_blocked(struct report *p, struct text *out)
 
 /* Statements */
 
-/* Its lines stay lines. */
-static void add_sql(struct text *out, const char *text)
-{
-	char line[RECORD_SQL_TEXT_SIZE];
-
-	while (*text) {
-		size_t len = strcspn(text, "\n\t");
-
-		snprintf(line, sizeof(line), "%.*s", (int)len, text);
-		text_add_html(out, line);
-		text += len;
-		if (*text)
-			text_add_bytes(out, text++, 1);
-	}
-}
-
 static void add_statement(struct report *p, const struct report_statement *s, struct text *out)
 {
 	text_add(out, "<tr><td><code class=\"sql\">");
-	add_sql(out, s->text ? strings_get(&p->strings, s->text) : "(its text is not known)");
+	html_add_lines(out,
+		s->text ? strings_get(&p->strings, s->text) : "(its text is not known)");
 	text_add(out, "</code></td>");
 	html_add_cell(out, strings_get(&p->strings, s->target));
 	html_add_cell(out, strings_get(&p->strings, s->user));

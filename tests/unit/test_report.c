@@ -252,6 +252,66 @@ static void test_times(void **state)
 	assert_non_null(strstr(p->html, "The record has no end"));
 }
 
+/* A second record, which differs from the first in the file that a thread waited for. */
+static struct report *another(struct page *p)
+{
+	struct report *first = p->report, *second;
+
+	assert_int_equal(report_new(&second), 0);
+	p->report = second;
+	add_all(p);
+	data_any(&p->record, RECORD_STALL);
+	p->record.operation.start_mono_ns++;
+	text_copy(p->record.operation.path, sizeof(p->record.operation.path), HOSTILE);
+	assert_int_equal(report_add(second, &p->record), 0);
+	p->report = first;
+	return second;
+}
+
+static void test_two_incidents(void **state)
+{
+	struct page *p = *state;
+	struct report *second = another(p);
+	FILE *out = open_memstream(&p->html, &p->size);
+
+	add_all(p);
+	assert_int_equal(report_write_pair(p->report, second, out), 0);
+	assert_int_equal(fclose(out), 0);
+	report_free(second);
+	assert_non_null(strstr(p->html,
+		"<h1>Two incidents of the same class (saturated), on the same disk (sdb), with the "
+		"same culprit (mariadbd)</h1>"));
+	assert_non_null(strstr(p->html, "<td><bdi>both</bdi></td>"));
+	assert_non_null(strstr(p->html,
+		"<bdi class=\"path\">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</bdi></td>"
+		"<td class=\"num\">-</td>"));
+	assert_null(strstr(p->html, "first only"));
+	assert_null(strstr(p->html, "<img"));
+	assert_null(strstr(p->html, "<!-- @"));
+}
+
+static void test_table_of_operations(void **state)
+{
+	struct page *p = *state;
+	FILE *out = open_memstream(&p->html, &p->size);
+
+	add(p, RECORD_OPEN);
+	data_any(&p->record, RECORD_STALL);
+	p->record.operation.waits_for = RECORD_CAUSE_NONE;
+	text_copy(p->record.operation.comm, sizeof(p->record.operation.comm), "=1+\"2\"");
+	text_copy(p->record.operation.path, sizeof(p->record.operation.path), "/srv/a,\nb");
+	text_copy(p->record.operation.relation, sizeof(p->record.operation.relation), "");
+	p->record.operation.connection_id = 0;
+	assert_int_equal(report_add(p->report, &p->record), 0);
+	report_write_csv(p->report, out);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(p->html, "statement\r\n"));
+	/* No formula, and what is quoted is quoted twice. */
+	assert_non_null(strstr(p->html, ",\"'=1+\"\"2\"\"\","));
+	assert_non_null(strstr(p->html, ",\"/srv/a,\nb\","));
+	assert_non_null(strstr(p->html, ",,\"\"\r\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +323,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_large_record_is_a_small_page, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_incidents, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_table_of_operations, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
