@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The test programs, and the targets that run them: `make check`, `make check-world`, or one layer as `make check-unit`.
 
-GATE_LAYERS := build lint unit replay seeds live docs
+GATE_LAYERS := build lint unit replay seeds live browser docs
 WORLD_LAYERS := mutations timing databases stories chaos vm bench fuzz
 
 UNIT_TESTS := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
@@ -48,6 +48,7 @@ export T KERNEL
 ## check-unit [T=rules]: run the unit tests, or only tests/unit/test_rules
 ## check-replay: run recorded kernel events through the user side and compare the records
 ## check-seeds [T=record]: run each fuzz target over its seeds, or only fuzz_record
+## check-browser: test the page of an incident in Chromium
 ## check-docs: run each command of the documents in a copy of this machine, build and install the package (as root)
 ## check-live [T=stall]: record real stalls on this host (as root), or run only tests/live/stall
 ## check-mutations: make defects in a copy of the tree, each of which must turn the gate red
