@@ -9,7 +9,6 @@
  * this long. Its other sources have their turn between two parts.
  */
 #define PART_NS (8 * NSEC_PER_MSEC)
-#define NEXT_TURN_NS 1
 /*
  * After the decision to disarm, so that the record is closed within 300 ms. What is done after
  * GIVE_UP_NS takes a part and 4 ms for each 10,000 entries of the map.
@@ -30,14 +29,9 @@ static bool is_past(const struct session *s, uint64_t limit_ns)
 static uint64_t report_hung(struct session *s)
 {
 	if (!session_continue_last_scan(s, is_past(s, SCAN_UNTIL_NS)))
-		return NEXT_TURN_NS;
+		return SESSION_NEXT_TURN_NS;
 	s->misses_known = !probe_set_uses_kprobes(&s->probes);
 	return 0;
-}
-
-static bool has_answers(const struct session *s)
-{
-	return s->misses_known && sql_is_answered(s->o.sql) && session_is_detached(s);
 }
 
 static uint64_t wait_for_answers(struct session *s)
@@ -45,7 +39,7 @@ static uint64_t wait_for_answers(struct session *s)
 	uint64_t waited_ns = clock_mono_ns() - s->disarm_start_ns;
 
 	session_start_next_task(s);
-	return has_answers(s) || waited_ns >= WAIT_UNTIL_NS ? 0 : WAIT_UNTIL_NS - waited_ns;
+	return session_has_answers(s) || waited_ns >= WAIT_UNTIL_NS ? 0 : WAIT_UNTIL_NS - waited_ns;
 }
 
 /* While their program is still attached, operations end there, and not here as well. */
@@ -53,7 +47,7 @@ static uint64_t report_ended(struct session *s)
 {
 	bool give_up = is_past(s, GIVE_UP_NS) || !session_is_detached(s);
 
-	return session_drain_inflight(s, give_up) ? 0 : NEXT_TURN_NS;
+	return session_drain_inflight(s, give_up) ? 0 : SESSION_NEXT_TURN_NS;
 }
 
 static uint64_t read_events(struct session *s)
@@ -61,14 +55,14 @@ static uint64_t read_events(struct session *s)
 	if (session_consume_until(s, clock_mono_ns() + PART_NS))
 		return 0;
 	if (!is_past(s, GIVE_UP_NS))
-		return NEXT_TURN_NS;
+		return SESSION_NEXT_TURN_NS;
 	s->incident.events_unread += session_discard_events(s);
 	return 0;
 }
 
 static uint64_t clear_map(struct session *s)
 {
-	return session_clear_inflight(s) ? 0 : NEXT_TURN_NS;
+	return session_clear_inflight(s) ? 0 : SESSION_NEXT_TURN_NS;
 }
 
 /* The verdict says which disk is the reason. */
@@ -107,22 +101,13 @@ static void close_record(struct session *s)
 	session_arm_kept(s);
 }
 
-enum step {
-	STEP_REPORT_HUNG,
-	STEP_WAIT_FOR_ANSWERS,
-	STEP_REPORT_ENDED,
-	STEP_READ_EVENTS,
-	STEP_CLEAR_MAP,
-	STEP_CLOSE_RECORD,
-};
-
 /* Each returns 0 when it is done, or after how many nanoseconds it is to be called again. */
 static uint64_t (*const steps[])(struct session *s) = {
-	[STEP_REPORT_HUNG] = report_hung,
-	[STEP_WAIT_FOR_ANSWERS] = wait_for_answers,
-	[STEP_REPORT_ENDED] = report_ended,
-	[STEP_READ_EVENTS] = read_events,
-	[STEP_CLEAR_MAP] = clear_map,
+	[SESSION_REPORT_HUNG] = report_hung,
+	[SESSION_WAIT_FOR_ANSWERS] = wait_for_answers,
+	[SESSION_REPORT_ENDED] = report_ended,
+	[SESSION_READ_EVENTS] = read_events,
+	[SESSION_CLEAR_MAP] = clear_map,
 };
 
 void session_drain(struct session *s, enum record_reason reason)
@@ -141,33 +126,20 @@ void session_drain(struct session *s, enum record_reason reason)
 	}
 	session_begin_last_scan(s);
 	s->misses_known = false;
-	s->drain_step = STEP_REPORT_HUNG;
-	loop_set_timer(s->max_timer, NEXT_TURN_NS, 0);
+	s->drain_step = SESSION_REPORT_HUNG;
+	loop_set_timer(s->max_timer, SESSION_NEXT_TURN_NS, 0);
 }
 
 void session_continue_drain(struct session *s)
 {
 	uint64_t rest_ns;
 
-	if (s->drain_step == STEP_CLOSE_RECORD) {
+	if (s->drain_step == SESSION_CLOSE_RECORD) {
 		close_record(s);
 		return;
 	}
 	rest_ns = steps[s->drain_step](s);
 	if (rest_ns == 0)
 		s->drain_step++;
-	loop_set_timer(s->max_timer, rest_ns ? rest_ns : NEXT_TURN_NS, 0);
-}
-
-void session_wake_drain(struct session *s)
-{
-	/* Not at once: this may be called by the database that has answered. */
-	if (s->state == SESSION_DRAINING && s->drain_step == STEP_WAIT_FOR_ANSWERS &&
-		has_answers(s))
-		loop_set_timer(s->max_timer, NEXT_TURN_NS, 0);
-}
-
-bool session_is_scanned(const struct session *s)
-{
-	return s->drain_step > STEP_REPORT_HUNG;
+	loop_set_timer(s->max_timer, rest_ns ? rest_ns : SESSION_NEXT_TURN_NS, 0);
 }

@@ -35,6 +35,18 @@ struct ring_buffer;
 #define SESSION_SCAN_INTERVAL_NS NSEC_PER_SEC
 /* From one part of the initial task scan to the next. */
 #define SESSION_TASK_SCAN_PAUSE_NS (15 * NSEC_PER_MSEC)
+/* As soon as other sources of the loop have had their turn. */
+#define SESSION_NEXT_TURN_NS 1
+
+/* Of the end of an incident. */
+enum session_drain_step {
+	SESSION_REPORT_HUNG,
+	SESSION_WAIT_FOR_ANSWERS,
+	SESSION_REPORT_ENDED,
+	SESSION_READ_EVENTS,
+	SESSION_CLEAR_MAP,
+	SESSION_CLOSE_RECORD,
+};
 
 /* A trigger, from when it comes. */
 struct session_request {
@@ -141,7 +153,7 @@ struct session {
 	uint64_t misses;
 	uint64_t unread_at_open; /* see struct watch_left_out */
 	uint64_t disarm_start_ns;
-	unsigned int drain_step; /* of drain.c, while draining */
+	enum session_drain_step drain_step; /* while draining */
 
 	uint64_t incidents;
 	unsigned int events_this_wake;
@@ -202,8 +214,26 @@ struct session {
 	struct record record; /* the line that is being made; 10 KB, so it is not on the stack */
 };
 
+/* state.c */
+bool session_is_cooling_down(const struct session *s, uint64_t now_ns);
+void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger);
+/* Whether the rule is about a file system that becomes full. */
+bool session_is_about_space(const struct record_trigger *trigger);
+/* Whether one of the workers has something to do. */
+bool session_is_busy(const struct session *s);
+/* Whether nothing notes any more who falls asleep. */
+bool session_is_detached(const struct session *s);
+/* Whether the last in-flight scan is over and what it needed may be detached. */
+bool session_is_scanned(const struct session *s);
+/* Whether all is there that the end of an incident waits for. */
+bool session_has_answers(const struct session *s);
+/* Something of it is there: a database has answered, or a worker. */
+void session_wake_drain(struct session *s);
+
 /* lines.c */
 struct record *session_begin_line(struct session *s, enum record_type type);
+/* The line that was begun has the time of an answer, not that of its writing. */
+void session_set_line_time(struct session *s, uint64_t answered_ns);
 void session_write_line(struct session *s);
 /* Writes the lines that stand for many operations. */
 void session_write_alike(struct session *s);
@@ -262,10 +292,6 @@ void session_take_queue(struct session *s, unsigned int target, const struct sql
 void session_end_queue(struct session *s, unsigned int target);
 
 /* sql.c */
-/* The line that was begun has the time of an answer, not that of its writing. */
-void session_set_line_time(struct session *s, uint64_t answered_ns);
-/* The database that has been silent for longest, for a sample. */
-void session_find_silence(struct session *s, struct record_silence *ret_silence);
 /*
  * Asks all databases. It is called before the probes are attached, so that they answer meanwhile.
  */
@@ -273,35 +299,23 @@ void session_ask_sql(struct session *s);
 /* Writes what they have answered since; `final`: also their worst and their last answers. */
 void session_take_sql_lines(struct session *s, bool final);
 
-/* session.c */
-/* The tracer has loaded the probes, or could not. It may free the session. */
-void session_handle_loaded(struct session *s, const struct tracer_result *result);
-/* Whether the rule is about a file system that becomes full. */
-bool session_is_about_space(const struct record_trigger *trigger);
-void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger);
-
 /* workers.c */
-/* Makes the workers, and has the probes loaded. 0 or a negative errno. */
-int session_begin_loading(struct session *s);
+/*
+ * Makes the workers, which call these when they have done something, and has the probes loaded.
+ * 0 or a negative errno.
+ */
+int session_begin_loading(struct session *s, tracer_done_fn on_task, switches_done_fn on_switches);
 /*
  * Gives both workers what they have to do next, if they do nothing now. The event loop itself
  * attaches and detaches nothing.
  */
 void session_start_next_task(struct session *s);
-/* Whether one of them has something to do. */
-bool session_is_busy(const struct session *s);
-/* Whether nothing notes any more who falls asleep. */
-bool session_is_detached(const struct session *s);
 
 /* drain.c */
 /* Begins the end of the open incident, whose record is closed some turns of the loop later. */
 void session_drain(struct session *s, enum record_reason reason);
 /* Takes the next part of it, when the timer has expired. */
 void session_continue_drain(struct session *s);
-/* Something that it may wait for is there: a database has answered, or the tracer. */
-void session_wake_drain(struct session *s);
-/* Whether the last in-flight scan is over and what it needed may be detached. */
-bool session_is_scanned(const struct session *s);
 
 /* arm.c */
 /*

@@ -14,6 +14,7 @@
 #include "util/log.h"
 #include "util/memory.h"
 #include "version.h"
+#include "watch/thread_status.h"
 #include "watch/watch.h"
 
 /* More than this is worth a warning. */
@@ -44,6 +45,16 @@ struct record *session_begin_line(struct session *s, enum record_type type)
 	r->real_ns = clock_real_ns();
 	r->mono_ns = clock_mono_ns();
 	return r;
+}
+
+void session_set_line_time(struct session *s, uint64_t answered_ns)
+{
+	struct record *r = &s->record;
+
+	if (answered_ns < r->mono_ns) {
+		r->real_ns -= r->mono_ns - answered_ns;
+		r->mono_ns = answered_ns;
+	}
 }
 
 void session_write_line(struct session *s)
@@ -136,6 +147,27 @@ void session_find_file_server(struct session *s, struct record_file_server *ret_
 			s->incident.trigger_ns, ret_found);
 }
 
+/* The database that has been silent for longest. */
+static void find_silence(struct session *s, struct record_silence *ret_silence)
+{
+	struct watch_thread_status status;
+	struct sql_evidence e;
+
+	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
+		sql_get_evidence(s->o.sql, i, &e);
+		if (!e.in_session || e.unanswered_ns <= ret_silence->unanswered_ns)
+			continue;
+		*ret_silence = (struct record_silence){ .present = true,
+			.unanswered_ns = e.unanswered_ns,
+			.pid = e.server_pid };
+		text_copy(ret_silence->target, sizeof(ret_silence->target), e.target);
+	}
+	if (!ret_silence->pid || thread_status_read(s->procfs_fd, ret_silence->pid, &status) < 0)
+		return;
+	ret_silence->stopped = status.state == 'T' || status.state == 't';
+	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
+}
+
 static void write_sample(struct session *s, const struct record_reading *sample,
 	bool before_trigger)
 {
@@ -150,7 +182,7 @@ static void write_sample(struct session *s, const struct record_reading *sample,
 	if (!before_trigger) {
 		session_find_writer(s, &r->sample.writer);
 		session_find_file_server(s, &r->sample.file_server);
-		session_find_silence(s, &r->sample.silence);
+		find_silence(s, &r->sample.silence);
 	}
 	s->incident.samples++;
 	session_write_line(s);

@@ -25,82 +25,9 @@
 #define SCAN_PAUSE_NS (50 * NSEC_PER_MSEC)
 #define RING_PAUSE_NS NSEC_PER_MSEC
 #define FIRINGS_MAX 8
-
-const char *session_state_name(enum session_state state)
-{
-	static const char *const names[] = {
-		[SESSION_LOADING] = "loading",
-		[SESSION_IDLE] = "idle",
-		[SESSION_ARMING] = "arming",
-		[SESSION_TRACING] = "tracing",
-		[SESSION_DRAINING] = "draining",
-		[SESSION_COOLDOWN] = "cooldown",
-	};
-
-	return names[state];
-}
-
-static bool is_cooling_down(const struct session *s, uint64_t now_ns)
-{
-	return s->state == SESSION_IDLE && now_ns < s->cooldown.until_ns;
-}
-
-enum session_state session_get_state(const struct session *s)
-{
-	return is_cooling_down(s, clock_mono_ns()) ? SESSION_COOLDOWN : s->state;
-}
-
-bool session_is_open(const struct session *s)
-{
-	return s->state == SESSION_ARMING || s->state == SESSION_TRACING ||
-		s->state == SESSION_DRAINING;
-}
-
-uint64_t session_kernel_bytes(const struct session *s)
-{
-	return s->probes.kernel_bytes;
-}
-
-bool session_is_outgrown(const struct session *s)
-{
-	return !s->o.without_probes && session_is_settled(s) &&
-		probe_set_is_outgrown(&s->probes, watch_cpus_end(s->o.watch));
-}
-
-uint64_t session_cooldown_ns(const struct session *s, uint64_t now_ns)
-{
-	return is_cooling_down(s, now_ns) ? s->cooldown.until_ns - now_ns : 0;
-}
-
-const struct session_firings *session_get_firings(const struct session *s)
-{
-	return &s->firings;
-}
-
-const struct session_verdict *session_last_verdict(const struct session *s)
-{
-	return &s->last_verdict;
-}
-
-const char *session_incident(const struct session *s)
-{
-	return s->incident.id;
-}
-
-uint64_t session_incidents_count(const struct session *s)
-{
-	return s->incidents;
-}
-
-void session_describe_probes(const struct session *s, struct text *out)
-{
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		const struct probe *probe = &s->probes.probes[i];
-
-		text_addf(out, "%s%s=%s", i ? " " : "", probe_ops_get(i)->name,
-			probe->backend ? record_backend_text(probe->backend->name) : "none");
-	}
-}
+/* Between tries to load programs anew; the tracer can do nothing else in them. */
+#define PREPARE_PAUSE_NS (5 * NSEC_PER_SEC)
+#define PREPARE_PAUSE_MAX_NS (320 * NSEC_PER_SEC)
 
 void session_set_callbacks(struct session *s, session_loaded_fn loaded, session_closed_fn closed,
 	void *userdata)
@@ -229,20 +156,6 @@ static void check_clear(struct session *s, uint64_t now_ns)
 		session_drain(s, RECORD_REASON_clear);
 }
 
-void session_trigger_of(const struct rules_firing *firing, struct record_trigger *ret_trigger)
-{
-	*ret_trigger = (struct record_trigger){
-		.pid = firing->pid,
-		.tid = firing->tid,
-		.value = firing->value,
-		.threshold = firing->threshold,
-	};
-	text_copy(ret_trigger->rule, sizeof(ret_trigger->rule), firing->name);
-	text_copy(ret_trigger->device, sizeof(ret_trigger->device), firing->device);
-	text_copy(ret_trigger->subject, sizeof(ret_trigger->subject), firing->subject);
-	text_copy(ret_trigger->unit, sizeof(ret_trigger->unit), firing->unit);
-}
-
 static void note_firings(struct session *s, const struct rules_firing *firings, size_t count,
 	uint64_t now_ns)
 {
@@ -250,12 +163,6 @@ static void note_firings(struct session *s, const struct rules_firing *firings, 
 		return;
 	session_trigger_of(&firings[count - 1], &s->firings.last);
 	s->firings.last_ns = now_ns;
-}
-
-bool session_is_about_space(const struct record_trigger *trigger)
-{
-	return strcmp(trigger->rule, rules_name(CONFIG_RULE_space)) == 0 ||
-		strcmp(trigger->rule, rules_name(CONFIG_RULE_inodes)) == 0;
 }
 
 /*
@@ -311,14 +218,14 @@ void session_handle_sample(struct session *s)
 		check_clear(s, now_ns);
 		return;
 	}
-	if (!is_cooling_down(s, now_ns))
+	if (!session_is_cooling_down(s, now_ns))
 		session_log_held_back(s);
 	/*
 	 * A rule that stayed active since the last incident and through the cooldown does not fire
 	 * again.
 	 */
 	if (count == 0 &&
-		(s->state != SESSION_IDLE || is_cooling_down(s, now_ns) ||
+		(s->state != SESSION_IDLE || session_is_cooling_down(s, now_ns) ||
 			!rules_first_active(s->o.rules, s->o.watch, now_ns - s->cooldown.began_ns,
 				s->o.config->incident.cooldown_ns, &firings[0])))
 		return;
@@ -340,7 +247,7 @@ static int start_tracing_ready(struct session *s)
 		&s->ring_source);
 }
 
-void session_handle_loaded(struct session *s, const struct tracer_result *result)
+static void handle_loaded(struct session *s, const struct tracer_result *result)
 {
 	int r = result->error;
 
@@ -358,6 +265,87 @@ void session_handle_loaded(struct session *s, const struct tracer_result *result
 		s->loaded(s->userdata, s, r);
 	if (r == 0)
 		session_arm_kept(s);
+}
+
+/* What follows from what the workers have done */
+
+static void note_attached(struct session *s, bool attached, uint64_t took_ns)
+{
+	s->incident.attach_ns += took_ns;
+	if (s->state == SESSION_TRACING && attached)
+		log_warning("incident %s: some probes were attached only after %.1f s",
+			s->incident.id, (double)(clock_mono_ns() - s->attached_ns) / NSEC_PER_SEC);
+	else if (s->state == SESSION_ARMING && !s->attach_wanted && !s->switches_wanted)
+		session_begin_tracing(s);
+}
+
+/* From here on it is known who falls asleep. So those who sleep already can be looked for. */
+static void on_switches_attached(struct session *s, uint64_t took_ns)
+{
+	s->switches_wanted = false;
+	s->switches_ns = clock_mono_ns();
+	s->tasks.complete = false;
+	if (!session_begin_task_scan(s) && !s->pass.start_ns)
+		loop_set_timer(s->scan_timer, SESSION_TASK_SCAN_PAUSE_NS, 0);
+	note_attached(s, s->probes.attached[CONFIG_PROBE_wait], took_ns);
+}
+
+static void on_switches(void *userdata, enum switches_task task, uint64_t took_ns)
+{
+	struct session *s = userdata;
+	bool attached = task == SWITCHES_ATTACH && s->switches_wanted &&
+		(s->state == SESSION_ARMING || s->state == SESSION_TRACING);
+
+	/* An incident that has been closed meanwhile has none of them. */
+	probe_set_copy_scanned(&s->probes, switches_get_set(s->switches), attached);
+	if (attached)
+		on_switches_attached(s, took_ns);
+	session_start_next_task(s);
+	session_wake_drain(s);
+}
+
+/* What has failed, as without memory, is tried again with a later sample, more and more seldom. */
+static void on_prepared(struct session *s)
+{
+	if (!probe_set_needs_prepare(&s->probes))
+		s->prepare_pause_ns = 0;
+	else if (s->prepare_pause_ns == 0)
+		s->prepare_pause_ns = PREPARE_PAUSE_NS;
+	else if (s->prepare_pause_ns < PREPARE_PAUSE_MAX_NS)
+		s->prepare_pause_ns *= 2;
+	s->prepare_after_ns = clock_mono_ns() + s->prepare_pause_ns;
+}
+
+static void on_task(void *userdata, const struct tracer_result *result)
+{
+	struct session *s = userdata;
+
+	if (result->task == TRACER_LOAD) {
+		handle_loaded(s, result);
+		return;
+	}
+	if (result->task == TRACER_UNLOAD) {
+		s->probes = (struct probe_set){ .maps = TRACE_MAPS_NONE };
+		session_free(s);
+		return;
+	}
+	probe_set_copy_rest(&s->probes, tracer_get_set(s->tracer), result->task == TRACER_ATTACH);
+	if (result->misses > s->misses)
+		s->misses = result->misses;
+	if (result->task == TRACER_ATTACH) {
+		s->attach_wanted = false;
+		/* An incident that began meanwhile has said that none is. */
+		probe_set_tell_attached(&s->probes);
+		note_attached(s, probe_set_rest_is_attached(&s->probes), result->took_ns);
+	}
+	if (result->task == TRACER_COUNT)
+		s->misses_known = true;
+	if (result->task == TRACER_PREPARE)
+		on_prepared(s);
+	if (result->task == TRACER_DETACH)
+		log_debug("probes detached after %.1f s", (double)result->took_ns / NSEC_PER_SEC);
+	session_start_next_task(s);
+	session_wake_drain(s);
 }
 
 static void on_stacks(void *userdata, uint64_t events)
@@ -423,7 +411,7 @@ int session_new(const struct session_options *options, struct session **ret_sess
 	if (r == 0 && !options->without_probes)
 		r = new_readers(s);
 	if (r == 0 && !options->without_probes)
-		r = session_begin_loading(s);
+		r = session_begin_loading(s, on_task, on_switches);
 	if (r < 0) {
 		session_free(s);
 		return r;

@@ -6,7 +6,6 @@
 #include "sql/threads.h"
 #include "util/clock.h"
 #include "util/sort.h"
-#include "watch/thread_status.h"
 
 /*
  * Statements that get a line in one answer, those that ran longest first, but for the first and the
@@ -26,16 +25,6 @@ static struct record_sql *begin_line(struct session *s, const struct sql_evidenc
 	q->server = e->server;
 	q->phase = phase;
 	return q;
-}
-
-void session_set_line_time(struct session *s, uint64_t answered_ns)
-{
-	struct record *r = &s->record;
-
-	if (answered_ns < r->mono_ns) {
-		r->real_ns -= r->mono_ns - answered_ns;
-		r->mono_ns = answered_ns;
-	}
 }
 
 static void write_unresponsive(struct session *s, const struct sql_evidence *e,
@@ -280,26 +269,6 @@ void session_ask_sql(struct session *s)
 	 */
 	sql_set_callback(s->o.sql, on_answer, s);
 	sql_begin_incident(s->o.sql);
-}
-
-void session_find_silence(struct session *s, struct record_silence *ret_silence)
-{
-	struct watch_thread_status status;
-	struct sql_evidence e;
-
-	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
-		sql_get_evidence(s->o.sql, i, &e);
-		if (!e.in_session || e.unanswered_ns <= ret_silence->unanswered_ns)
-			continue;
-		*ret_silence = (struct record_silence){ .present = true,
-			.unanswered_ns = e.unanswered_ns,
-			.pid = e.server_pid };
-		text_copy(ret_silence->target, sizeof(ret_silence->target), e.target);
-	}
-	if (!ret_silence->pid || thread_status_read(s->procfs_fd, ret_silence->pid, &status) < 0)
-		return;
-	ret_silence->stopped = status.state == 'T' || status.state == 't';
-	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
 }
 
 void session_take_sql_lines(struct session *s, bool final)

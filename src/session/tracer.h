@@ -36,6 +36,8 @@ struct tracer_result {
 	struct processes *filter; /* of TRACER_LOAD: to be taken over; NULL: every process */
 };
 
+typedef void (*tracer_done_fn)(void *userdata, const struct tracer_result *result);
+
 struct tracer_options {
 	const struct config *config; /* copied */
 	int procfs_fd;		     /* borrowed */
@@ -44,7 +46,7 @@ struct tracer_options {
 	struct kernel_types **kernel_types;
 	const struct probe_set *replaced; /* what it needs is copied; NULL: the first set */
 	struct loop *loop;
-	void (*done)(void *userdata, const struct tracer_result *result);
+	tracer_done_fn done;
 	void *userdata;
 };
 
