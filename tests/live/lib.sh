@@ -584,7 +584,10 @@ live_slow_bytes()
 # live_cold: no page of the file system is in the cache any more. No file of it may be open.
 live_cold()
 {
-	umount "$LIVE_MNT" && mount -t ext4 -o noatime "$LIVE_DEV" "$LIVE_MNT"
+	local type
+
+	type=$(awk -v mount="$LIVE_MNT" '$2 == mount { type = $3 } END { print type }' /proc/mounts)
+	umount "$LIVE_MNT" && mount -t "$type" -o noatime "$LIVE_DEV" "$LIVE_MNT"
 }
 
 # live_freeze, live_thaw: writes and fsyncs hang, as on a frozen file system below the disk.
