@@ -100,34 +100,62 @@ static int fail(const char *path)
 	return EXIT_CODE_FAILURE;
 }
 
+static int write_and_close(struct pages *p, FILE *out, const char *path)
+{
+	int e = write_to(p, out);
+	bool is_whole = !ferror(out);
+
+	if (fclose(out) == 0 && is_whole && e == 0)
+		return EXIT_CODE_OK;
+	errno = e < 0 ? -e : errno;
+	return fail(path);
+}
+
 /* Whoever waits for the file never sees a part of it. */
-static int write_file(struct pages *p, const char *path)
+static int replace_file(struct pages *p, const char *path)
 {
 	char temporary[RECORD_PATH_SIZE];
 	mode_t mask;
 	FILE *out;
-	int e;
+	int r;
 
 	if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary)) {
 		errno = ENAMETOOLONG;
 		return fail(path);
 	}
-	e = mkostemp(temporary, O_CLOEXEC);
-	out = e < 0 ? NULL : fdopen(e, "w");
+	r = mkostemp(temporary, O_CLOEXEC);
+	out = r < 0 ? NULL : fdopen(r, "w");
 	if (!out)
 		return fail(path);
 	/* As any other new file: others may be meant to read it. */
 	mask = umask(0);
 	umask(mask);
 	(void)fchmod(fileno(out), 0666 & ~mask);
-	e = write_to(p, out);
-	if (e == 0 && !ferror(out) && fclose(out) == 0 && rename(temporary, path) == 0) {
+	r = write_and_close(p, out, path);
+	if (r == EXIT_CODE_OK && rename(temporary, path) < 0)
+		r = fail(path);
+	if (r != EXIT_CODE_OK)
+		unlink(temporary);
+	return r;
+}
+
+/* A device, a pipe or a link is not replaced by a file. */
+static int write_into(struct pages *p, const char *path)
+{
+	FILE *out = fopen(path, "we");
+
+	return out ? write_and_close(p, out, path) : fail(path);
+}
+
+static int write_file(struct pages *p, const char *path)
+{
+	struct stat status;
+	bool is_new = lstat(path, &status) < 0;
+	int r = is_new || S_ISREG(status.st_mode) ? replace_file(p, path) : write_into(p, path);
+
+	if (r == EXIT_CODE_OK)
 		printf("%s\n", path);
-		return EXIT_CODE_OK;
-	}
-	errno = e < 0 ? -e : errno;
-	unlink(temporary);
-	return fail(path);
+	return r;
 }
 
 static int write_page(struct pages *p, const char *path)
