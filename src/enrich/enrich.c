@@ -18,6 +18,7 @@
 #include "enrich/mounts.h"
 #include "enrich/mounts_reader.h"
 #include "enrich/process.h"
+#include "enrich/stack.h"
 #include "enrich/symbols_reader.h"
 #include "enrich/waits.h"
 #include "enrich/writers.h"
@@ -478,42 +479,10 @@ static void complete_path(struct enrich *e, struct record_operation *op)
 	op->path_truncated = false;
 }
 
-/* The stack was taken in the scheduler; its frames up to schedule() say nothing about the wait. */
-static void drop_scheduler_frames(char *kstack)
-{
-	char *frame = kstack;
-
-	for (unsigned int i = 0; i < 8 && *frame; i++) {
-		size_t len = strcspn(frame, "\n");
-		bool is_last = strncmp(frame, "schedule+", strlen("schedule+")) == 0;
-
-		frame += len + (frame[len] == '\n' ? 1 : 0);
-		if (!is_last)
-			continue;
-		memmove(kstack, frame, strlen(frame) + 1);
-		return;
-	}
-}
-
 void enrich_kernel_stack(const struct enrich *e, const uint64_t *addresses, uint32_t count,
 	bool asleep, char ret_stack[RECORD_STACK_SIZE])
 {
-	struct text stack = { .buf = ret_stack, .size = RECORD_STACK_SIZE };
-
-	text_reset(&stack);
-	for (uint32_t i = 0; i < count && addresses[i]; i++) {
-		size_t len = stack.len;
-
-		if (i > 0)
-			text_add(&stack, "\n");
-		symbols_add_name(e->symbols, addresses[i], &stack);
-		if (stack.overflow) {
-			ret_stack[len] = '\0';
-			break;
-		}
-	}
-	if (asleep)
-		drop_scheduler_frames(ret_stack);
+	stack_write(e->symbols, addresses, count, asleep, ret_stack);
 }
 
 /* What else takes a descriptor, such as flock(2), may wait for a program. */

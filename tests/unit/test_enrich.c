@@ -875,6 +875,35 @@ static void test_stack(void **state)
 	assert_string_equal(op.kstack, "");
 }
 
+/* vfs_read is called once, by io_schedule; the frames between are of the code that watches its return. */
+static void test_trampolines_are_no_calls(void **state)
+{
+	const uint64_t read = 0xffffffff81000210, entry = 0xffffffff81000205,
+		       code = 0xffffffffc0001234, caller = 0xffffffff81000105;
+	const struct {
+		uint64_t addresses[5];
+		const char *want;
+	} stacks[] = {
+		{ { read, code, entry, caller }, "vfs_read+0x10\nio_schedule+0x5" },
+		{ { read, code, entry, code, entry }, "vfs_read+0x10" },
+		{ { read, code, entry }, "vfs_read+0x10" },
+		/* What follows is another function: the address says that something was between. */
+		{ { read, code, caller }, "vfs_read+0x10\n0xffffffffc0001234\nio_schedule+0x5" },
+		{ { read, code }, "vfs_read+0x10\n0xffffffffc0001234" },
+		{ { code, read, entry }, "0xffffffffc0001234\nvfs_read+0x10\nvfs_read+0x5" },
+		{ { code, code, code },
+			"0xffffffffc0001234\n0xffffffffc0001234\n0xffffffffc0001234" },
+	};
+	struct fixture *f = *state;
+	char stack[RECORD_STACK_SIZE];
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(stacks); i++) {
+		enrich_kernel_stack(f->enrich, stacks[i].addresses, ARRAY_SIZE(stacks[i].addresses),
+			false, stack);
+		assert_string_equal(stack, stacks[i].want);
+	}
+}
+
 static void test_mount_namespace(void **state)
 {
 	struct fixture *f = *state;
@@ -939,6 +968,7 @@ int main(void)
 		enrich_test(test_path_in_file_system),
 		enrich_test(test_truncated_path),
 		enrich_test(test_stack),
+		enrich_test(test_trampolines_are_no_calls),
 		enrich_test(test_mount_namespace),
 		enrich_test(test_what_is_missing),
 	};
