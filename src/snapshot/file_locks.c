@@ -6,29 +6,70 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "snapshot/lock_search.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
-#include "util/file.h"
 #include "util/text.h"
 #include "watch/dents.h"
 
+/* Of /proc/locks in one look: about 16,000 locks. Each read takes a lock of all files' locks. */
+#define LOCKS_BYTES_MAX (1024 * 1024)
+
 struct line {
 	bool waits;
-	int32_t pid; /* -1: a lock of an open file (OFD), which belongs to no process */
+	bool is_of_process; /* fcntl(2): it ends with the process, whose id is right */
+	int32_t pid;	    /* -1: a lock of an open file (OFD), which belongs to no process */
 	struct record_dev dev;
 	uint64_t inode;
+	uint64_t begin; /* of its range, in bytes */
 };
+
+/* Lines of a file of /proc, which a read may cut off anywhere. */
+struct lines {
+	int fd;
+	size_t begin;
+	size_t end;
+	size_t bytes_read;
+	char buf[4096];
+};
+
+static bool fill(struct lines *l)
+{
+	ssize_t n;
+
+	memmove(l->buf, l->buf + l->begin, l->end - l->begin);
+	l->end -= l->begin;
+	l->begin = 0;
+	n = read(l->fd, l->buf + l->end, sizeof(l->buf) - l->end);
+	if (n <= 0)
+		return false;
+	l->end += (size_t)n;
+	l->bytes_read += (size_t)n;
+	return true;
+}
+
+/* Without its end; NULL: there is none, or one that is too long for a line of these files. */
+static char *next_line(struct lines *l)
+{
+	char *line, *end;
+
+	while (!(end = memchr(l->buf + l->begin, '\n', l->end - l->begin)))
+		if (!fill(l))
+			return NULL;
+	line = l->buf + l->begin;
+	l->begin = (size_t)(end + 1 - l->buf);
+	*end = '\0';
+	return line;
+}
 
 /* "7: POSIX  ADVISORY  WRITE 4711 fd:00:131 0 EOF"; who waits has "->" before the kind. */
 static bool parse(const char *text, struct line *ret_line)
 {
 	const char *kind = strchr(text, ':');
-	unsigned long long inode;
+	unsigned long long inode, begin;
 	unsigned int major, minor;
 	int pid, n;
 
@@ -38,104 +79,120 @@ static bool parse(const char *text, struct line *ret_line)
 	ret_line->waits = strncmp(kind, "->", 2) == 0;
 	if (ret_line->waits)
 		kind += 2;
+	kind += strspn(kind, " ");
+	ret_line->is_of_process = strncmp(kind, "POSIX ", strlen("POSIX ")) == 0;
 	/* Of the kind, whether it is mandatory, and what it is for. */
-	n = sscanf(kind, "%*s %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode);
+	n = sscanf(kind, "%*s %*s %*s %d %x:%x:%llu %llu", &pid, &major, &minor, &inode, &begin);
 	ret_line->pid = pid;
 	ret_line->dev = (struct record_dev){ major, minor };
 	ret_line->inode = inode;
-	return n == 4;
+	ret_line->begin = begin;
+	return n == 5;
 }
 
-static bool is_of_file(const struct held_lock *lock, const struct line *line)
+/* Those of flock(2) and of fcntl(2) do not see each other, nor do ranges of a file. */
+static bool is_same_lock(const struct held_lock *lock, const struct line *line)
 {
 	return lock->kind == RECORD_KERNEL_LOCK_file && lock->inode == line->inode &&
-		lock->dev.major == line->dev.major && lock->dev.minor == line->dev.minor;
+		lock->dev.major == line->dev.major && lock->dev.minor == line->dev.minor &&
+		lock->range_begin == line->begin && lock->is_of_process == line->is_of_process;
 }
 
 static struct held_lock *find(struct held_locks_answer *answer, const struct line *line)
 {
 	for (uint32_t i = 0; i < answer->count; i++)
-		if (is_of_file(&answer->list[i], line))
+		if (is_same_lock(&answer->list[i], line))
 			return &answer->list[i];
 	return NULL;
 }
 
-/* Who waits first in the list of the kernel has waited longest. */
-static void begin_lock(struct lock_search *s, const struct line *holder, int32_t waiter)
+/* A lock, with those who wait for it; who waits first in the list has waited longest. */
+static void take_lock(struct lock_search *s, const struct line *holder, int32_t waiter,
+	uint32_t waiters)
 {
 	const struct held_lock *last = find(&s->last, holder);
-	struct held_lock *place;
+	struct held_lock *place = find(&s->answer, holder);
 
-	/* Ranges of a file are locks of their own: the first that somebody waits for counts. */
-	if (find(&s->answer, holder) || !(place = lock_search_find_place(s, 1)))
+	if (place) {
+		/* Several share it. */
+		place->waiters += waiters;
+		return;
+	}
+	place = lock_search_find_place(s, waiters);
+	if (!place)
 		return;
 	*place = (struct held_lock){ .kind = RECORD_KERNEL_LOCK_file,
 		.dev = holder->dev,
 		.inode = holder->inode,
+		.range_begin = holder->begin,
+		.is_of_process = holder->is_of_process,
+		.waiters = waiters,
 		.since_ns = last && last->pid == waiter ? last->since_ns : s->begin_ns,
 		.pid = waiter,
-		.holder_pid = holder->pid,
+		.holder_pid = holder->pid > 0 ? holder->pid : 0,
 		.held_since_ns = s->begin_ns };
 }
 
-static void take_line(struct lock_search *s, const char *text, struct line *holder, bool *is_new)
-{
-	struct held_lock *lock;
-	struct line line;
-
-	if (!parse(text, &line))
-		return;
-	if (!line.waits) {
-		*holder = line;
-		*is_new = true;
-		return;
-	}
-	if (*is_new)
-		begin_lock(s, holder, line.pid);
-	*is_new = false;
-	lock = find(&s->answer, holder);
-	if (lock)
-		lock->waiters++;
-}
-
-/* The kernel makes whole lines, as many as there is room for. */
+/* Behind each lock, the kernel lists those who wait for it. */
 static void read_locks(struct lock_search *s)
 {
 	_cleanup_close_ int fd = openat(s->procfs_fd, "locks", O_RDONLY | O_CLOEXEC);
-	struct line holder = { 0 };
-	bool is_new = false;
-	char buf[4096];
+	struct lines lines = { .fd = fd };
+	struct line holder = { 0 }, line;
+	uint32_t waiters = 0;
+	int32_t first = 0;
+	const char *text;
+
+	if (fd < 0)
+		return;
+	while (clock_mono_ns() < s->deadline_ns && lines.bytes_read < LOCKS_BYTES_MAX &&
+		(text = next_line(&lines))) {
+		if (!parse(text, &line))
+			continue;
+		if (line.waits) {
+			first = waiters++ ? first : line.pid;
+			continue;
+		}
+		if (waiters)
+			take_lock(s, &holder, first, waiters);
+		holder = line;
+		waiters = 0;
+	}
+	if (waiters)
+		take_lock(s, &holder, first, waiters);
+}
+
+static void read_path(struct lock_search *s, int32_t pid, const char *fd, struct held_lock *lock)
+{
+	char path[48], target[sizeof(lock->path)];
 	ssize_t n;
 
-	while (fd >= 0 && clock_mono_ns() < s->deadline_ns &&
-		(n = read(fd, buf, sizeof(buf) - 1)) > 0) {
-		char *line = buf, *end;
-
-		for (buf[n] = '\0'; (end = strchr(line, '\n')); line = end + 1) {
-			*end = '\0';
-			take_line(s, line, &holder, &is_new);
-		}
-	}
+	snprintf(path, sizeof(path), "%d/fd/%s", pid, fd);
+	n = readlinkat(s->procfs_fd, path, target, sizeof(target));
+	if (n > 0 && (size_t)n < sizeof(target))
+		text_copy(lock->path, (size_t)n + 1, target);
 }
 
 /* Whether it has that lock by the file of that descriptor, whose path it takes then. */
 static bool has_lock(struct lock_search *s, int32_t pid, const char *fd, struct held_lock *lock)
 {
-	char path[48], info[1024], *text = info, target[sizeof(lock->path)];
+	_cleanup_close_ int file = -1;
+	struct lines lines;
 	struct line line;
-	ssize_t n;
+	const char *text;
+	char path[48];
 
 	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
-	if (file_read_at(s->procfs_fd, path, info, sizeof(info)) <= 0)
+	file = openat(s->procfs_fd, path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
 		return false;
-	while ((text = strstr(text, "lock:\t"))) {
-		text += strlen("lock:\t");
-		if (!parse(text, &line) || !is_of_file(lock, &line))
+	lines.fd = file;
+	lines.begin = lines.end = lines.bytes_read = 0;
+	while (clock_mono_ns() < s->deadline_ns && (text = next_line(&lines))) {
+		if (strncmp(text, "lock:\t", strlen("lock:\t")) != 0 ||
+			!parse(text + strlen("lock:\t"), &line) || !is_same_lock(lock, &line))
 			continue;
-		snprintf(path, sizeof(path), "%d/fd/%s", pid, fd);
-		n = readlinkat(s->procfs_fd, path, target, sizeof(target));
-		if (n > 0 && (size_t)n < sizeof(target))
-			text_copy(lock->path, (size_t)n + 1, target);
+		read_path(s, pid, fd, lock);
 		return true;
 	}
 	return false;
@@ -179,19 +236,28 @@ static int32_t search_holder(struct lock_search *s, struct held_lock *lock)
 
 static void find_holder(struct lock_search *s, struct held_lock *lock)
 {
-	const struct line line = { .dev = lock->dev, .inode = lock->inode };
+	const struct line line = { .is_of_process = lock->is_of_process,
+		.dev = lock->dev,
+		.inode = lock->inode,
+		.begin = lock->range_begin };
 	const struct held_lock *last = find(&s->last, &line);
 
-	if (last && last->holder_pid != lock->holder_pid && holds(s, last->holder_pid, lock))
-		lock->holder_pid = last->holder_pid;
-	else if (!holds(s, lock->holder_pid, lock))
-		lock->holder_pid = search_holder(s, lock);
+	if (!holds(s, lock->holder_pid, lock) && !lock->is_of_process) {
+		if (last && last->holder_pid != lock->holder_pid &&
+			holds(s, last->holder_pid, lock))
+			lock->holder_pid = last->holder_pid;
+		else
+			lock->holder_pid = search_holder(s, lock);
+	}
 	if (last && last->holder_pid == lock->holder_pid)
 		lock->held_since_ns = last->held_since_ns;
 }
 
+/* Only lines of an incident tell of these locks. */
 void lock_search_files(struct lock_search *s)
 {
+	if (!s->armed)
+		return;
 	read_locks(s);
 	for (uint32_t i = 0; i < s->answer.count; i++) {
 		struct held_lock *lock = &s->answer.list[i];

@@ -29,6 +29,8 @@ struct held_lock {
 	uint64_t address; /* of its word in the process that waits; 0: it is of a file */
 	struct record_dev dev;
 	uint64_t inode;
+	uint64_t range_begin; /* of that file, in bytes */
+	bool is_of_process;   /* of fcntl(2), and so of another kind than those of flock(2) */
 	char path[HELD_LOCK_PATH_SIZE]; /* of that file; "": not known, or too long */
 	uint32_t waiters;		/* also those of locks whose holder waits for this one */
 	uint64_t since_ns;		/* when the one that waits longest was seen first to wait */

@@ -23,6 +23,10 @@
 #include "snapshot/held_locks.h"
 #include "util/clock.h"
 
+#define MORE_MAX 120
+#define PATH_SIZE 80
+#define FILES (2 * HELD_LOCKS_MAX + 1)
+
 struct fixture {
 	int procfs_fd;
 	struct held_locks *locks;
@@ -31,6 +35,8 @@ struct fixture {
 	int fd;
 	pid_t holder;
 	pid_t waiter;
+	unsigned int more_count;
+	pid_t more[MORE_MAX];
 };
 
 static int setup(void **state)
@@ -49,6 +55,12 @@ static int setup(void **state)
 	return 0;
 }
 
+/* More files than locks are remembered. */
+static void name_file(const struct fixture *f, int i, char path[PATH_SIZE])
+{
+	snprintf(path, PATH_SIZE, "%s.%d", f->path, i);
+}
+
 static void end(pid_t pid)
 {
 	if (pid <= 0)
@@ -60,10 +72,17 @@ static void end(pid_t pid)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
+	char path[PATH_SIZE];
 
+	for (unsigned int i = 0; i < f->more_count; i++)
+		end(f->more[i]);
 	end(f->waiter);
 	end(f->holder);
 	assert_null(held_locks_free(f->locks));
+	for (int i = 0; i < FILES; i++) {
+		name_file(f, i, path);
+		unlink(path);
+	}
 	unlink(f->path);
 	close(f->fd);
 	close(f->procfs_fd);
@@ -76,15 +95,42 @@ static int take_flock(int fd)
 	return flock(fd, LOCK_EX);
 }
 
-static int take_posix(int fd)
+static int take_range(int fd, off_t begin)
 {
-	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 10 };
+	struct flock range = { .l_type = F_WRLCK,
+		.l_whence = SEEK_SET,
+		.l_start = begin,
+		.l_len = 10 };
 
 	return fcntl(fd, F_SETLKW, &range);
 }
 
+static int take_posix(int fd)
+{
+	return take_range(fd, 0);
+}
+
+static int take_second_range(int fd)
+{
+	return take_range(fd, 20);
+}
+
+static int take_both_ranges(int fd)
+{
+	return take_posix(fd) < 0 ? -1 : take_second_range(fd);
+}
+
+/* What fdinfo says of them is longer than a page. */
+static int take_flock_and_many_ranges(int fd)
+{
+	for (off_t i = 0; i < 100; i++)
+		if (take_range(fd, 1000 + 20 * i) < 0)
+			return -1;
+	return take_flock(fd);
+}
+
 /* A process that takes the lock by a descriptor of its own, says so, and keeps it. */
-static pid_t start(const struct fixture *f, int (*take)(int fd), int told_fd)
+static pid_t start_at(const struct fixture *f, const char *path, int (*take)(int fd), int told_fd)
 {
 	pid_t pid = fork();
 
@@ -92,10 +138,34 @@ static pid_t start(const struct fixture *f, int (*take)(int fd), int told_fd)
 	if (pid > 0)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (take(open(f->path, O_RDWR | O_CLOEXEC)) < 0 || write(told_fd, "", 1) != 1)
+	/* Else it would have what the test has locked, too. */
+	close(f->fd);
+	if (take(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) < 0 || write(told_fd, "", 1) != 1)
 		_exit(1);
 	for (;;)
 		pause();
+}
+
+static pid_t start(const struct fixture *f, int (*take)(int fd), int told_fd)
+{
+	return start_at(f, f->path, take, told_fd);
+}
+
+/* Another process; one that holds something says so. */
+static pid_t start_more(struct fixture *f, const char *path, int (*take)(int fd), bool waits)
+{
+	int told[2];
+	char byte;
+	pid_t pid;
+
+	assert_true(f->more_count < MORE_MAX);
+	assert_int_equal(pipe(told), 0);
+	pid = f->more[f->more_count++] = start_at(f, path, take, told[1]);
+	if (!waits)
+		assert_int_equal(read(told[0], &byte, 1), 1);
+	close(told[0]);
+	close(told[1]);
+	return pid;
 }
 
 static void hold_and_wait(struct fixture *f, int (*take)(int fd))
@@ -214,6 +284,103 @@ static void test_nobody_waits(void **state)
 	fail();
 }
 
+/* The lock with so many waiters, of which this one waits longest (0: whichever); NULL: none. */
+static const struct held_lock *find_with(const struct held_locks_answer *answer, uint32_t waiters,
+	pid_t waiter)
+{
+	for (uint32_t i = 0; i < answer->count; i++)
+		if (answer->list[i].kind == RECORD_KERNEL_LOCK_file &&
+			answer->list[i].waiters == waiters &&
+			(!waiter || answer->list[i].pid == waiter))
+			return &answer->list[i];
+	return NULL;
+}
+
+static const struct held_lock *look_for(struct fixture *f, uint32_t waiters, pid_t waiter)
+{
+	const struct held_lock *lock = NULL;
+
+	for (unsigned int i = 0; i < WAITS_MAX && !lock; i++) {
+		f->now_ns += 60 * NSEC_PER_SEC;
+		lock = find_with(held_locks_find(f->locks, NULL, 0, true, f->now_ns), waiters,
+			waiter);
+		usleep(1000);
+	}
+	assert_non_null(lock);
+	return lock;
+}
+
+/* Ranges of a file are locks of their own, and so is what flock(2) takes. */
+static void test_locks_of_one_file(void **state)
+{
+	struct fixture *f = *state;
+	pid_t first, second, third, other;
+
+	f->holder = start_more(f, f->path, take_both_ranges, false);
+	f->more_count--;
+	other = start_more(f, f->path, take_flock, false);
+	first = start_more(f, f->path, take_posix, true);
+	second = start_more(f, f->path, take_second_range, true);
+	third = start_more(f, f->path, take_flock, true);
+	assert_int_equal(look_for(f, 1, first)->holder_pid, f->holder);
+	assert_int_equal(look_for(f, 1, second)->holder_pid, f->holder);
+	assert_int_equal(look_for(f, 1, third)->holder_pid, other);
+}
+
+/* The kernel gives all of them with one lock, more than a page. */
+static void test_many_waiters(void **state)
+{
+	struct fixture *f = *state;
+
+	hold_and_wait(f, take_flock);
+	assert_int_equal(look(f)->holder_pid, f->holder);
+	while (f->more_count < 100)
+		start_more(f, f->path, take_flock, true);
+	assert_int_equal(look_for(f, 101, f->waiter)->holder_pid, f->holder);
+}
+
+/* Of many locks, those at which most wait, whatever their order. */
+static void test_many_locks(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_SIZE];
+
+	for (int i = 0; i < FILES; i++) {
+		name_file(f, i, path);
+		start_more(f, path, take_flock, false);
+		if (i == HELD_LOCKS_MAX)
+			start_more(f, path, take_flock, true);
+		start_more(f, path, take_flock, true);
+		start_more(f, path, take_flock, true);
+	}
+	look_for(f, 3, 0);
+}
+
+/* The lock is among many in what the kernel says of its file, and a child took it. */
+static void test_holder_of_many_ranges(void **state)
+{
+	struct fixture *f = *state;
+
+	hold_and_wait(f, take_flock_and_many_ranges);
+	check(f, look(f), f->holder);
+}
+
+/* Nothing tells of them outside of an incident. */
+static void test_no_incident(void **state)
+{
+	struct fixture *f = *state;
+
+	hold_and_wait(f, take_flock);
+	look(f);
+	for (unsigned int i = 0; i < WAITS_MAX; i++) {
+		f->now_ns += 60 * NSEC_PER_SEC;
+		if (!find(f, held_locks_find(f->locks, NULL, 0, false, f->now_ns)))
+			return;
+		usleep(1000);
+	}
+	fail();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +389,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_took_it_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_since_when, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_locks_of_one_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_waiters, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_locks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_holder_of_many_ranges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_incident, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
