@@ -43,22 +43,26 @@ static bool is_no_function(const char *frame)
 }
 
 /*
- * Who watches the return of a function has it called by generated code, which the function itself
- * called when it was entered: "vfs_read+0x95", the generated code, "vfs_read+0x9". One call.
+ * Who watches the return of a function has it called by generated code, which has no name: one
+ * frame between two functions. Where the function itself called that code when it was entered, it
+ * is there a second time: "vfs_read+0x95", the code, "vfs_read+0x9". It is one call. A module that
+ * has no names yet would hardly have a single frame.
  */
 static void drop_trampolines(char *kstack)
 {
 	char *previous = kstack, *frame = next_frame(kstack);
 
 	while (frame) {
-		char *entry = next_frame(frame), *caller;
+		char *caller = next_frame(frame);
 
-		if (!entry || !is_no_function(frame) || !is_same_function(previous, entry)) {
+		if (!caller || !is_no_function(frame) || is_no_function(previous) ||
+			is_no_function(caller)) {
 			previous = frame;
-			frame = entry;
+			frame = caller;
 			continue;
 		}
-		caller = next_frame(entry);
+		if (is_same_function(previous, caller))
+			caller = next_frame(caller);
 		if (!caller) {
 			frame[-1] = '\0';
 			return;
