@@ -20,12 +20,38 @@ static bool is_same_dev(struct record_dev a, struct record_dev b)
 	return a.major == b.major && a.minor == b.minor;
 }
 
+static bool has_number(struct record_dev dev)
+{
+	return dev.major || dev.minor;
+}
+
 int model_disks_find(const struct model_disks *disks, struct record_dev dev)
 {
-	for (uint32_t i = 0; i < disks->count; i++)
+	for (uint32_t i = 0; i < disks->count && has_number(dev); i++)
 		if (is_same_dev(disks->list[i].dev, dev))
 			return (int)i;
 	return -1;
+}
+
+/*
+ * Samples of 5.10 have no number of a disk that is hidden, such as a path of NVMe; lines of the
+ * block probe have.
+ */
+static int find_without_number(const struct model_disks *disks, struct record_dev dev,
+	const char *name)
+{
+	for (uint32_t i = 0; i < disks->count && *name; i++)
+		if (strcmp(disks->list[i].name, name) == 0 &&
+			(!has_number(dev) || !has_number(disks->list[i].dev)))
+			return (int)i;
+	return -1;
+}
+
+static int find_disk(const struct model_disks *disks, struct record_dev dev, const char *name)
+{
+	int i = model_disks_find(disks, dev);
+
+	return i >= 0 ? i : find_without_number(disks, dev, name);
 }
 
 /* A partition that was noted by a wait for its files before there was a line about its disk. */
@@ -47,14 +73,16 @@ static void set_label(const struct model_disks *disks, struct model_disk *disk)
 			text_copy(disk->label, sizeof(disk->label), disks->stack[i].label);
 }
 
-/* -1: there is no room, or it has no number. */
+/* -1: there is no room, or it has neither number nor name. */
 static int get_disk(struct model_disks *disks, struct record_dev dev, const char *name)
 {
-	int i = model_disks_find(disks, dev);
+	int i = find_disk(disks, dev, name);
 	struct model_disk *disk;
 
-	if (i < 0 && dev.major == 0 && dev.minor == 0)
+	if (i < 0 && !has_number(dev) && !*name)
 		return -1;
+	if (i >= 0 && has_number(dev))
+		disks->list[i].dev = dev;
 	if (i >= 0 && (*disks->list[i].name || !*name))
 		return i;
 	if (i < 0)
@@ -343,7 +371,7 @@ void model_disks_add_sample(struct model *m, const struct record_sample *sample,
 		const struct record_disk *disk = &s->devices[k];
 		int i = is_at_work(disk) || is_below(&m->disks, disk->dev_name)
 			? get_disk(&m->disks, disk->dev, disk->dev_name)
-			: model_disks_find(&m->disks, disk->dev);
+			: find_disk(&m->disks, disk->dev, disk->dev_name);
 
 		if (i < 0)
 			continue;

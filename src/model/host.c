@@ -378,16 +378,29 @@ static bool matters(const struct record_lock_wait *line)
 			(h->deadlocked_with || !syscall_may_wait_for_work(h->state, h->syscall)));
 }
 
+/* Its own place, a free one, or that of a lock that cost less; NULL: there is none. */
+static struct model_lock *find_lock(struct model *m, const struct record_lock_wait *line)
+{
+	struct model_lock *least = NULL;
+
+	for (struct model_lock *l = m->host.locks; l < m->host.locks + MODEL_LOCKS_MAX; l++) {
+		if (!l->id || l->id == line->id)
+			return l;
+		if (!least || l->waited_ns < least->waited_ns)
+			least = l;
+	}
+	return least->waited_ns < line->waiters * line->longest_ns ? least : NULL;
+}
+
 void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 {
 	const struct record_lock_holder *h = &line->holder;
-	struct model_lock *l = m->host.locks;
+	struct model_lock *l = find_lock(m, line);
 
-	while (l < m->host.locks + MODEL_LOCKS_MAX && l->id && l->id != line->id)
-		l++;
-	if (l == m->host.locks + MODEL_LOCKS_MAX || !matters(line))
+	if (!l || !matters(line))
 		return;
-	l->id = line->id;
+	if (l->id != line->id)
+		*l = (struct model_lock){ .id = line->id };
 	l->kind = line->kind;
 	l->inode = line->inode;
 	l->process = model_who_of(line->pid, 0, line->comm);

@@ -181,7 +181,7 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 		return;
 	}
 	if (t->tid == 0) {
-		*t = (struct model_thread){ .tid = op->tid, .group = group };
+		*t = (struct model_thread){ .tid = op->tid, .pid = op->pid, .group = group };
 		waits->threads_count++;
 		w->threads++;
 	}

@@ -55,6 +55,7 @@ struct model_wait_key {
 
 struct model_thread {
 	int32_t tid;	   /* 0: free */
+	int32_t pid;	   /* 0: not known */
 	uint16_t group;	   /* index */
 	bool hangs;	   /* by its last line, the operation that ended last had not returned */
 	uint32_t until_ms; /* up to when it is counted, since MODEL_LEAD_NS before the trigger */

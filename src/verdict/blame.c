@@ -232,10 +232,14 @@ static bool find_resync(const struct scene *s, struct culprit *ret)
 	return true;
 }
 
-/* Together, since the kernel divides the write-back of one file among several threads. */
+/*
+ * Together, since the kernel divides the write-back of one file among several threads. What workers
+ * write is of files then: what they copy for a snapshot, or encrypt, is not.
+ */
 static bool find_write_back(const struct scene *s, struct culprit *ret)
 {
 	struct culprit c = { .kind = CULPRIT_WRITE_BACK };
+	uint64_t known_ns = 0;
 
 	for (uint32_t i = 0; i < s->loads->counts[RECORD_BY_thread]; i++) {
 		const struct model_load *load = &s->loads->threads[i];
@@ -246,9 +250,16 @@ static bool find_write_back(const struct scene *s, struct culprit *ret)
 			c.who = load->who;
 		c.count++;
 		add_load(&c, load, 1);
+		if (!is_worker(load->who.comm))
+			known_ns += load->busy_ns;
 	}
 	if (!c.who.pid || c.requests[MODEL_READ] > c.requests[MODEL_WRITE])
 		return false;
+	for (uint32_t i = 0; i < s->loads->counts[RECORD_BY_file]; i++)
+		if (s->loads->files[i].inferred)
+			known_ns += s->loads->files[i].busy_ns;
+	if (2 * known_ns < c.busy_ns)
+		c.kind = CULPRIT_KERNEL;
 	*ret = c;
 	return true;
 }
@@ -577,18 +588,42 @@ bool blame_is_own_group(const struct culprit *c, const struct model_wait *w)
 	}
 }
 
+/* One of the processes of that program or unit that the block probe has told of. */
+static bool is_among(const struct model *m, const struct culprit *c, int32_t pid)
+{
+	for (uint32_t i = 0; i < m->loads.count; i++) {
+		const struct model_loads_of *of = &m->loads.list[i];
+
+		for (uint32_t k = 0; k < of->counts[RECORD_BY_process]; k++) {
+			const struct model_load *load = &of->processes[k];
+
+			if (load->who.pid != pid)
+				continue;
+			if (c->kind == CULPRIT_UNIT ? load->cgroup == c->cgroup
+						    : strcmp(load->who.comm, c->who.comm) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 bool blame_is_own(const struct model *m, const struct culprit *c, const struct model_wait *w,
 	const struct model_thread *t)
 {
 	if (!c->has_half)
 		return false;
-	if (blame_is_own_group(c, w))
-		return true;
-	if (c->kind == CULPRIT_PROCESS)
-		return t->tid == c->who.pid;
-	if (c->kind != CULPRIT_STATEMENT && c->kind != CULPRIT_THREAD)
+	switch (c->kind) {
+	case CULPRIT_PROCESS:
+		return t->pid == c->who.pid;
+	case CULPRIT_PROGRAM:
+	case CULPRIT_UNIT:
+		return is_among(m, c, t->pid) || blame_is_own_group(c, w);
+	case CULPRIT_STATEMENT:
+		return t->tid == c->who.tid ||
+			model_sessions_ran(&m->sessions, t->tid, c->statement.text);
+	case CULPRIT_THREAD:
+		return t->tid == c->who.tid;
+	default:
 		return false;
-	return t->tid == c->who.tid ||
-		(c->kind == CULPRIT_STATEMENT &&
-			model_sessions_ran(&m->sessions, t->tid, c->statement.text));
+	}
 }

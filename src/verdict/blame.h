@@ -18,7 +18,7 @@ enum culprit_kind {
 	CULPRIT_UNIT,	    /* all processes of a systemd unit or container */
 	CULPRIT_RESYNC,	    /* the resync, check or rebuild of an array */
 	CULPRIT_WRITE_BACK, /* kernel threads, for programs that are not known */
-	CULPRIT_KERNEL,	    /* another kernel thread, the same */
+	CULPRIT_KERNEL,	    /* the same, for what is not known either */
 };
 
 struct culprit {

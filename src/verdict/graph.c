@@ -222,17 +222,18 @@ bool graph_flows_to(const struct graph *g, uint32_t group, const struct node *en
  * Threads have names of their own, of which few people know. Of several that waited as long it is
  * one of which the file is known, and then the first.
  */
-static void note_longest(struct victims *v, const struct model_wait *w, int32_t tid, uint64_t ns)
+static void note_longest(struct victims *v, const struct model_wait *w,
+	const struct model_thread *t, uint64_t ns)
 {
-	const bool is_other = tid && tid != w->who.tid;
-	const int32_t named = is_other ? tid : w->who.tid;
+	const bool is_other = t && t->tid != w->who.tid;
+	const int32_t named = is_other ? t->tid : w->who.tid;
 
 	if (ns < v->longest_ns || (ns == v->longest_ns && *v->path && (is_other || !*w->path)))
 		return;
 	if (ns == v->longest_ns && !*v->path == (is_other || !*w->path) && named >= v->who.tid)
 		return;
 	v->longest_ns = ns;
-	v->who = model_who_of(is_other && w->is_several ? tid : w->who.pid, named,
+	v->who = model_who_of(is_other ? t->pid : w->who.pid, named,
 		*w->process ? w->process : w->who.comm);
 	v->disk = w->disk;
 	text_copy(v->path, sizeof(v->path), is_other ? "" : w->path);
@@ -309,7 +310,7 @@ static void add_threads(struct graph *g, struct node *end, bool without_sessions
 			v->own_ns += ns;
 		} else if (!without_sessions || !is_of_session(g, w, t->tid)) {
 			v->waited_ns += ns;
-			note_longest(v, w, t->tid, t->longest_ms * NSEC_PER_MSEC);
+			note_longest(v, w, t, t->longest_ms * NSEC_PER_MSEC);
 		}
 	}
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
@@ -322,7 +323,7 @@ static void add_threads(struct graph *g, struct node *end, bool without_sessions
 			v->own_ns += ns;
 		} else if (!without_sessions || !is_of_session(g, w, 0)) {
 			v->waited_ns += ns;
-			note_longest(v, w, 0, w->longest_ns);
+			note_longest(v, w, NULL, w->longest_ns);
 		}
 	}
 }

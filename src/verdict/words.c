@@ -184,7 +184,10 @@ void words_add_culprit(struct text *t, const struct culprit *c, bool with_statem
 		text_add(t, "the kernel");
 		return;
 	case CULPRIT_KERNEL:
-		text_addf(t, "kernel thread %s", c->who.comm);
+		text_addf(t, c->count > 1 ? "kernel threads %s" : "kernel thread %s", c->who.comm);
+		if (c->count > 1)
+			text_addf(t, " and %" PRIu32 " other%s", c->count - 1,
+				c->count > 2 ? "s" : "");
 		return;
 	default:
 		break;
