@@ -7,9 +7,9 @@
 #include "probes/set.h"
 #include "util/log.h"
 
-static bool is_scanned(unsigned int i)
+bool probe_set_is_scanned(unsigned int probe)
 {
-	return probe_ops_get(i)->task_scan_program != NULL;
+	return probe_ops_get(probe)->task_scan_program != NULL;
 }
 
 static void attach_where(struct probe_set *set, bool scanned)
@@ -18,7 +18,7 @@ static void attach_where(struct probe_set *set, bool scanned)
 		struct probe *probe = &set->probes[i];
 		int r;
 
-		if (!set->enabled[i] || !probe->backend || is_scanned(i) != scanned)
+		if (!set->enabled[i] || !probe->backend || probe_set_is_scanned(i) != scanned)
 			continue;
 		/* A program that still ran when its link went has noted what it saw. */
 		if (probe->links_count == 0)
@@ -63,7 +63,7 @@ void probe_set_attach_rest(struct probe_set *set)
 void probe_set_detach_scanned(struct probe_set *set)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		while (is_scanned(i) && probe_detach_next(&set->probes[i]))
+		while (probe_set_is_scanned(i) && probe_detach_next(&set->probes[i]))
 			;
 }
 
@@ -72,7 +72,7 @@ bool probe_set_detach_next(struct probe_set *set)
 	for (unsigned int i = CONFIG_PROBE_COUNT; i-- > 0;) {
 		struct probe *probe = &set->probes[i];
 
-		if (is_scanned(i) || !probe_detach_next(probe))
+		if (probe_set_is_scanned(i) || !probe_detach_next(probe))
 			continue;
 		/*
 		 * While it is not detached as a whole, each end is still seen: completions are
@@ -88,7 +88,7 @@ bool probe_set_detach_next(struct probe_set *set)
 static bool is_attached_where(const struct probe_set *set, bool scanned)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		if (is_scanned(i) == scanned && set->probes[i].links_count > 0)
+		if (probe_set_is_scanned(i) == scanned && set->probes[i].links_count > 0)
 			return true;
 	return false;
 }
@@ -106,7 +106,7 @@ bool probe_set_rest_is_attached(const struct probe_set *set)
 void probe_set_forget_scanned(struct probe_set *set)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		if (is_scanned(i))
+		if (probe_set_is_scanned(i))
 			set->probes[i] = (struct probe){};
 }
 
@@ -115,7 +115,7 @@ void probe_set_forget_replaced(struct probe_set *set)
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		struct probe *probe = &set->probes[i];
 
-		if (is_scanned(i) || !set->enabled[i] || !probe_needs_prepare(probe))
+		if (probe_set_is_scanned(i) || !set->enabled[i] || !probe_needs_prepare(probe))
 			continue;
 		probe->object = NULL;
 		probe->skeleton = NULL;
@@ -126,7 +126,7 @@ static void copy_where(struct probe_set *set, const struct probe_set *from, bool
 	bool attached)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
-		if (is_scanned(i) != scanned)
+		if (probe_set_is_scanned(i) != scanned)
 			continue;
 		set->probes[i] = from->probes[i];
 		if (attached)

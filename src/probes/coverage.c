@@ -37,14 +37,14 @@ static bool names_path(const struct probe_ops *ops, enum record_io_path wanted)
 
 /* Which probes are still being attached: each of two threads attaches its own. */
 struct attaching {
-	bool wait;
+	bool scanned;
 	bool rest;
 };
 
 static bool will_have(const struct probe_set *set, struct attaching attaching, unsigned int i)
 {
 	return set->attached[i] ||
-		(set->enabled[i] && (i == CONFIG_PROBE_wait ? attaching.wait : attaching.rest));
+		(set->enabled[i] && (probe_set_is_scanned(i) ? attaching.scanned : attaching.rest));
 }
 
 /* Why this probe does not see the I/O path; empty when it does, or will when it is attached. */
@@ -115,10 +115,10 @@ static void describe_path(const struct probe_set *set, struct attaching attachin
 		text_add(&out, "no probe covers this path");
 }
 
-void probe_set_describe_coverage(const struct probe_set *set, bool attaching_wait,
+void probe_set_describe_coverage(const struct probe_set *set, bool attaching_scanned,
 	bool attaching_rest, struct record_open *open)
 {
-	const struct attaching attaching = { attaching_wait, attaching_rest };
+	const struct attaching attaching = { attaching_scanned, attaching_rest };
 
 	static_assert(RECORD_IO_PATH_COUNT - 1 <= RECORD_COVERAGE_MAX, "coverage holds every path");
 	open->coverage_count = RECORD_IO_PATH_COUNT - 1;

@@ -26,8 +26,10 @@
 /* Map entries that one system call reads. */
 #define STACKS_BATCH 32
 #define THREADS_BATCH 128
-/* Twice as many as there are stacks, so that a search ends soon. */
-#define INDEX_SLOTS (2 * EVENT_OFFCPU_STACKS_MAX)
+/* Those in the map, while those of the last reading are still there. */
+#define ITEMS_MAX (2 * EVENT_OFFCPU_STACKS_MAX)
+/* Twice as many, so that a search ends soon. */
+#define INDEX_SLOTS (2 * ITEMS_MAX)
 /* With so many stacks those in which nobody was for long enough make room for others. */
 #define STACKS_MANY (EVENT_OFFCPU_STACKS_MAX / 4 * 3)
 /* Stacks that have been read from /proc; one has 300 to 500 bytes as a rule. */
@@ -58,9 +60,10 @@ struct offcpu_item {
 struct offcpu {
 	struct offcpu_bpf *skeleton;
 	struct event_offcpu_pids pids;
+	uint16_t pids_with_bit[EVENT_OFFCPU_PID_BITS];
 	uint64_t window_ns; /* when it began; 0: at the attach */
 	uint32_t count;
-	struct offcpu_item items[EVENT_OFFCPU_STACKS_MAX];
+	struct offcpu_item items[ITEMS_MAX];
 	uint16_t index[INDEX_SLOTS]; /* by key, place in items + 1; 0: free */
 	uint32_t asked;		     /* stacks, in this pass */
 	uint32_t texts_count;
@@ -187,8 +190,12 @@ static void take_thread(struct offcpu *o, const struct event_offcpu_thread *thre
 	const uint64_t ns = time_off(thread, report->now_ns);
 	struct offcpu_item *item = find_item(o, &thread->key);
 
-	if (!ns || ns < o->skeleton->rodata->cfg_min_ns || !item)
+	if (!ns || ns < o->skeleton->rodata->cfg_min_ns)
 		return;
+	if (!item) {
+		(*report->account_full)++;
+		return;
+	}
 	item->off++;
 	item->now.ns += ns;
 	item->now.times++;
@@ -497,7 +504,7 @@ void offcpu_ask_stacks(struct probe *probe, const struct probe_report *report)
 void offcpu_set_process(const struct probe *probe, int32_t pid, bool is_looked_at)
 {
 	struct offcpu *o = probe->object ? probe->skeleton : NULL;
-	const uint32_t key = (uint32_t)pid, zero = 0;
+	const uint32_t key = (uint32_t)pid, bit = key % EVENT_OFFCPU_PID_BITS, zero = 0;
 	const uint8_t value = 1;
 
 	if (!o)
@@ -505,13 +512,14 @@ void offcpu_set_process(const struct probe *probe, int32_t pid, bool is_looked_a
 	if (is_looked_at) {
 		bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.offcpu_pids), &key, &value,
 			BPF_ANY);
-		o->pids.bits[key % EVENT_OFFCPU_PID_BITS / 64] |= 1ull << key % 64;
-		bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.offcpu_pid_bits), &zero, &o->pids,
-			BPF_ANY);
-	} else {
-		/* The bit may be another one's, too. */
-		bpf_map_delete_elem(bpf_map__fd(o->skeleton->maps.offcpu_pids), &key);
+		o->pids_with_bit[bit]++;
+		o->pids.bits[bit / 64] |= 1ull << bit % 64;
+	} else if (bpf_map_delete_elem(bpf_map__fd(o->skeleton->maps.offcpu_pids), &key) == 0 &&
+		--o->pids_with_bit[bit] == 0) {
+		o->pids.bits[bit / 64] &= ~(1ull << bit % 64);
 	}
+	bpf_map_update_elem(bpf_map__fd(o->skeleton->maps.offcpu_pid_bits), &zero, &o->pids,
+		BPF_ANY);
 }
 
 static void clear_map(struct offcpu *o, const struct bpf_map *map, uint32_t batch)

@@ -107,6 +107,7 @@ struct probe_report {
 	uint64_t attached_ns; /* when attaching began */
 	bool final; /* the last call, when nothing is attached any more; else once a second */
 	bool whole; /* it is asked for all that is known by now, not only for news; if final, too */
+	uint64_t *account_full; /* counts what no table of a probe has room for, for `lost` */
 	void *userdata;
 	struct record *(*begin)(void *userdata, enum record_type type);
 	void (*write)(void *userdata, const struct probe_line_names *names);

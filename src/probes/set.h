@@ -93,6 +93,8 @@ bool probe_set_needs_prepare(const struct probe_set *set);
  * programs again on 5.10. Failures are logged.
  */
 void probe_set_attach_scanned(struct probe_set *set);
+/* Whether it is of the first part: threads that sleep already are looked for with it. */
+bool probe_set_is_scanned(unsigned int probe);
 void probe_set_attach_rest(struct probe_set *set);
 /* Before both, in the set itself: nothing of it has been attached in this incident. */
 void probe_set_begin_attaching(struct probe_set *set);
@@ -133,8 +135,8 @@ void probe_set_read_counters(const struct probe_set *set, struct probe_counters 
 bool probe_set_uses_kprobes(const struct probe_set *set);
 /* Hits that kprobes have missed since load. May wait, see tracefs_count_misses(). */
 uint64_t probe_set_count_misses(const struct probe_set *set);
-/* coverage.c. The probe `wait`, or the others, are about to be attached where they are not yet. */
-void probe_set_describe_coverage(const struct probe_set *set, bool attaching_wait,
+/* coverage.c. Those that are scanned, or the rest, are about to be attached if they are not yet. */
+void probe_set_describe_coverage(const struct probe_set *set, bool attaching_scanned,
 	bool attaching_rest, struct record_open *open);
 
 #endif

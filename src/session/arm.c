@@ -148,7 +148,7 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	/* Until there is a program that notes who falls asleep. */
 	s->tasks.complete = true;
 	alike_begin(&s->alike);
-	s->locks.count = 0;
+	memset(&s->locks, 0, sizeof(s->locks));
 	s->held_locks_look_ns = 0;
 	text_copy(s->full_mount, sizeof(s->full_mount),
 		session_is_about_space(&request->trigger) ? request->trigger.subject : "");

@@ -67,8 +67,10 @@ static void remove_watched(struct session *s, int32_t pid)
 static void add_watched(struct session *s, int32_t pid)
 {
 	offcpu_set_process(&s->probes.probes[CONFIG_PROBE_offcpu], pid, true);
-	if (s->state == SESSION_TRACING)
-		session_scan_new_process(s, pid, true);
+	if (s->state != SESSION_TRACING)
+		return;
+	session_scan_new_process(s, pid, true);
+	s->has_new_watched = true;
 }
 
 /* Calls `remove` and `add` for what is new since the last sample. */
@@ -118,5 +120,9 @@ void session_update_watched(struct session *s)
 	unsigned int count;
 	const struct watch_process *list = watch_processes(s->o.watch, &count);
 
+	s->has_new_watched = false;
 	update_pids(s, &s->watched, list, count, remove_watched, add_watched);
+	/* All at once: that looks at each thread of every process. */
+	if (s->has_new_watched)
+		session_ask_offcpu_stacks(s);
 }

@@ -9,33 +9,43 @@
 /* What was seen so long before the trigger may have been over then. */
 #define OLD_NS (2 * NSEC_PER_SEC)
 
-/* NULL: there is no room. */
-static struct session_lock *find_lock(struct session_locks *locks, const struct held_lock *seen)
+static bool is_lock_of(const struct session_lock *lock, const struct held_lock *seen)
 {
 	const struct model_file_id file = model_file_id_of(seen->dev, seen->inode, "");
-	struct session_lock *lock;
-	uint32_t held = 0;
 
-	for (uint32_t i = 0; i < locks->count; i++) {
-		lock = &locks->list[i];
-		if (lock->kind == seen->kind &&
-			(seen->address ? lock->pid == seen->pid && lock->address == seen->address
-				       : model_is_same_file(&lock->file, &file)))
-			return lock;
-		held += !record_lock_is_of_kernel(lock->kind);
-	}
-	/* The other places are for locks of the kernel. */
-	if (held == HELD_LOCKS_MAX || locks->count == SESSION_LOCKS_MAX)
-		return NULL;
-	lock = &locks->list[locks->count++];
-	*lock = (struct session_lock){
-		.kind = seen->kind,
-		.id = locks->count,
-		.address = seen->address,
-		.file = file,
-	};
-	return lock;
+	if (lock->kind != seen->kind)
+		return false;
+	if (seen->address)
+		return lock->pid == seen->pid && lock->address == seen->address;
+	return model_is_same_file(&lock->file, &file) && lock->range_begin == seen->range_begin &&
+		lock->is_of_process == seen->is_of_process;
 }
+
+/* There are as many places as locks in an answer: one that is not its own is in no use. */
+static struct session_lock *find_lock(struct session *s, const struct held_lock *seen)
+{
+	struct session_lock *const end = s->locks.list + SESSION_LOCKS_MAX;
+	struct session_lock *lock, *place = NULL;
+
+	for (lock = s->locks.list + SESSION_KERNEL_LOCKS_MAX; lock < end; lock++) {
+		if (lock->id && is_lock_of(lock, seen))
+			return lock;
+		/* Rather one that is free, or that has been gone for longest. */
+		if (!place || lock->look_ns < place->look_ns)
+			place = lock;
+	}
+	session_release_lock(s, place);
+	*place = (struct session_lock){
+		.kind = seen->kind,
+		.id = ++s->locks.last_id,
+		.address = seen->address,
+		.file = model_file_id_of(seen->dev, seen->inode, ""),
+		.range_begin = seen->range_begin,
+		.is_of_process = seen->is_of_process,
+	};
+	return place;
+}
+
 static void fill_holder(const struct session *s, const struct held_lock *seen, uint64_t look_ns,
 	struct record_lock_holder *h)
 {
@@ -68,12 +78,11 @@ static bool is_of_incident(const struct session *s, const struct held_lock *seen
 
 static void write_held(struct session *s, const struct held_lock *seen, uint64_t look_ns)
 {
-	struct session_lock *lock = find_lock(&s->locks, seen);
+	struct session_lock *lock = find_lock(s, seen);
 	const int32_t holder = seen->holder ? seen->holder : seen->holder_pid;
 	struct record_lock_wait *r;
 
-	if (!lock)
-		return;
+	lock->look_ns = look_ns;
 	if (lock->holder != holder)
 		lock->reported_ns = 0;
 	lock->holder = holder;

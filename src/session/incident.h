@@ -57,6 +57,7 @@ struct incident {
 	uint64_t events_invalid;
 	uint64_t events_unread; /* there was no time to read them before the end */
 	uint64_t stuck_unreported;
+	uint64_t account_full;	  /* beside what the BPF programs have counted */
 	uint64_t not_visited;	  /* threads that the initial task scan had no time for */
 	uint64_t new_not_visited; /* at least: processes found later, with such threads */
 	uint64_t kernel_lines;	  /* lines of the kernel log in the record */

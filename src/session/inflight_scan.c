@@ -193,12 +193,25 @@ static bool lacks_wait(const struct session *s)
 		!s->probes.attached[CONFIG_PROBE_wait];
 }
 
+uint32_t session_choose_scanned(struct session *s)
+{
+	const struct session_pids *a = session_pids_now(&s->filtered);
+	const struct session_pids *b = session_pids_now(&s->watched);
+	int32_t *pid = s->scan_pids;
+
+	for (uint32_t i = 0, j = 0; i < a->count || j < b->count; pid++) {
+		*pid = j == b->count || (i < a->count && a->pids[i] < b->pids[j]) ? a->pids[i]
+										  : b->pids[j];
+		i += i < a->count && a->pids[i] == *pid;
+		j += j < b->count && b->pids[j] == *pid;
+	}
+	return (uint32_t)(pid - s->scan_pids);
+}
+
 void session_begin_last_scan(struct session *s)
 {
-	const struct session_pids *filtered = session_pids_now(&s->filtered);
 	const struct task_scan_options wanted = { .procfs_fd = s->procfs_fd,
-		.only = s->filter ? filtered->pids : NULL,
-		.only_count = filtered->count };
+		.only = s->filter ? s->scan_pids : NULL };
 
 	/* Who has not been visited by now is counted as that. */
 	task_scan_reset(&s->tasks);
@@ -297,15 +310,13 @@ static int task_scan_fd(const struct session *s, enum config_probe_name name)
 static bool find_task_scan(struct session *s, struct scan_tasks *ret_scan,
 	struct task_scan_options *ret_options)
 {
-	const struct session_pids *filtered = session_pids_now(&s->filtered);
-
 	*ret_scan = (struct scan_tasks){ s, CONFIG_PROBE_wait, { .fd = -1 } };
 	*ret_options = (struct task_scan_options){
 		.procfs_fd = s->procfs_fd,
 		.program_fd = task_scan_fd(s, CONFIG_PROBE_wait),
 		.offcpu_fd = task_scan_fd(s, CONFIG_PROBE_offcpu),
-		.only = s->filter ? filtered->pids : NULL,
-		.only_count = filtered->count,
+		.only = s->filter ? s->scan_pids : NULL,
+		.only_count = session_choose_scanned(s),
 		.deadline_ns = clock_mono_ns() + TASK_SCAN_BUDGET_NS,
 		.found = on_task_found,
 		.userdata = ret_scan,
@@ -365,6 +376,4 @@ void session_scan_new_process(struct session *s, int32_t pid, bool is_watched)
 	task_scan_process(&options, pid, &result);
 	if (!result.complete)
 		s->incident.new_not_visited++;
-	if (is_watched)
-		session_ask_offcpu_stacks(s);
 }

@@ -74,8 +74,12 @@ static inline const struct session_pids *session_pids_now(const struct session_p
 	return &sets->sets[sets->now];
 }
 
-/* Different locks of an incident; threads that wait for further ones are not asked about. */
-#define SESSION_LOCKS_MAX 16
+/*
+ * Different locks that threads wait for at once, those of the kernel and those of programs. A place
+ * at which nobody waits any more is given to another one.
+ */
+#define SESSION_KERNEL_LOCKS_MAX 12
+#define SESSION_LOCKS_MAX (SESSION_KERNEL_LOCKS_MAX + HELD_LOCKS_MAX)
 
 /* What a `lock` line would have said that was not due; the last one is written at the end. */
 struct session_kept_lock {
@@ -93,12 +97,14 @@ struct session_kept_lock {
 	char comm[RECORD_COMM_SIZE];
 };
 
-/* A lock of the kernel that threads of the incident wait for. */
+/* A lock of the kernel, or of a program, that threads of the incident wait for. */
 struct session_lock {
 	enum record_kernel_lock kind;
-	uint32_t id;
+	uint32_t id;		     /* of the record; 0: the place is free */
 	int32_t pid;		     /* of the memory map, or of the thread that waits longest */
 	struct model_file_id file;   /* of the inode */
+	uint64_t range_begin;	     /* of a lock of that file */
+	bool is_of_process;	     /* see struct held_lock */
 	char comm[RECORD_COMM_SIZE]; /* of the thread that waits longest */
 	char path[MODEL_PATH_SIZE];  /* the end of a long one */
 	struct session_kept_lock kept;
@@ -116,10 +122,12 @@ struct session_lock {
 	uint64_t reported_ns;	/* age of the longest wait in the last line; 0: a line is due */
 	char kstack[RECORD_STACK_SIZE]; /* of that thread */
 	bool holds;			/* it has been seen to hold it */
+	uint64_t look_ns;		/* of a program: the last look that has found it */
 };
 
 struct session_locks {
-	uint32_t count;
+	uint32_t last_id;
+	/* First those of the kernel. */
 	struct session_lock list[SESSION_LOCKS_MAX];
 };
 
@@ -159,8 +167,10 @@ struct session {
 	unsigned int events_this_wake;
 	uint64_t wake_until_ns;
 	bool discards_events;
-	struct session_pid_sets filtered; /* in the filter map */
-	struct session_pid_sets watched;  /* that probe `offcpu` looks at */
+	struct session_pid_sets filtered;	    /* in the filter map */
+	struct session_pid_sets watched;	    /* that probe `offcpu` looks at */
+	bool has_new_watched;			    /* whose threads have no stacks yet */
+	int32_t scan_pids[2 * WATCH_PROCESSES_MAX]; /* of both, in ascending order */
 	uint64_t prepare_after_ns; /* programs that have to be loaded anew are not before that */
 	uint64_t prepare_pause_ns; /* since the last try, which has failed; 0: it has not */
 	uint64_t new_deadline_ns;  /* for threads of processes that were just found */
@@ -370,6 +380,12 @@ bool session_continue_task_scan(struct session *s);
  * The same for a process that was found later, and that trace.process matches, or, is_watched, that
  * probe `offcpu` looks at.
  */
+/*
+ * Sets scan_pids to the processes in whose threads a program takes interest: those that
+ * trace.process matches, for probe `wait`, and those that are watched, for `offcpu`. Each leaves
+ * out what is not its own. Returns how many they are.
+ */
+uint32_t session_choose_scanned(struct session *s);
 void session_scan_new_process(struct session *s, int32_t pid, bool is_watched);
 
 /* stacks.c */
@@ -391,6 +407,8 @@ void session_note_lock_wait(struct session *s, struct record_operation *op,
 void session_scan_locks(struct session *s);
 /* Writes the `lock` line that has been begun, or keeps it if it is not due. */
 void session_write_lock(struct session *s, struct session_lock *lock);
+/* Writes what has not been said of it, and takes the free place for another one. */
+void session_release_lock(struct session *s, struct session_lock *lock);
 /* Writes the last line of each lock. */
 void session_end_locks(struct session *s);
 /* Whether a line about the lock is due again, now that the longest has waited so long. */

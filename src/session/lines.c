@@ -244,6 +244,7 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 	lost[RECORD_LOST_stack_unread] += s->incident.stacks_left_out;
 	lost[RECORD_LOST_names_unread] = enrich_names_unread(s->o.enrich);
 	lost[RECORD_LOST_ring_full] += s->incident.events_unread;
+	lost[RECORD_LOST_account_full] += s->incident.account_full;
 	lost[RECORD_LOST_event_invalid] = s->incident.events_invalid;
 	lost[RECORD_LOST_not_visited] = s->incident.not_visited + s->incident.new_not_visited;
 	lost[RECORD_LOST_filter_full] = s->incident.filter_full;

@@ -81,21 +81,25 @@ static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock 
 static struct session_lock *find_lock(struct session_locks *locks, enum record_kernel_lock kind,
 	const struct record_operation *op)
 {
-	struct session_lock *lock;
+	struct session_lock *place = NULL;
 
-	for (uint32_t i = 0; i < locks->count; i++)
-		if (is_lock_of(&locks->list[i], kind, op))
-			return &locks->list[i];
-	if (locks->count == SESSION_LOCKS_MAX)
-		return NULL;
-	lock = &locks->list[locks->count++];
-	*lock = (struct session_lock){ .kind = kind, .id = locks->count, .pid = op->pid };
-	text_copy(lock->comm, sizeof(lock->comm), op->comm);
-	if (kind == RECORD_KERNEL_LOCK_inode) {
-		lock->file = model_file_id_of(op->dev, op->inode, op->path);
-		model_set_path(lock->path, op->path);
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
+		struct session_lock *lock = &locks->list[i];
+
+		if (lock->id && is_lock_of(lock, kind, op))
+			return lock;
+		if (!lock->id && !place)
+			place = lock;
 	}
-	return lock;
+	if (!place)
+		return NULL;
+	*place = (struct session_lock){ .kind = kind, .id = ++locks->last_id, .pid = op->pid };
+	text_copy(place->comm, sizeof(place->comm), op->comm);
+	if (kind == RECORD_KERNEL_LOCK_inode) {
+		place->file = model_file_id_of(op->dev, op->inode, op->path);
+		model_set_path(place->path, op->path);
+	}
+	return place;
 }
 
 void session_note_lock_wait(struct session *s, struct record_operation *op,
@@ -107,12 +111,12 @@ void session_note_lock_wait(struct session *s, struct record_operation *op,
 	/* The kernel has said that another thread has the lock. */
 	if (lock && lock->holder && lock->holder != op->tid && is_uncertain(op))
 		op->waits_for = RECORD_CAUSE_read_write_lock;
-	stuck->lock = lock ? (uint8_t)lock->id : 0;
+	stuck->lock = lock ? (uint8_t)(lock - s->locks.list + 1) : 0;
 }
 
 static void count_waiters(struct session *s)
 {
-	for (uint32_t i = 0; i < s->locks.count; i++) {
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
 		s->locks.list[i].waiters = 0;
 		s->locks.list[i].start_ns = 0;
 	}
@@ -131,12 +135,39 @@ static void count_waiters(struct session *s)
 	}
 }
 
+static void forget_waiters(struct session *s, const struct session_lock *lock)
+{
+	for (uint32_t i = 0; i < INCIDENT_STUCK_SLOTS; i++)
+		if (s->incident.stuck[i].lock == lock - s->locks.list + 1)
+			s->incident.stuck[i].lock = 0;
+}
+
+/*
+ * For a lock that threads begin to wait for until the next scan. Without waiters it is over; else
+ * the one with fewest goes, whose threads may bring it back.
+ */
+static void make_room(struct session *s)
+{
+	struct session_lock *least = s->locks.list;
+
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
+		struct session_lock *lock = &s->locks.list[i];
+
+		if (!lock->id)
+			return;
+		if (lock->waiters < least->waiters)
+			least = lock;
+	}
+	forget_waiters(s, least);
+	session_release_lock(s, least);
+}
+
 /* The lock with most waiters that has not been asked about in this scan. */
 static struct session_lock *find_busiest(struct session_locks *locks, uint32_t asked)
 {
 	struct session_lock *busiest = NULL;
 
-	for (uint32_t i = 0; i < locks->count; i++)
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++)
 		if (locks->list[i].waiters && !(asked & 1u << i) &&
 			(!busiest || locks->list[i].waiters > busiest->waiters))
 			busiest = &locks->list[i];
@@ -270,7 +301,7 @@ void session_note_holder_stack(struct session *s, const struct stack_answer *ans
 	/* It may have been preempted in an interrupt. */
 	const char *behind = waits_skip_interrupt(answer->kstack);
 
-	for (uint32_t i = 0; i < s->locks.count && *answer->kstack; i++) {
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX && *answer->kstack; i++) {
 		struct session_lock *lock = &s->locks.list[i];
 
 		if (lock->asked_ns == answer->request.start_ns)
@@ -383,39 +414,53 @@ static void write_kept(struct session *s, const struct session_lock *lock)
 	session_write_line(s);
 }
 
-void session_end_locks(struct session *s)
+void session_release_lock(struct session *s, struct session_lock *lock)
 {
-	for (uint32_t i = 0; i < s->locks.count; i++)
-		if (s->locks.list[i].kept.waiters)
-			write_kept(s, &s->locks.list[i]);
+	if (lock->id && lock->kept.waiters)
+		write_kept(s, lock);
+	*lock = (struct session_lock){ 0 };
 }
 
-void session_scan_locks(struct session *s)
+void session_end_locks(struct session *s)
 {
-	struct lock_source source;
+	for (uint32_t i = 0; i < SESSION_LOCKS_MAX; i++)
+		session_release_lock(s, &s->locks.list[i]);
+}
+
+static void ask_about_locks(struct session *s, const struct lock_source *source)
+{
 	struct event_lock answer;
 	uint32_t asked = 0;
 	bool is_answered;
 
-	if (!s->locks.count || !find_source(s, &source))
-		return;
-	count_waiters(s);
 	for (unsigned int i = 0; i < ASKED_MAX; i++) {
 		struct session_lock *lock = find_busiest(&s->locks, asked);
 
 		if (!lock)
 			return;
-		asked |= 1u << (lock->id - 1);
-		is_answered = ask(&source, lock, &answer);
+		asked |= 1u << (lock - s->locks.list);
+		is_answered = ask(source, lock, &answer);
 		if (is_answered && is_kept_from_cpu(&answer)) {
 			step_aside(s);
-			is_answered = ask(&source, lock, &answer);
+			is_answered = ask(source, lock, &answer);
 		}
 		if (!is_answered) {
 			lock->holder = 0;
 			continue;
 		}
-		note_answer(s, &source, lock, &answer);
+		note_answer(s, source, lock, &answer);
 		write_lock(s, lock, &answer);
 	}
+}
+
+void session_scan_locks(struct session *s)
+{
+	struct lock_source source;
+
+	if (!s->locks.last_id)
+		return;
+	count_waiters(s);
+	if (find_source(s, &source))
+		ask_about_locks(s, &source);
+	make_room(s);
 }

@@ -37,6 +37,9 @@ static void note_stack(struct session *s, const struct stack_answer *answer)
 {
 	const struct stack_request *request = &answer->request;
 
+	/* An answer that comes later is of no use, and its probe may be loaded anew just now. */
+	if (!session_is_open(s))
+		return;
 	if (request->probe == SESSION_STACK_OF_HOLDER) {
 		session_note_holder_stack(s, answer);
 		return;
@@ -46,7 +49,7 @@ static void note_stack(struct session *s, const struct stack_answer *answer)
 			request->start_ns, answer->kstack);
 		return;
 	}
-	if ((s->state != SESSION_ARMING && s->state != SESSION_TRACING) || !answer->kstack[0] ||
+	if (s->state == SESSION_DRAINING || !answer->kstack[0] ||
 		!session_is_in_flight(s, request->probe, request->tid, request->start_ns))
 		return;
 	note(s, request->tid, request->start_ns, answer->kstack);

@@ -161,6 +161,7 @@ static struct probe_report make_report(struct session *s, bool whole, bool final
 		.attached_ns = s->attached_ns,
 		.final = final,
 		.whole = whole,
+		.account_full = &s->incident.account_full,
 		.userdata = s,
 		.begin = begin_line,
 		.write = write_line,

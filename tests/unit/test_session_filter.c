@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 
 #include "session/internal.h"
+#include "util/cleanup.h"
 
 #define FIRST 1000
 
@@ -181,9 +182,32 @@ static void test_what_finds_no_room_is_counted(void **state)
 
 #define filter_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
+static void put_pids(struct session_pid_sets *sets, const int32_t *pids, uint32_t count)
+{
+	memcpy(sets->sets[sets->now].pids, pids, count * sizeof(*pids));
+	sets->sets[sets->now].count = count;
+}
+
+/* The scan at arming visits those that are watched, too, whatever trace.process matches. */
+static void test_processes_of_the_scan(void **state)
+{
+	static const int32_t traced[] = { 3, 5, 9 }, watched[] = { 1, 5, 7, 12 };
+	static const int32_t both[] = { 1, 3, 5, 7, 9, 12 };
+	struct fixture *f = *state;
+
+	put_pids(&f->s.filtered, traced, ARRAY_SIZE(traced));
+	put_pids(&f->s.watched, watched, ARRAY_SIZE(watched));
+	assert_int_equal(session_choose_scanned(&f->s), ARRAY_SIZE(both));
+	assert_memory_equal(f->s.scan_pids, both, sizeof(both));
+	put_pids(&f->s.filtered, NULL, 0);
+	assert_int_equal(session_choose_scanned(&f->s), ARRAY_SIZE(watched));
+	assert_memory_equal(f->s.scan_pids, watched, sizeof(watched));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_processes_of_the_scan, setup, teardown),
 		filter_test(test_a_thousand_processes),
 		filter_test(test_what_finds_no_room_is_counted),
 	};

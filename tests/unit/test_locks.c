@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
+/*
+ * More locks than there are places for: those of the session, for which the kernel is asked who
+ * holds them, and those of the model, from which the verdict follows. Whichever comes first must
+ * not keep a place from one that many wait for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session/internal.h"
+#include "util/clock.h"
+
+static int setup(void **state)
+{
+	*state = calloc(1, sizeof(struct session));
+	return *state ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	free(*state);
+	return 0;
+}
+
+/* A thread waits for the lock of that inode. Returns the place of the lock, 0: none. */
+static unsigned int begin_wait(struct session *s, uint32_t tid, uint64_t inode)
+{
+	struct record_operation op = { .tid = (int32_t)tid,
+		.pid = (int32_t)tid,
+		.inode = inode,
+		.dev = { 8, 1 },
+		.waits_for = RECORD_CAUSE_read_write_lock };
+	struct incident_stuck *stuck = incident_note_stuck(&s->incident, tid, NSEC_PER_SEC);
+
+	assert_non_null(stuck);
+	session_note_lock_wait(s, &op, stuck);
+	return stuck->lock;
+}
+
+static void test_locks_that_are_over_make_room(void **state)
+{
+	struct session *s = *state;
+
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++)
+		assert_int_not_equal(begin_wait(s, 100 + i, 1000 + i), 0);
+	assert_int_equal(begin_wait(s, 200, 2000), 0);
+	/* All these waits have ended. */
+	memset(&s->incident, 0, sizeof(s->incident));
+	session_scan_locks(s);
+	assert_int_not_equal(begin_wait(s, 200, 2000), 0);
+	assert_int_equal(begin_wait(s, 201, 2000), begin_wait(s, 202, 2000));
+}
+
+/* Places for two waiters of each lock are taken when twenty threads wait for another one. */
+static void test_a_lock_that_many_wait_for(void **state)
+{
+	struct session *s = *state;
+	unsigned int place = 0;
+
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
+		begin_wait(s, 100 + 2 * i, 1000 + i);
+		begin_wait(s, 101 + 2 * i, 1000 + i);
+	}
+	session_scan_locks(s);
+	for (uint32_t i = 0; i < 20; i++)
+		place = begin_wait(s, 300 + i, 2000);
+	assert_int_not_equal(place, 0);
+	/* It keeps its place; those of the one that had to go wait for no lock that is known. */
+	for (unsigned int i = 0; i < 5; i++) {
+		session_scan_locks(s);
+		begin_wait(s, 400 + i, 3000 + i);
+		assert_int_equal(begin_wait(s, 300, 2000), place);
+	}
+	assert_int_equal(s->locks.list[place - 1].waiters, 20);
+}
+
+static void add_lock(struct model *m, uint32_t id, uint32_t waiters)
+{
+	const struct record_lock_wait line = { .kind = RECORD_KERNEL_LOCK_inode,
+		.id = id,
+		.waiters = waiters,
+		.longest_ns = NSEC_PER_SEC };
+
+	model_host_add_lock(m, &line);
+}
+
+static bool has_lock(const struct model *m, uint32_t id)
+{
+	for (unsigned int i = 0; i < MODEL_LOCKS_MAX; i++)
+		if (m->host.locks[i].id == id)
+			return true;
+	return false;
+}
+
+static void test_locks_of_the_model(void **state)
+{
+	struct session *s = *state;
+	struct model *m = &s->model;
+
+	for (uint32_t id = 1; id <= MODEL_LOCKS_MAX; id++)
+		add_lock(m, id, 1 + id);
+	add_lock(m, 100, 1);
+	assert_false(has_lock(m, 100));
+	add_lock(m, 101, 50);
+	assert_true(has_lock(m, 101));
+	assert_false(has_lock(m, 1));
+	assert_true(has_lock(m, 2));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_locks_that_are_over_make_room, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(test_a_lock_that_many_wait_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_locks_of_the_model, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
