@@ -37,6 +37,21 @@ static __always_inline int sync_return(struct file *file, __s32 nr, long ret, __
 }
 
 /*
+ * The return of the function of a system call. On arm64 programs of 32 bits call it, too, by
+ * another number.
+ */
+static __always_inline int function_return(__s32 nr, long ret, __u32 slot)
+{
+#if defined(__TARGET_ARCH_arm64)
+	long now = compat_syscall_number((struct task_struct *)bpf_get_current_task());
+
+	if (now >= COMPAT_SYSCALL_32BIT)
+		nr = (__s32)now;
+#endif
+	return sync_return(NULL, nr, ret, slot);
+}
+
+/*
  * The current thread begins a system call. What it slept in before is over, even if no program has
  * seen it return: it was called before the attach, or the kernel skipped the run.
  */
@@ -153,13 +168,13 @@ ENTRY_PROGRAMS(msync, SCRATCH_MSYNC_ENTRY)
 	SEC("fexit/" SYSCALL_FUNCTION(call))                                                       \
 	int BPF_PROG(sys_##call##_fexit, const struct pt_regs *regs, long ret)                     \
 	{                                                                                          \
-		return sync_return(NULL, nr, ret, slot);                                           \
+		return function_return(nr, ret, slot);                                             \
 	}                                                                                          \
                                                                                                    \
 	SEC("kretprobe")                                                                           \
 	int BPF_KRETPROBE(sys_##call##_kretprobe, long ret)                                        \
 	{                                                                                          \
-		return sync_return(NULL, nr, ret, slot);                                           \
+		return function_return(nr, ret, slot);                                             \
 	}
 
 FUNCTION_PROGRAMS(fsync, cfg_nr_fsync, SCRATCH_FSYNC)
