@@ -133,6 +133,8 @@ int report_find_disk(const struct report *report, uint32_t dev_name);
 /* Whether a line of its list of loads is of the last list of its disk. */
 bool report_load_is_last(const struct report *report, uint32_t i);
 /* Index in report.statements of what the thread ran during the operation; -1: it is not known. */
+/* The part of the verdict; NULL: nobody is blamed. */
+const struct record_verdict_part *report_find_culprit(const struct report *report);
 int report_find_statement(const struct report *report, const struct statement_query *query);
 
 /* operations.c */

@@ -98,6 +98,14 @@ int report_find_disk(const struct report *p, uint32_t dev_name)
 	return -1;
 }
 
+const struct record_verdict_part *report_find_culprit(const struct report *p)
+{
+	for (uint32_t i = 0; i < p->verdict.parts_count && i < RECORD_PARTS_MAX; i++)
+		if (p->verdict.parts[i].what == RECORD_WHAT_culprit)
+			return &p->verdict.parts[i];
+	return NULL;
+}
+
 int report_find_statement(const struct report *p, const struct statement_query *query)
 {
 	const struct statement *s = statements_find(p->runs, query);

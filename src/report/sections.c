@@ -107,6 +107,22 @@ static void add_trigger(struct report *p, struct text *out)
 	add_fact(out, "Trigger", buf);
 }
 
+/* The first thing that people look for. The text of the part begins with the name. */
+static void add_culprit(struct report *p, struct text *out)
+{
+	const struct record_verdict_part *part = report_find_culprit(p);
+	const char *end = part ? strstr(part->text, ": ") : NULL;
+	char name[sizeof(part->text)];
+
+	if (!part)
+		return;
+	if (end)
+		text_copy(name, (size_t)(end - part->text) + 1, part->text);
+	else
+		text_copy(name, sizeof(name), part->comm);
+	add_fact(out, "Culprit", name);
+}
+
 void report_add_verdict_as(struct report *p, const char *heading, struct text *out)
 {
 	text_addf(out, "<p class=\"badges\"><span class=\"badge %s\">%s</span> ", class_of(p),
@@ -115,6 +131,7 @@ void report_add_verdict_as(struct report *p, const char *heading, struct text *o
 	text_addf(out, "</p>\n<%s>", heading);
 	text_add_html(out, p->verdict.sentence);
 	text_addf(out, "</%s>\n<dl class=\"facts\">\n", heading);
+	add_culprit(p, out);
 	add_fact(out, "Host", p->open.host);
 	add_when(p, out);
 	add_trigger(p, out);
@@ -179,7 +196,7 @@ static void add_figures(struct text *out, const struct record_verdict_part *part
 	text_add(out, "<dl class=\"figures\">");
 	add_figure_u64(out, "threads", part->threads);
 	add_figure_ns(out, "longest", part->longest_ns);
-	add_figure_ns(out, "together", part->total_ns);
+	add_figure_ns(out, "all together", part->total_ns);
 	add_figure_u64(out, "requests", part->requests);
 	if (part->bytes)
 		add_figure(out, "bytes", size);

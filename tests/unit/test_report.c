@@ -134,6 +134,10 @@ static void test_what_is_there_without_scripts(void **state)
 	data_any(&p->record, RECORD_VERDICT);
 	assert_non_null(strstr(p->html, "<h1>device sdb saturated (util 100 %): 92 % of"));
 	assert_non_null(strstr(p->html, "&quot;SELECT 1&quot; running 31.00 s</h1>"));
+	assert_non_null(strstr(p->html, "<div><dt>Culprit</dt><dd><bdi>"));
+	/* What it stands on comes first, then who waited, then all else. */
+	assert_true(strstr(p->html, "id=\"evidence\"") < strstr(p->html, "id=\"waits\""));
+	assert_true(strstr(p->html, "id=\"waits\"") < strstr(p->html, "id=\"timeline\""));
 	assert_non_null(strstr(p->html, "<caption>Load since the probes were armed</caption>"));
 	assert_non_null(strstr(p->html, "<caption>Statements seen in the databases</caption>"));
 	assert_non_null(strstr(p->html, "<caption>Ways of doing I/O</caption>"));
