@@ -12,6 +12,7 @@
 
 #include "enrich/waits.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/parse.h"
 
 /*
@@ -132,16 +133,6 @@ static FILE *open_at(int dirfd, const char *name)
 	return f;
 }
 
-/* FNV-1a */
-static uint64_t add_to_stamp(uint64_t stamp, const void *data, size_t len)
-{
-	const unsigned char *p = data;
-
-	while (len-- > 0)
-		stamp = (stamp ^ *p++) * 0x100000001b3ULL;
-	return stamp;
-}
-
 /* "xfs 2068480 1 - Live 0xffffffffc0a00000"; false: the line has no module. */
 static bool parse_module(const char *line, struct module *ret_module, bool *ret_live)
 {
@@ -169,7 +160,7 @@ static int read_modules(int procfs_fd, struct modules *m)
 	size_t size = 0;
 	bool live;
 
-	*m = (struct modules){ .stamp = 0xcbf29ce484222325ULL };
+	*m = (struct modules){ .stamp = HASH_BEGIN };
 	if (!f)
 		return errno == ENOENT ? 0 : -errno;
 	while (getline(&line, &size, f) >= 0) {
@@ -185,9 +176,9 @@ static int read_modules(int procfs_fd, struct modules *m)
 			m->size = grown;
 		}
 		m->list[m->count++] = module;
-		m->stamp = add_to_stamp(m->stamp, &module, sizeof(module));
+		m->stamp = hash_bytes(m->stamp, &module, sizeof(module));
 		/* Of one that is being loaded, functions are listed that go when it is Live. */
-		m->stamp = add_to_stamp(m->stamp, &live, sizeof(live));
+		m->stamp = hash_bytes(m->stamp, &live, sizeof(live));
 	}
 	return 0;
 }

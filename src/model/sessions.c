@@ -5,6 +5,7 @@
 
 #include "model/model.h"
 #include "util/clock.h"
+#include "util/hash.h"
 
 /* NULL: there is no room. */
 static struct model_database *get_database(struct model_sessions *sessions, const char *target)
@@ -90,14 +91,10 @@ bool model_database_has_busiest(const struct model_database *d)
 	return d->busiest_bytes > 0 && 2 * d->busiest_bytes >= bytes;
 }
 
-/* FNV-1a of as much of the text as a statement of an `io_by` line has. */
+/* Of as much of the text as a statement of an `io_by` line has. */
 static uint64_t key_of(const char *text)
 {
-	uint64_t key = 0xcbf29ce484222325;
-
-	for (size_t i = 0; text[i] && i < RECORD_VERDICT_STATEMENT_SIZE - 1; i++)
-		key = (key ^ (unsigned char)text[i]) * 0x100000001b3;
-	return key;
+	return hash_bytes(HASH_BEGIN, text, strnlen(text, RECORD_VERDICT_STATEMENT_SIZE - 1));
 }
 
 static void add_longest(struct model_database *d, const struct record_sql *q)

@@ -6,6 +6,7 @@
 #include "enrich/waits.h"
 #include "model/model.h"
 #include "util/clock.h"
+#include "util/hash.h"
 
 /* What a thread waits for */
 
@@ -47,13 +48,6 @@ struct key {
 	uint64_t inode;	  /* the same */
 };
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-	return hash;
-}
-
 static struct key key_of(const struct model *m, const struct record_operation *op, int disk,
 	bool is_early)
 {
@@ -64,8 +58,7 @@ static struct key key_of(const struct model *m, const struct record_operation *o
 		.dev = op->dev,
 		.is_kernel = op->op == RECORD_OP_kernel,
 		.is_early = is_early,
-		.program =
-			hash_text(0xcbf29ce484222325 ^ op->cgroup, *op->exe ? op->exe : op->comm),
+		.program = hash_text(HASH_BEGIN ^ op->cgroup, *op->exe ? op->exe : op->comm),
 	};
 
 	(void)m;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/who.h"
+#include "util/hash.h"
 
 #include <string.h>
 
@@ -43,14 +44,10 @@ void model_set_process(char ret_process[static RECORD_COMM_SIZE], const struct r
 	memcpy(ret_process, name, len);
 }
 
-/* FNV-1a of what model_set_path() keeps. */
+/* Of what model_set_path() keeps. */
 static uint64_t key_of_path(const char *path)
 {
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (path = end_of(path); *path; path++)
-		hash = (hash ^ (unsigned char)*path) * 0x100000001b3;
-	return hash;
+	return hash_text(HASH_BEGIN, end_of(path));
 }
 
 struct model_file_id model_file_id_of(struct record_dev dev, uint64_t inode, const char *path)

@@ -7,6 +7,7 @@
 #include "iostall/event.h"
 #include "page/internal.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/sort.h"
 
 /* Functions of the kernel and of programs that are told of a stack, from the innermost on. */
@@ -51,11 +52,10 @@ static bool is_idle(const struct record_offcpu *o)
 static uint64_t hash_of(const struct record_offcpu *o)
 {
 	const char *const parts[] = { o->comm, o->kstack, o->ustack };
-	uint64_t hash = 0xcbf29ce484222325ull ^ (uint64_t)(uint32_t)o->pid << 8 ^ (uint8_t)o->state;
+	uint64_t hash = HASH_BEGIN ^ (uint64_t)(uint32_t)o->pid << 8 ^ (uint8_t)o->state;
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
-		for (const char *p = parts[i]; *p; p++)
-			hash = (hash ^ (unsigned char)*p) * 0x100000001b3ull;
+		hash = hash_text(hash, parts[i]);
 	return hash;
 }
 

@@ -10,6 +10,7 @@
 #include "record/reader.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/hash.h"
 
 /* Of further ones in a long incident nothing is known. */
 #define STATEMENTS_MAX 2048
@@ -84,7 +85,6 @@ uint64_t statement_shape(const char *p)
 	char shape[SHAPE_SIZE];
 	size_t len = 0;
 	bool word = false;
-	uint64_t hash = 0xcbf29ce484222325ULL;
 
 	while (*p && len < sizeof(shape)) {
 		const unsigned char c = (unsigned char)*p;
@@ -102,10 +102,7 @@ uint64_t statement_shape(const char *p)
 		word = isalnum(c) || c == '_' || c >= 0x80;
 		p++;
 	}
-	/* FNV-1a, 64 bits. */
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)shape[i]) * 0x100000001b3ULL;
-	return hash;
+	return hash_bytes(HASH_BEGIN, shape, len);
 }
 
 /* Neither a session that only has a transaction open nor a thread of the server itself runs one. */

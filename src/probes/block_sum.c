@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -149,17 +150,13 @@ uint64_t block_path_key(const struct event_block_file_key *key, const struct eve
 {
 	uint32_t len =
 		file->path_len < EVENT_BLOCK_PATH_SIZE ? file->path_len : EVENT_BLOCK_PATH_SIZE;
-	uint64_t hash = 0xcbf29ce484222325;
 
 	/* A file system on a disk gives each number once, under whichever path. */
 	if (key->inode == 0 || key->fs_dev >> 20)
 		return 0;
 	if (len == 0 || !(file->flags & EVENT_PATH_COMPLETE))
 		return key->inode;
-	/* FNV-1a */
-	for (uint32_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)file->path[i]) * 0x100000001b3;
-	return hash;
+	return hash_bytes(HASH_BEGIN, file->path, len);
 }
 
 static uint64_t busy_ns(const struct block_item *item)

@@ -5,6 +5,7 @@
 
 #include "report/internal.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/sort.h"
 
 /* Of a stack the innermost functions tell it from others. */
@@ -51,16 +52,6 @@ struct things {
 	bool is_out_of_memory;
 };
 
-/* FNV-1a, 64 bits. */
-static uint64_t hash_of(const char *s, size_t len, uint64_t hash)
-{
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)s[i]) * 0x100000001b3ULL;
-	return hash;
-}
-
-#define HASH_BEGIN 0xcbf29ce484222325ULL
-
 /* Its functions, without where in them. */
 static uint64_t key_of_stack(const char *stack)
 {
@@ -72,7 +63,7 @@ static uint64_t key_of_stack(const char *stack)
 
 		text_copy(frame, len < sizeof(frame) ? len + 1 : sizeof(frame), stack);
 		report_cut_offset(frame);
-		hash = hash_of(frame, strlen(frame) + 1, hash);
+		hash = hash_bytes(hash, frame, strlen(frame) + 1);
 		stack += len + (stack[len] == '\n');
 	}
 	return hash;
@@ -87,7 +78,7 @@ static uint64_t key_of(enum kind kind, const char *name)
 	case KIND_STACK:
 		return key_of_stack(name);
 	default:
-		return hash_of(name, strlen(name), HASH_BEGIN);
+		return hash_text(HASH_BEGIN, name);
 	}
 }
 
@@ -223,14 +214,6 @@ static void fold(struct things *t)
 
 /* The heading */
 
-static const struct record_verdict_part *find_culprit(const struct report *p)
-{
-	for (uint32_t i = 0; i < p->verdict.parts_count && i < RECORD_PARTS_MAX; i++)
-		if (p->verdict.parts[i].what == RECORD_WHAT_culprit)
-			return &p->verdict.parts[i];
-	return NULL;
-}
-
 static void add_same(struct text *out, unsigned int *count, const char *words, const char *first,
 	const char *second)
 {
@@ -245,7 +228,8 @@ static void add_same(struct text *out, unsigned int *count, const char *words, c
 static void add_heading(const struct report *p, struct text *out)
 {
 	const struct record_verdict *x = &p->verdict, *y = &p->second->verdict;
-	const struct record_verdict_part *a = find_culprit(p), *b = find_culprit(p->second);
+	const struct record_verdict_part *a = report_find_culprit(p),
+					 *b = report_find_culprit(p->second);
 	unsigned int count = 0;
 
 	text_add(out, "<h1>Two incidents");

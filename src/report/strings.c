@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "report/strings.h"
+#include "util/hash.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,19 +9,9 @@
 #define BYTES_MAX (32 * 1024 * 1024)
 #define SLOTS_MIN 4096
 
-/* FNV-1a. */
-static uint32_t hash_of(const char *text)
-{
-	uint32_t hash = 0x811c9dc5;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x01000193;
-	return hash;
-}
-
 static uint32_t *find_slot(const struct strings *s, const char *text)
 {
-	uint32_t i = hash_of(text) & (s->slots_room - 1);
+	uint32_t i = (uint32_t)hash_text(HASH_BEGIN, text) & (s->slots_room - 1);
 
 	while (s->slots[i] && strcmp(strings_get(s, s->slots[i] - 1), text) != 0)
 		i = (i + 1) & (s->slots_room - 1);

@@ -1,17 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "session/alike.h"
+#include "util/hash.h"
 
 #include <string.h>
-
-/* FNV-1a. */
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3ULL;
-	return hash;
-}
 
 /*
  * The program is that of the executable, so that the processes of PostgreSQL are alike. Without one
@@ -24,9 +15,9 @@ static uint64_t hash_of(const struct record *r)
 	const char *program = op->exe[0] ? op->exe : op->comm;
 	const uint64_t parts[] = { r->type, op->op, op->probe, op->waits_for, op->dev.major,
 		op->dev.minor };
-	uint64_t hash = mix(0xcbf29ce484222325ULL, parts, sizeof(parts));
+	uint64_t hash = hash_bytes(HASH_BEGIN, parts, sizeof(parts));
 
-	hash = mix(hash, program, strlen(program));
+	hash = hash_text(hash, program);
 	return hash ? hash : 1;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/hash.h"
 
 _Static_assert(SQL_NAMES_BYTES + SQL_TEXTS_BYTES <= UINT16_MAX, "rows have offsets of 16 bits");
 
@@ -46,17 +47,15 @@ static uint16_t add_text(struct sql_snapshot *s, const char *text)
 }
 
 /*
- * FNV-1a: the same number for texts that count as the same; 0: the text is empty. It has
- * placeholders for values unless sql.text is `full`.
+ * The same number for texts that count as the same; 0: the text is empty. It has placeholders for
+ * values unless sql.text is `full`.
  */
 static uint64_t key_of(const char *text)
 {
-	uint64_t key = 0xcbf29ce484222325;
+	const uint64_t key = hash_bytes(HASH_BEGIN, text, strnlen(text, SQL_ALIKE_BYTES));
 
 	if (!*text)
 		return 0;
-	for (const char *p = text; *p && p < text + SQL_ALIKE_BYTES; p++)
-		key = (key ^ (unsigned char)*p) * 0x100000001b3;
 	return key ? key : 1;
 }
 

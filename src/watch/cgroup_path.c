@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/cgroup_path.h"
+#include "util/hash.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,14 +74,10 @@ bool cgroup_path_ascend(struct cgroup_path *path)
 	return true;
 }
 
-/* FNV-1a */
 uint64_t cgroup_path_hash(const struct cgroup_path *path)
 {
-	uint64_t hash = 0xcbf29ce484222325ULL ^ path->v1;
-
-	for (const char *p = path->path.p; p < path->path.end; p++)
-		hash = (hash ^ (unsigned char)*p) * 0x100000001b3ULL;
-	return hash;
+	return hash_bytes(HASH_BEGIN ^ path->v1, path->path.p,
+		(size_t)(path->path.end - path->path.p));
 }
 
 uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/text.h"
 #include "watch/lines.h"
 #include "watch/parsers.h"
@@ -78,15 +79,12 @@ void fs_usage_set(struct record_file_system *fs, const struct statvfs *st)
 		: NAN;
 }
 
-/* FNV-1a over all that makes it this mount. Never 0. */
+/* Of all that makes it this mount. Never 0. */
 static uint64_t key_of(const struct fs_usage_mount *m)
 {
-	uint64_t key =
-		0xcbf29ce484222325ULL ^ m->id ^ (uint64_t)m->major << 32 ^ (uint64_t)m->minor << 44;
+	const uint64_t id = m->id ^ (uint64_t)m->major << 32 ^ (uint64_t)m->minor << 44;
 
-	for (const char *p = m->point; *p; p++)
-		key = (key ^ (unsigned char)*p) * 0x100000001b3ULL;
-	return key | 1;
+	return hash_text(HASH_BEGIN ^ id, m->point) | 1;
 }
 
 static struct record_file_system *find_row(struct fs_usage_table *table,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 #define WAIT_MAX_NS (3600 * NSEC_PER_SEC)
@@ -21,14 +22,9 @@ void recorded_sample(struct recorded_table *table, uint64_t now_ns)
 	table->sampled_ns = now_ns;
 }
 
-/* FNV-1a. */
 static uint64_t hash_of(unsigned int rule, const char *name)
 {
-	uint64_t hash = 0xcbf29ce484222325ull ^ rule;
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x100000001b3ull;
-	return hash;
+	return hash_text(HASH_BEGIN ^ rule, name);
 }
 
 static uint64_t clear_ns(const struct recorded_table *table)

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/parse.h"
 
 static void *open_library(const char *library, const char *package, struct text *error)
@@ -61,15 +62,12 @@ int32_t sql_peer_pid(int fd)
 	return peer.pid;
 }
 
-/* FNV-1a. */
 uint64_t sql_make_identity(const char *text)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	const uint64_t hash = hash_text(HASH_BEGIN, text);
 
 	if (!*text)
 		return 0;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
 	return hash ? hash : 1;
 }
 
