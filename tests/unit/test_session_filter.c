@@ -199,7 +199,7 @@ static void test_processes_of_the_scan(void **state)
 	put_pids(&f->s.watched, watched, ARRAY_SIZE(watched));
 	assert_int_equal(session_choose_scanned(&f->s), ARRAY_SIZE(both));
 	assert_memory_equal(f->s.scan_pids, both, sizeof(both));
-	put_pids(&f->s.filtered, NULL, 0);
+	put_pids(&f->s.filtered, traced, 0);
 	assert_int_equal(session_choose_scanned(&f->s), ARRAY_SIZE(watched));
 	assert_memory_equal(f->s.scan_pids, watched, sizeof(watched));
 }
