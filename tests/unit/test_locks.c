@@ -3,14 +3,17 @@
 /*
  * More locks than there are places for: those of the session, for which the kernel is asked who
  * holds them, and those of the model, from which the verdict follows. Whichever comes first must
- * not keep a place from one that many wait for.
+ * not keep a place from one that many wait for. And stacks that are answered too late.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,6 +84,34 @@ static void test_a_lock_that_many_wait_for(void **state)
 	assert_int_equal(s->locks.list[place - 1].waiters, 20);
 }
 
+/*
+ * The stack of a thread that waits is answered when the incident is over: by then its probe may be
+ * gone.
+ */
+static void test_a_stack_that_comes_too_late(void **state)
+{
+	struct session *s = *state;
+	const struct stack_request request = { .start_ns = 1,
+		.tid = (uint32_t)getpid(),
+		.probe = SESSION_STACK_OF_OFFCPU };
+	struct pollfd answered = { .events = POLLIN };
+	int procfs_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(procfs_fd >= 0);
+	assert_int_equal(stack_reader_new(procfs_fd, &s->stacks), 0);
+	close(procfs_fd);
+	assert_true(stack_reader_ask(s->stacks, &request, clock_mono_ns()));
+	answered.fd = stack_reader_fd(s->stacks);
+	assert_int_equal(poll(&answered, 1, -1), 1);
+	/* Whoever uses it dies. */
+	s->probes.probes[CONFIG_PROBE_offcpu].object = (void *)s;
+	s->probes.probes[CONFIG_PROBE_offcpu].skeleton = (void *)16;
+	s->state = SESSION_IDLE;
+	session_take_stacks(s);
+	assert_null(stack_reader_take(s->stacks, clock_mono_ns()));
+	s->stacks = stack_reader_free(s->stacks);
+}
+
 static void add_lock(struct model *m, uint32_t id, uint32_t waiters)
 {
 	const struct record_lock_wait line = { .kind = RECORD_KERNEL_LOCK_inode,
@@ -121,6 +152,7 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(test_a_lock_that_many_wait_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_the_model, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_stack_that_comes_too_late, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

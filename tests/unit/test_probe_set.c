@@ -15,6 +15,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "iostall/event.h"
@@ -206,12 +207,45 @@ static void test_what_cannot_be_attached(void **state)
 	f->uring->ops = probe_ops_get(CONFIG_PROBE_uring);
 }
 
+static const struct record_coverage *find_path(const struct record_open *open,
+	enum record_io_path path)
+{
+	for (unsigned int i = 0; i < open->coverage_count; i++)
+		if (open->coverage[i].path == path)
+			return &open->coverage[i];
+	fail();
+	return NULL;
+}
+
+/* Probes that note who falls asleep are attached on a thread of their own, offcpu among them. */
+static void test_coverage_while_it_is_attached(void **state)
+{
+	struct probe_set set = { .enabled[CONFIG_PROBE_offcpu] = true };
+	struct probe *probe = &set.probes[CONFIG_PROBE_offcpu];
+	struct record_open *open = calloc(1, sizeof(*open));
+
+	(void)state;
+	assert_non_null(open);
+	probe->ops = probe_ops_get(CONFIG_PROBE_offcpu);
+	probe->backend = &probe->ops->backends[0];
+	probe_set_describe_coverage(&set, true, false, open);
+	assert_int_not_equal(find_path(open, RECORD_IO_PATH_offcpu)->probe, 0);
+	assert_non_null(strstr(find_path(open, RECORD_IO_PATH_offcpu)->reason,
+		"it was still being attached"));
+	probe_set_describe_coverage(&set, false, true, open);
+	assert_int_equal(find_path(open, RECORD_IO_PATH_offcpu)->probe, 0);
+	assert_string_equal(find_path(open, RECORD_IO_PATH_offcpu)->reason,
+		"it could not be attached");
+	free(open);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_forgotten_with_the_last_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten_before_attaching, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_attached, setup, teardown),
+		cmocka_unit_test(test_coverage_while_it_is_attached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
