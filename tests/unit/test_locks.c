@@ -85,14 +85,14 @@ static void test_a_lock_that_many_wait_for(void **state)
 }
 
 /*
- * The stack of a thread that waits is answered when the incident is over: by then its probe may be
+ * The stack of a thread (that waits for this one) is answered when the incident is over: by then its probe may be
  * gone.
  */
 static void test_a_stack_that_comes_too_late(void **state)
 {
 	struct session *s = *state;
 	const struct stack_request request = { .start_ns = 1,
-		.tid = (uint32_t)getpid(),
+		.tid = (uint32_t)getppid(),
 		.probe = SESSION_STACK_OF_OFFCPU };
 	struct pollfd answered = { .events = POLLIN };
 	int procfs_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
