@@ -368,12 +368,15 @@ void model_host_add_kernel(struct model *m, const struct record_kernel *line)
 
 /* Locks */
 
-/* A thread that sleeps until there is work for it, as those of a pool do, keeps nobody waiting. */
+/*
+ * A thread that sleeps until there is work for it keeps nobody waiting, as those of a pool do, or
+ * the process of a service that waits for the next client with the lock that gives it the turn.
+ */
 static bool matters(const struct record_lock_wait *line)
 {
 	const struct record_lock_holder *h = &line->holder;
 
-	return line->kind != RECORD_KERNEL_LOCK_mutex ||
+	return record_lock_is_of_kernel(line->kind) ||
 		(h->present &&
 			(h->deadlocked_with || !syscall_may_wait_for_work(h->state, h->syscall)));
 }

@@ -21,19 +21,26 @@ static bool is_lock_of(const struct session_lock *lock, const struct held_lock *
 		lock->is_of_process == seen->is_of_process;
 }
 
-/* There are as many places as locks in an answer: one that is not its own is in no use. */
+/* NULL: it has no place yet. */
 static struct session_lock *find_lock(struct session *s, const struct held_lock *seen)
 {
-	struct session_lock *const end = s->locks.list + SESSION_LOCKS_MAX;
-	struct session_lock *lock, *place = NULL;
+	for (uint32_t i = SESSION_KERNEL_LOCKS_MAX; i < SESSION_LOCKS_MAX; i++)
+		if (s->locks.list[i].id && is_lock_of(&s->locks.list[i], seen))
+			return &s->locks.list[i];
+	return NULL;
+}
 
-	for (lock = s->locks.list + SESSION_KERNEL_LOCKS_MAX; lock < end; lock++) {
-		if (lock->id && is_lock_of(lock, seen))
-			return lock;
-		/* Rather one that is free, or that has been gone for longest. */
-		if (!place || lock->look_ns < place->look_ns)
-			place = lock;
-	}
+/*
+ * A place that is free, or of the lock that has been gone for longest: there are as many as locks
+ * in an answer, and those of this one have been marked.
+ */
+static struct session_lock *take_place(struct session *s, const struct held_lock *seen)
+{
+	struct session_lock *place = s->locks.list + SESSION_KERNEL_LOCKS_MAX;
+
+	for (uint32_t i = SESSION_KERNEL_LOCKS_MAX; i < SESSION_LOCKS_MAX; i++)
+		if (s->locks.list[i].look_ns < place->look_ns)
+			place = &s->locks.list[i];
 	session_release_lock(s, place);
 	*place = (struct session_lock){
 		.kind = seen->kind,
@@ -82,6 +89,8 @@ static void write_held(struct session *s, const struct held_lock *seen, uint64_t
 	const int32_t holder = seen->holder ? seen->holder : seen->holder_pid;
 	struct record_lock_wait *r;
 
+	if (!lock)
+		lock = take_place(s, seen);
 	lock->look_ns = look_ns;
 	if (lock->holder != holder)
 		lock->reported_ns = 0;
@@ -124,6 +133,12 @@ void session_look_for_held_locks(struct session *s)
 		answer->look_ns + OLD_NS < s->incident.trigger_ns)
 		return;
 	s->held_locks_look_ns = answer->look_ns;
+	for (uint32_t i = 0; i < answer->count; i++) {
+		struct session_lock *lock = find_lock(s, &answer->list[i]);
+
+		if (lock)
+			lock->look_ns = answer->look_ns;
+	}
 	for (uint32_t i = 0; i < answer->count; i++)
 		if (is_of_incident(s, &answer->list[i]))
 			write_held(s, &answer->list[i], answer->look_ns);

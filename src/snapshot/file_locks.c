@@ -17,6 +17,8 @@
 
 /* Of /proc/locks in one look: about 16,000 locks. Each read takes a lock of all files' locks. */
 #define LOCKS_BYTES_MAX (1024 * 1024)
+/* The same while no incident is open: this only tells how long threads have waited when one opens. */
+#define IDLE_BYTES_MAX (64 * 1024)
 
 struct line {
 	bool waits;
@@ -118,7 +120,7 @@ static void take_lock(struct lock_search *s, const struct line *holder, int32_t 
 		place->waiters += waiters;
 		return;
 	}
-	place = lock_search_find_place(s, waiters);
+	place = lock_search_find_place(s, RECORD_KERNEL_LOCK_file, waiters);
 	if (!place)
 		return;
 	*place = (struct held_lock){ .kind = RECORD_KERNEL_LOCK_file,
@@ -137,6 +139,7 @@ static void take_lock(struct lock_search *s, const struct line *holder, int32_t 
 static void read_locks(struct lock_search *s)
 {
 	_cleanup_close_ int fd = openat(s->procfs_fd, "locks", O_RDONLY | O_CLOEXEC);
+	const size_t most = s->armed ? LOCKS_BYTES_MAX : IDLE_BYTES_MAX;
 	struct lines lines = { .fd = fd };
 	struct line holder = { 0 }, line;
 	uint32_t waiters = 0;
@@ -145,7 +148,7 @@ static void read_locks(struct lock_search *s)
 
 	if (fd < 0)
 		return;
-	while (clock_mono_ns() < s->deadline_ns && lines.bytes_read < LOCKS_BYTES_MAX &&
+	while (clock_mono_ns() < s->deadline_ns && lines.bytes_read < most &&
 		(text = next_line(&lines))) {
 		if (!parse(text, &line))
 			continue;
@@ -253,13 +256,11 @@ static void find_holder(struct lock_search *s, struct held_lock *lock)
 		lock->held_since_ns = last->held_since_ns;
 }
 
-/* Only lines of an incident tell of these locks. */
+/* Only lines of an incident tell of these locks, and so of who holds them. */
 void lock_search_files(struct lock_search *s)
 {
-	if (!s->armed)
-		return;
 	read_locks(s);
-	for (uint32_t i = 0; i < s->answer.count; i++) {
+	for (uint32_t i = 0; s->armed && i < s->answer.count; i++) {
 		struct held_lock *lock = &s->answer.list[i];
 
 		/* Most have let go a moment later. */

@@ -67,15 +67,23 @@ bool lock_search_may_look_at(struct lock_search *s, int32_t pid)
 	return true;
 }
 
-struct held_lock *lock_search_find_place(struct lock_search *s, uint32_t waiters)
+struct held_lock *lock_search_find_place(struct lock_search *s, enum record_kernel_lock kind,
+	uint32_t waiters)
 {
-	struct held_lock *least = s->answer.list;
+	struct held_lock *least = NULL;
+	uint32_t count = 0;
 
-	if (s->answer.count < HELD_LOCKS_MAX)
+	for (uint32_t i = 0; i < s->answer.count; i++) {
+		struct held_lock *lock = &s->answer.list[i];
+
+		if (lock->kind != kind)
+			continue;
+		count++;
+		if (!least || lock->waiters < least->waiters)
+			least = lock;
+	}
+	if (count < HELD_LOCKS_OF_KIND)
 		return &s->answer.list[s->answer.count++];
-	for (uint32_t i = 1; i < s->answer.count; i++)
-		if (s->answer.list[i].waiters < least->waiters)
-			least = &s->answer.list[i];
 	return least->waiters < waiters ? least : NULL;
 }
 
@@ -150,7 +158,8 @@ static void run(void *state, const int *fds)
 	for (unsigned int i = 0; i < ARRAY_SIZE(sources); i++)
 		sources[i](s);
 	for (uint32_t i = 0; i < s->answer.count; i++)
-		if (stands(&s->answer, &s->answer.list[i]))
+		if (stands(&s->answer, &s->answer.list[i]) &&
+			(s->armed || s->answer.list[i].kind == RECORD_KERNEL_LOCK_mutex))
 			describe(s, &s->answer.list[i]);
 	s->cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 }

@@ -17,8 +17,9 @@
 #include "snapshot/thread.h"
 #include "watch/processes.h"
 
-/* Locks in an answer, those with most waiters. */
-#define HELD_LOCKS_MAX 4
+/* Locks of each kind in an answer, those with most waiters; and of both kinds. */
+#define HELD_LOCKS_OF_KIND 4
+#define HELD_LOCKS_MAX (2 * HELD_LOCKS_OF_KIND)
 #define HELD_LOCK_PATH_SIZE 256
 /* Whoever has no answer after this time hangs or has no CPU. */
 #define HELD_LOCKS_LIMIT_NS 2000000000ULL

@@ -52,7 +52,8 @@ struct lock_search {
 bool lock_search_skips(const struct lock_search *search, int32_t pid);
 /* Says that it looks at that process now. False: another thread hangs in it. */
 bool lock_search_may_look_at(struct lock_search *search, int32_t pid);
-/* A place in the answer; NULL: there are as many locks with as many waiters. */
-struct held_lock *lock_search_find_place(struct lock_search *search, uint32_t waiters);
+/* A place in the answer; NULL: there are as many locks of that kind with as many waiters. */
+struct held_lock *lock_search_find_place(struct lock_search *search, enum record_kernel_lock kind,
+	uint32_t waiters);
 
 #endif

@@ -295,7 +295,7 @@ static void take_mutex(struct lock_search *s, const struct lock_waiter *root)
 	}
 	seen.holder_pid = seen.holder ? root->pid : 0;
 	seen.deadlocked_with = find_deadlock(s, root, seen.holder);
-	place = lock_search_find_place(s, seen.waiters);
+	place = lock_search_find_place(s, RECORD_KERNEL_LOCK_mutex, seen.waiters);
 	if (place)
 		*place = seen;
 }

@@ -70,7 +70,8 @@ static void add_what_holder_did(const struct model_lock *l, struct text *t)
 {
 	const char *call = words_syscall(l->syscall);
 
-	if (l->deadlocked_with == l->holder.tid)
+	/* A process as a whole, as that with the lock of a file, has no thread. */
+	if (l->deadlocked_with && l->deadlocked_with == l->holder.tid)
 		text_add(t, " and waited for it itself: a deadlock");
 	else if (l->deadlocked_with)
 		text_addf(t,
