@@ -17,7 +17,7 @@
 
 /* Of /proc/locks in one look: about 16,000 locks. Each read takes a lock of all files' locks. */
 #define LOCKS_BYTES_MAX (1024 * 1024)
-/* The same while no incident is open: this only tells how long threads have waited when one opens. */
+/* The same while no incident is open: it only tells how long threads wait when one opens. */
 #define IDLE_BYTES_MAX (64 * 1024)
 
 struct line {

@@ -85,8 +85,8 @@ static void test_a_lock_that_many_wait_for(void **state)
 }
 
 /*
- * The stack of a thread (that waits for this one) is answered when the incident is over: by then its probe may be
- * gone.
+ * The stack of a thread (that waits for this one) is answered when the incident is over: by then
+ * its probe may be gone.
  */
 static void test_a_stack_that_comes_too_late(void **state)
 {
