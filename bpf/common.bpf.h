@@ -411,22 +411,39 @@ static __always_inline bool file_describe(struct file *file, struct event_operat
 /* UIO_MAXIOV of include/uapi/linux/uio.h: the kernel accepts no longer vector. */
 #define VECTOR_MAX 1024
 
+/* How long one segment is, of a program of 64 bits or of 32. */
+static __always_inline long vector_read(__u64 vector, __u32 i, bool is_32bit, __u64 *ret_len)
+{
+	__u32 segment_32[2] = { 0, 0 };
+	struct iovec segment = {};
+	long r;
+
+	if (is_32bit)
+		r = bpf_probe_read_user(segment_32, sizeof(segment_32),
+			(void *)(vector + i * sizeof(segment_32)));
+	else
+		r = bpf_probe_read_user(&segment, sizeof(segment),
+			(void *)(vector + i * sizeof(segment)));
+	*ret_len = is_32bit ? segment_32[1] : segment.iov_len;
+	return r;
+}
+
 /*
  * The bytes that an iovec of the current process asks for; 0 when it cannot be read. A global
  * function, as names_collect() is: as part of its callers it took 14 MB at a time.
  */
 __noinline __u64 vector_bytes(__u64 vector, __u64 count)
 {
-	struct iovec segment = {};
-	__u64 bytes = 0;
+	bool is_32bit = compat_syscall_number((struct task_struct *)bpf_get_current_task()) >=
+		COMPAT_SYSCALL_32BIT;
+	__u64 bytes = 0, len;
 
 	for (__u32 i = 0; i <= VECTOR_MAX; i++) {
 		if (i >= count)
 			return bytes;
-		if (bpf_probe_read_user(&segment, sizeof(segment),
-			    (void *)(vector + i * sizeof(segment))) < 0)
+		if (vector_read(vector, i, is_32bit, &len) < 0)
 			return 0;
-		bytes += segment.iov_len;
+		bytes += len;
 	}
 	return 0;
 }
