@@ -25,6 +25,10 @@ const volatile bool cfg_switch_tells_state = false;
 #define STACK_PERIOD_NS 1000000ull
 /* A thread that slept long has so many in advance. */
 #define STACKS_AHEAD_NS (20 * STACK_PERIOD_NS)
+/*
+ * Without room a look at the program's files would be for nothing, for each sleep of another kind.
+ */
+#define FULL_PAUSE_NS 100000000ull
 #define STACK_EACH 8
 
 /* User space writes both. */
@@ -74,6 +78,7 @@ struct {
 
 /* Where an entry is put together. The program runs with interrupts off; the scan has its own. */
 struct offcpu_scratch {
+	__u64 full_until_ns; /* for so long no room is looked for */
 	struct event_offcpu entry;
 	__u64 user[EVENT_OFFCPU_USER_DEPTH];
 };
@@ -207,15 +212,20 @@ static __always_inline struct event_offcpu *entry_get(void *ctx, struct offcpu_s
 	struct event_offcpu_key *key)
 {
 	struct event_offcpu *entry;
+	__u64 now;
 
 	key_of(made, key);
 	entry = bpf_map_lookup_elem(&offcpu_stacks, key);
 	if (entry)
 		return entry;
+	now = bpf_ktime_get_ns();
+	if (now < made->full_until_ns)
+		return NULL;
 	if (ctx && made->entry.user_len)
 		bpf_get_stack(ctx, made->entry.user, sizeof(made->entry.user),
 			BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
-	bpf_map_update_elem(&offcpu_stacks, key, &made->entry, BPF_NOEXIST);
+	if (bpf_map_update_elem(&offcpu_stacks, key, &made->entry, BPF_NOEXIST) == -E2BIG)
+		made->full_until_ns = now + FULL_PAUSE_NS;
 	return bpf_map_lookup_elem(&offcpu_stacks, key);
 }
 
