@@ -31,16 +31,17 @@ static const struct probe_program raw_tp_programs[] = {
 	{ "aio_resolve", PROBE_ATTACH_NONE, NULL },
 };
 
+/* Requests are seen whoever submits them. */
 static const int reported_syscalls[] = { SYS_io_submit, -1 };
 
 /* The tracepoints see direct I/O alone, not what sleeps in io_submit(). */
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
-		ARRAY_SIZE(fentry_programs), true, reported_syscalls },
+		ARRAY_SIZE(fentry_programs), true, reported_syscalls, reported_syscalls },
 	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
-		ARRAY_SIZE(kprobe_programs), false, reported_syscalls },
+		ARRAY_SIZE(kprobe_programs), false, reported_syscalls, reported_syscalls },
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, raw_tp_programs,
-		ARRAY_SIZE(raw_tp_programs), true, NULL },
+		ARRAY_SIZE(raw_tp_programs), true, NULL, NULL },
 };
 
 static int aio_configure(struct aio_bpf *skeleton, const struct probe_settings *settings,

@@ -503,7 +503,7 @@ static const struct probe_program programs[] = {
 
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, programs, ARRAY_SIZE(programs),
-		true, NULL },
+		true, NULL, NULL },
 };
 
 static uint64_t find_address(const struct probe_settings *settings, const char *function)

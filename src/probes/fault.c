@@ -26,11 +26,11 @@ static const struct probe_program tracepoint_programs[] = {
 
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
-		ARRAY_SIZE(fentry_programs), true, NULL },
+		ARRAY_SIZE(fentry_programs), true, NULL, NULL },
 	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
-		ARRAY_SIZE(kprobe_programs), false, NULL },
+		ARRAY_SIZE(kprobe_programs), false, NULL, NULL },
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, tracepoint_programs,
-		ARRAY_SIZE(tracepoint_programs), true, NULL },
+		ARRAY_SIZE(tracepoint_programs), true, NULL, NULL },
 };
 
 PROBE_OPEN(fault, NULL)

@@ -566,12 +566,12 @@ static const struct probe_program programs[] = {
 
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, programs, ARRAY_SIZE(programs) - 1,
-		false, NULL },
+		false, NULL, NULL },
 };
 
 static const struct probe_backend backends_with_wakers[] = {
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, programs, ARRAY_SIZE(programs), false,
-		NULL },
+		NULL, NULL },
 };
 
 static int offcpu_configure(struct offcpu_bpf *skeleton, const struct probe_settings *settings,

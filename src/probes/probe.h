@@ -58,6 +58,8 @@ struct probe_backend {
 	 * numbers, ended by -1. NULL: none.
 	 */
 	const int *reported_syscalls;
+	/* The same of programs of 32 bits, by the numbers that these calls have in other programs. */
+	const int *reported_syscalls_32;
 };
 
 /* What cannot change after an object has been loaded. */

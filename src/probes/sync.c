@@ -45,17 +45,24 @@ static const struct probe_program tracepoint_programs[] = {
 
 static const int reported_syscalls[] = { SYS_fsync, SYS_fdatasync, SYS_msync, -1 };
 
+/* The kernel of arm64 has one function for programs of both kinds, that of x86 has two. */
+#if defined(__aarch64__)
+static const int reported_syscalls_32[] = { SYS_fsync, SYS_fdatasync, -1 };
+#else
+static const int reported_syscalls_32[] = { -1 };
+#endif
+
 /*
  * Where the kernel skips the runs of a return and of the next entry, two calls in a row on one file
  * look like one to `wait`.
  */
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
-		ARRAY_SIZE(fentry_programs), true, reported_syscalls },
+		ARRAY_SIZE(fentry_programs), true, reported_syscalls, reported_syscalls_32 },
 	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
-		ARRAY_SIZE(kprobe_programs), false, reported_syscalls },
+		ARRAY_SIZE(kprobe_programs), false, reported_syscalls, reported_syscalls_32 },
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, tracepoint_programs,
-		ARRAY_SIZE(tracepoint_programs), true, reported_syscalls },
+		ARRAY_SIZE(tracepoint_programs), true, reported_syscalls, NULL },
 };
 
 static int sync_configure(struct sync_bpf *skeleton, const struct probe_settings *settings,

@@ -26,7 +26,7 @@ static const int reported_syscalls[] = { SYS_io_uring_enter, -1 };
 
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, raw_tp_programs,
-		ARRAY_SIZE(raw_tp_programs), true, reported_syscalls },
+		ARRAY_SIZE(raw_tp_programs), true, reported_syscalls, reported_syscalls },
 };
 
 PROBE_OPEN(uring, NULL)

@@ -48,21 +48,21 @@ static const struct probe_program tracepoint_pairs[] = { CALLS(exit) CALLS(enter
 /* A run that the kernel skips costs only the result: `wait` reports the operation then. */
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
-		ARRAY_SIZE(fentry_programs), false, NULL },
+		ARRAY_SIZE(fentry_programs), false, NULL, NULL },
 	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
-		ARRAY_SIZE(kprobe_programs), false, NULL },
+		ARRAY_SIZE(kprobe_programs), false, NULL, NULL },
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, tracepoint_programs,
-		ARRAY_SIZE(tracepoint_programs), false, NULL },
+		ARRAY_SIZE(tracepoint_programs), false, NULL, NULL },
 };
 
 /* A skipped run at the entry costs what does not sleep, and one at the return leaves an entry. */
 static const struct probe_backend backends_at_entry[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_pairs, ARRAY_SIZE(fentry_pairs),
-		true, NULL },
+		true, NULL, NULL },
 	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_pairs, ARRAY_SIZE(kprobe_pairs),
-		false, NULL },
+		false, NULL, NULL },
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_tracepoint, tracepoint_pairs,
-		ARRAY_SIZE(tracepoint_pairs), true, NULL },
+		ARRAY_SIZE(tracepoint_pairs), true, NULL, NULL },
 };
 
 static int vfs_configure(struct vfs_bpf *skeleton, const struct probe_settings *settings,

@@ -23,7 +23,7 @@ static const struct probe_program programs[] = {
 
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, programs, ARRAY_SIZE(programs), false,
-		NULL },
+		NULL, NULL },
 };
 
 static const struct {
@@ -49,18 +49,17 @@ static const int own_numbers[] = {
 
 static_assert(CONFIG_PROBE_COUNT <= 8, "a bit for each probe in event_syscall.reporter");
 
-static void mark_reported(struct wait_bpf *skeleton, unsigned int probe, const int *numbers)
+static void mark_reported(struct wait_bpf *skeleton, unsigned int probe,
+	const struct probe_backend *backend)
 {
 	const uint8_t bit = (uint8_t)(1u << probe);
 
-	for (const int *nr = numbers; *nr >= 0; nr++) {
+	for (const int *nr = backend->reported_syscalls; nr && *nr >= 0; nr++)
 		skeleton->rodata->cfg_syscalls[*nr].reporter = bit;
-		/* Requests are seen whoever submits them; of calls, only those of the own table. */
+	for (const int *nr = backend->reported_syscalls_32; nr && *nr >= 0; nr++)
 		for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
-			if (skeleton->rodata->cfg_syscalls_32[i].own_nr == *nr &&
-				skeleton->rodata->cfg_syscalls_32[i].op == EVENT_OP_SUBMIT)
+			if (skeleton->rodata->cfg_syscalls_32[i].own_nr == *nr)
 				skeleton->rodata->cfg_syscalls_32[i].reporter = bit;
-	}
 }
 
 /*
@@ -112,8 +111,8 @@ static int wait_configure(struct wait_bpf *skeleton, const struct probe_settings
 	syscalls_32_fill(own_numbers, skeleton->rodata->cfg_syscalls_32);
 	fill_sleeps_on_file(skeleton);
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		if (settings->loaded[i] && settings->loaded[i]->reported_syscalls)
-			mark_reported(skeleton, i, settings->loaded[i]->reported_syscalls);
+		if (settings->loaded[i])
+			mark_reported(skeleton, i, settings->loaded[i]);
 	return 0;
 }
 

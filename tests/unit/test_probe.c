@@ -22,8 +22,8 @@
 static void test_wanted_backend(void **state)
 {
 	static const struct probe_backend both[] = {
-		{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, NULL, 0, true, NULL },
-		{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, NULL, 0, false, NULL },
+		{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, NULL, 0, true, NULL, NULL },
+		{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, NULL, 0, false, NULL, NULL },
 	};
 	const struct probe_ops functions = { .backends = both, .backends_count = ARRAY_SIZE(both) };
 
