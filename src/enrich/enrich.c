@@ -301,6 +301,18 @@ static const char *choose_member(const struct enrich *e, const char *name)
 	return name;
 }
 
+/* Of the pool that has the dataset, "tank/data". */
+static const char *find_disk_of_pool(const struct enrich *e, const char *dataset)
+{
+	char pool[MOUNTS_SOURCE_SIZE];
+	const struct members_set *set;
+
+	text_copy(pool, sizeof(pool), dataset);
+	pool[strcspn(pool, "/@")] = '\0';
+	set = members_find_pool(&e->members, pool);
+	return set ? choose_member(e, set->names[0]) : NULL;
+}
+
 /* The disk of a file system whose number is not that of a disk. */
 static const char *find_disk_of_mount(const struct enrich *e, const struct mount *m)
 {
@@ -311,6 +323,8 @@ static const char *find_disk_of_mount(const struct enrich *e, const struct mount
 		name = watch_disk_name(e->watch, m->other_major, m->other_minor);
 		m = name ? NULL : mounts_find_device(&e->mounts, m->other_major, m->other_minor);
 	}
+	if (m && m->source_is_pool)
+		return find_disk_of_pool(e, m->source);
 	return m && m->source_is_disk ? choose_member(e, disk_of_source(e, m->source)) : name;
 }
 
@@ -335,7 +349,15 @@ static struct below_options below_options(const struct enrich *e, const char *sy
 		.userdata = e };
 }
 
-void enrich_learn_disks(struct enrich *e, const char *sysfs, uint32_t generation)
+static bool has_pool(const struct mounts *mounts)
+{
+	for (unsigned int i = 0; i < mounts->count; i++)
+		if (mounts->list[i].source_is_pool)
+			return true;
+	return false;
+}
+
+void enrich_learn_disks(struct enrich *e, const char *sysfs, const char *udev, uint32_t generation)
 {
 	const struct below_options options = below_options(e, sysfs);
 
@@ -345,7 +367,7 @@ void enrich_learn_disks(struct enrich *e, const char *sysfs, uint32_t generation
 	e->disks_changed = false;
 	e->disks_generation = generation;
 	e->stack_count = below_learn(&options, e->stack);
-	members_learn(&e->members, sysfs);
+	members_learn(&e->members, sysfs, has_pool(&e->mounts) ? udev : NULL);
 }
 
 void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_name,

@@ -52,9 +52,11 @@ void enrich_learn_processes(struct enrich *enrich);
 /*
  * Call it each second while no incident is open: learns now and then which disks stand on which,
  * and when the generation has changed, see watch_disks_generation(). In an incident a lock of sysfs
- * or the device mapper may be held for long. `sysfs` is "/sys" or a fixture.
+ * or the device mapper may be held for long. `sysfs` is "/sys" or a fixture, `udev` the directory
+ * of udev's database ("/run/udev/data").
  */
-void enrich_learn_disks(struct enrich *enrich, const char *sysfs, uint32_t generation);
+void enrich_learn_disks(struct enrich *enrich, const char *sysfs, const char *udev,
+	uint32_t generation);
 /* Those disks; their number goes to ret_count. */
 const struct record_stacked *enrich_stack(const struct enrich *enrich, uint32_t *ret_count);
 

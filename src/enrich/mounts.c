@@ -80,6 +80,7 @@ static void set_mount(const struct watch_mountinfo *m, struct mount *ret_mount)
 	ret_mount->server = server_of_type(m->type);
 	ret_mount->source_is_disk =
 		m->major == 0 && (is_type(m, "btrfs") || is_type(m, "bcachefs"));
+	ret_mount->source_is_pool = is_type(m, "zfs");
 	copy_word(first_source(m, ret_mount->source_is_disk), ret_mount->source,
 		sizeof(ret_mount->source));
 	copy_path(m->root, ret_mount->root, sizeof(ret_mount->root));

@@ -25,10 +25,11 @@ struct mount {
 	uint32_t minor;
 	/*
 	 * The number of a file system with several disks, or of none of its own, is that of no disk
-	 * (major 0). Of the former the source is one of them; the latter stands on another file
-	 * system, which has this number.
+	 * (major 0). Of the former the source is one of them, or begins with the name of a pool of
+	 * ZFS; the latter stands on another file system, which has this number.
 	 */
 	bool source_is_disk;
+	bool source_is_pool;
 	bool stands_on_other;
 	uint32_t other_major;
 	uint32_t other_minor;

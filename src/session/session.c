@@ -22,6 +22,7 @@
 #include "watch/watch.h"
 
 /* A scan that took longer than a second begins anew after this time. */
+#define UDEV_DATA "/run/udev/data"
 #define SCAN_PAUSE_NS (50 * NSEC_PER_MSEC)
 #define RING_PAUSE_NS NSEC_PER_MSEC
 #define FIRINGS_MAX 8
@@ -200,7 +201,8 @@ void session_handle_sample(struct session *s)
 		if (s->held_locks)
 			held_locks_replace_hung(s->held_locks, now_ns);
 		enrich_learn_processes(s->o.enrich);
-		enrich_learn_disks(s->o.enrich, s->o.sysfs, watch_disks_generation(s->o.watch));
+		enrich_learn_disks(s->o.enrich, s->o.sysfs, UDEV_DATA,
+			watch_disks_generation(s->o.watch));
 		if (!s->o.without_probes)
 			filter_refresh(&s->probes.maps, s->o.config, s->o.sysfs, s->o.enrich);
 	}

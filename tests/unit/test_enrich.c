@@ -19,6 +19,7 @@ struct fixture {
 	struct watch *watch;
 	struct enrich *enrich;
 	uint32_t generation;
+	char udev[PATH_MAX + 8];
 };
 
 static uint64_t start_ns(uint64_t ticks)
@@ -34,6 +35,12 @@ static void put_link(struct tree *t, const char *name, const char *target)
 	tree_make_parents(path);
 	unlink(path);
 	assert_int_equal(symlink(target, path), 0);
+}
+
+static const char *udev_of(struct fixture *f)
+{
+	snprintf(f->udev, sizeof(f->udev), "%s/udev", f->t->root);
+	return f->udev;
 }
 
 static int setup(void **state)
@@ -142,7 +149,7 @@ static void assert_below(struct fixture *f, uint32_t major, const char *expected
 {
 	char names[RECORD_LIST_SIZE];
 
-	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
 	enrich_below(f->enrich, major, 0, names, sizeof(names));
 	assert_string_equal(names, expected);
 }
@@ -166,7 +173,7 @@ static void test_disks_below(void **state)
 	assert_below(f, 253, "sdb");
 	tree_put(f->t, "sys/dev/block/9:0/slaves/sdc1", "%s", "");
 	tree_put(f->t, "sys/dev/block/9:0/slaves/sdc2", "%s", "");
-	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
 	enrich_below(f->enrich, 9, 0, names, sizeof(names));
 	assert_true(strcmp(names, "sdc1\nsdc2") == 0 || strcmp(names, "sdc2\nsdc1") == 0);
 	/* A name that has no room is left out. */
@@ -174,7 +181,7 @@ static void test_disks_below(void **state)
 		snprintf(path, sizeof(path), "sys/dev/block/9:0/slaves/sd%02u-long", i);
 		tree_put(f->t, path, "%s", "");
 	}
-	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
 	enrich_below(f->enrich, 9, 0, names, sizeof(names));
 	assert_in_range(strlen(names), RECORD_BELOW_SIZE - 12, RECORD_BELOW_SIZE - 1);
 	for (char *name = strtok(names, "\n"); name; name = strtok(NULL, "\n"))
@@ -211,7 +218,7 @@ static void test_volumes_are_learned_before_loop_devices(void **state)
 	}
 	tree_put(f->t, "sys/block/dm-1/dev", "253:1\n");
 	tree_put(f->t, "sys/dev/block/253:1/slaves/sda", "%s", "");
-	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	stack = enrich_stack(f->enrich, &count);
 	assert_int_equal(count, RECORD_STACKED_MAX);
 	for (uint32_t i = 0; i < count; i++)
@@ -252,7 +259,7 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	tree_put(f->t, "sys/block/loop1/dev", "7:1\n");
 	tree_put(f->t, "sys/block/sda/dev", "8:0\n");
 	before = allocations;
-	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	/* The event loop asks for no memory: a host that is short of it grants it late. */
 	assert_int_equal(allocations, before);
 	stack = enrich_stack(f->enrich, &count);
@@ -277,19 +284,19 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	/* It is read again after a minute. */
 	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-other\n");
 	for (unsigned int i = 0; i < 59; i++)
-		enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+		enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	stack = enrich_stack(f->enrich, &count);
 	for (uint32_t i = 0; i < count; i++)
 		assert_string_not_equal(stack[i].label, "vg0-other");
-	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
-	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	seen = 0;
 	for (uint32_t i = 0; i < count; i++)
 		seen += strcmp(stack[i].label, "vg0-other") == 0;
 	assert_int_equal(seen, 1);
 	/* And at once when a disk has appeared. */
 	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-third\n");
-	enrich_learn_disks(f->enrich, f->t->sysfs, 2);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 2);
 	stack = enrich_stack(f->enrich, &count);
 	seen = 0;
 	for (uint32_t i = 0; i < count; i++)
@@ -445,7 +452,7 @@ static void test_disk_of_an_anonymous_device(void **state)
 	assert_string_equal(on_device(f, 0, 30).dev_name, "vdb2");
 	/* Which volume it is has not been learned yet. */
 	assert_string_equal(on_device(f, 0, 31).dev_name, "/dev/mapper/vg0-mysql");
-	enrich_learn_disks(f->enrich, f->t->sysfs, 1);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	assert_string_equal(on_device(f, 0, 31).dev_name, "dm-0");
 	assert_string_equal(on_device(f, 0, 32).dev_name, "pool/data");
 	assert_string_equal(on_device(f, 0, 40).dev_name, "vda1");
@@ -608,7 +615,7 @@ static void test_the_disk_of_several_that_is_waited_for(void **state)
 		"23 1 0:31 / /c rw - btrfs /dev/vdc rw\n");
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
-	enrich_learn_disks(f->enrich, f->t->sysfs, ++f->generation);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
 	tree_put(f->t, "proc/diskstats",
 		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
 		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
@@ -634,6 +641,51 @@ static void test_the_disk_of_several_that_is_waited_for(void **state)
 	assert_int_equal(numbers[0].minor, 30);
 	assert_int_equal(enrich_numbers_of_disk(f->enrich, "vda", numbers, 4), 1);
 	assert_int_equal(enrich_numbers_of_disk(f->enrich, "vdd", numbers, 4), 0);
+}
+
+/* A device that belongs to a pool, by the entry in udev's database. */
+static void put_pool(struct fixture *f, unsigned int minor, const char *name, const char *pool)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "udev/b254:%u", minor);
+	tree_put(f->t, path, "S:disk/by-id/x\nI:4711\nE:ID_FS_LABEL=%s\nE:ID_FS_TYPE=zfs_member\n",
+		pool);
+	snprintf(path, sizeof(path), "sys/dev/block/254:%u/uevent", minor);
+	tree_put(f->t, path, "MAJOR=254\nMINOR=%u\nDEVNAME=%s\nDEVTYPE=partition\n", minor, name);
+}
+
+/* A dataset of ZFS names its pool, and neither /proc nor /sys the disks of that. */
+static void test_the_disks_of_a_pool(void **state)
+{
+	struct fixture *f = *state;
+
+	put_pool(f, 1, "vda1", "tank");
+	put_pool(f, 17, "vdb1", "tank");
+	put_pool(f, 33, "vdc1", "archive");
+	tree_put(f->t, "udev/b254:49", "E:ID_FS_LABEL=tank\nE:ID_FS_TYPE=ext4\n");
+	tree_put(f->t, "sys/dev/block/254:49/uevent", "DEVNAME=vdd1\n");
+	tree_put(f->t, "udev/b254:65", "E:ID_FS_LABEL=tank\nE:ID_FS_TYPE=zfs_member\n");
+	tree_put(f->t, "udev/+acpi:x", "%s", "");
+	tree_put(f->t, "proc/self/mountinfo",
+		"22 1 0:30 / / rw - zfs tank/ROOT/debian rw\n"
+		"23 1 0:31 / /archive rw - zfs archive rw\n"
+		"24 1 0:32 / /gone rw - zfs tan/x rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
+	tree_put(f->t, "proc/diskstats",
+		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
+		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
+	tree_sample(f->t, f->watch, 1000);
+	tree_put(f->t, "proc/diskstats",
+		" 254 0 vda 9 0 8 1 1 0 8 1 0 101 2\n 254 16 vdb 9 0 8 1 1 0 8 1 0 501 2\n"
+		" 254 32 vdc 9 0 8 1 1 0 8 1 0 901 2\n");
+	tree_sample(f->t, f->watch, 1000);
+	assert_string_equal(on_device(f, 0, 30).dev_name, "vdb1");
+	assert_string_equal(on_device(f, 0, 31).dev_name, "vdc1");
+	/* A pool that is not known keeps its name. */
+	assert_string_equal(on_device(f, 0, 32).dev_name, "tan/x");
 }
 
 /* A thread reads the mounts. */
@@ -965,6 +1017,7 @@ int main(void)
 		enrich_test(test_many_mounts),
 		enrich_test(test_a_file_system_of_several_disks),
 		enrich_test(test_the_disk_of_several_that_is_waited_for),
+		enrich_test(test_the_disks_of_a_pool),
 		cmocka_unit_test(test_mounts_without_room),
 		enrich_test(test_refresh_without_change),
 		enrich_test(test_path_in_file_system),

@@ -26,6 +26,19 @@ static const struct {
 	{ "schedule\nio_schedule_timeout\nbalance_dirty_pages\nbalance_dirty_pages_ratelimited_flags\n"
 	  "generic_perform_write",
 		"dirty throttling" },
+	/* ZFS, as users of it have reported. */
+	{ "schedule_timeout\nio_schedule_timeout\n__cv_timedwait_common\n__cv_timedwait_io\n"
+	  "zio_wait\ndbuf_read\ndnode_hold_impl\ndmu_buf_hold",
+		"device" },
+	{ "schedule\ncv_wait_common\n__cv_wait\nzil_lwb_flush_wait_all\nzil_sync", "log commit" },
+	{ "cv_wait_common\n__cv_wait\nzil_commit.part.11\nzil_commit\nzfs_fsync\nzpl_fsync",
+		"log commit" },
+	{ "__mutex_lock.constprop.0\nmutex_lock\nzil_commit_writer\nzil_commit_impl", "mutex" },
+	{ "schedule\nio_schedule\ncv_wait_common\n__cv_wait_io\ntxg_wait_synced_impl\n"
+	  "txg_wait_synced\ndsl_sync_task_common",
+		"transaction commit" },
+	{ "cv_wait_common\n__cv_wait\ntxg_wait_open\ndmu_tx_wait\ndmu_tx_assign\nzfs_write",
+		"transaction commit" },
 	{ "percpu_rwsem_wait\n__percpu_down_read\nvfs_write\n__x64_sys_pwrite64",
 		"frozen file system" },
 	{ "percpu_rwsem_wait+0x15f\nvfs_write+0x3f0\n__x64_sys_pwrite64+0xa3",
