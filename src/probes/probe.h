@@ -58,7 +58,7 @@ struct probe_backend {
 	 * numbers, ended by -1. NULL: none.
 	 */
 	const int *reported_syscalls;
-	/* The same of programs of 32 bits, by the numbers that these calls have in other programs. */
+	/* The same of programs of 32 bits, by the numbers that others have for these calls. */
 	const int *reported_syscalls_32;
 };
 
