@@ -5,9 +5,10 @@
  *
  * The stack is taken as a thread leaves its CPU, since that of another thread cannot be taken later
  * and one that never wakes has no later. Unwinding costs more than a context switch, so a thread
- * has a stack for each millisecond, and for each eighth time. User space reads the sums while they
- * grow, and adds the time of those that are off the CPU then. Nothing of other processes is looked
- * at but a bit.
+ * has a stack for each millisecond, and for each sixteenth time. What else there is to know of it is
+ * looked at when it comes back, and only if that took long enough, which few do. User space reads
+ * the sums while they grow, and adds the time of those that are off the CPU then. Nothing of other
+ * processes is looked at but a bit.
  */
 enum scratch_slot {
 	SCRATCH_COUNT = 1, /* this object makes no event, but a map needs an entry */
@@ -29,7 +30,7 @@ const volatile bool cfg_switch_tells_state = false;
  * Without room a look at the program's files would be for nothing, for each sleep of another kind.
  */
 #define FULL_PAUSE_NS 100000000ull
-#define STACK_EACH 8
+#define STACK_EACH 16
 
 /* User space writes both. */
 struct {
@@ -63,9 +64,17 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, EVENT_OFFCPU_STACKS_MAX);
+	__uint(max_entries, EVENT_OFFCPU_KINDS_MAX);
 	__type(key, struct event_offcpu_key);
 	__type(value, struct event_offcpu);
+} offcpu_kinds SEC(".maps");
+
+/* Of those kinds that have one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_OFFCPU_STACKS_MAX);
+	__type(key, struct event_offcpu_key);
+	__type(value, struct event_offcpu_stack);
 } offcpu_stacks SEC(".maps");
 
 /* Of the longest time of each kind. User space reads it. */
@@ -78,8 +87,9 @@ struct {
 
 /* Where an entry is put together. The program runs with interrupts off; the scan has its own. */
 struct offcpu_scratch {
-	__u64 full_until_ns; /* for so long no room is looked for */
+	__u64 full_until_ns; /* for so long no stack is taken */
 	struct event_offcpu entry;
+	struct event_offcpu_stack stack;
 	__u64 user[EVENT_OFFCPU_USER_DEPTH];
 };
 
@@ -152,7 +162,7 @@ static __always_inline void key_of(const struct offcpu_scratch *made, struct eve
 	for (unsigned int i = 0; i < EVENT_OFFCPU_KERNEL_DEPTH; i++) {
 		if (i >= e->kernel_len)
 			break;
-		key_add(key, e->kernel[i]);
+		key_add(key, made->stack.kernel[i]);
 	}
 	for (unsigned int i = 0; i < EVENT_OFFCPU_USER_DEPTH; i++) {
 		if (i >= e->user_len)
@@ -173,17 +183,6 @@ static __always_inline void entry_describe(struct event_offcpu *e, struct task_s
 	BPF_CORE_READ_INTO(&e->comm, task, comm);
 }
 
-static __always_inline void entry_describe_like(struct event_offcpu *e,
-	const struct event_offcpu *other)
-{
-	e->pid = other->pid;
-	e->process_start_ns = other->process_start_ns;
-	e->syscall = other->syscall;
-	e->state = other->state;
-	e->has_stack = e->kernel_len = e->user_len = 0;
-	__builtin_memcpy(e->comm, other->comm, sizeof(e->comm));
-}
-
 static __always_inline __u8 frames_of(long bytes)
 {
 	return bytes > 0 ? (__u8)((__u64)bytes / sizeof(__u64)) : 0;
@@ -197,36 +196,50 @@ static __always_inline void entry_take_stacks(void *ctx, struct offcpu_scratch *
 {
 	struct event_offcpu *e = &made->entry;
 
-	e->kernel_len = frames_of(bpf_get_stack(ctx, e->kernel, sizeof(e->kernel), 1));
+	e->kernel_len =
+		frames_of(bpf_get_stack(ctx, made->stack.kernel, sizeof(made->stack.kernel), 1));
 	e->user_len =
 		frames_of(bpf_get_stack(ctx, made->user, sizeof(made->user), BPF_F_USER_STACK));
 	e->has_stack = 1;
 }
 
-/*
- * The entry of the kind of waiting that stands in `made`. NULL: there is no room. A new one gets
- * the program's stack as offsets in files, for which the kernel looks into the memory map unless
- * somebody holds that.
- */
-static __always_inline struct event_offcpu *entry_get(void *ctx, struct offcpu_scratch *made,
-	struct event_offcpu_key *key)
+/* The entry of the kind of waiting that stands in `made`. NULL: there is no room. */
+static __always_inline struct event_offcpu *entry_get(struct offcpu_scratch *made,
+	const struct event_offcpu_key *key)
 {
-	struct event_offcpu *entry;
-	__u64 now;
+	struct event_offcpu *entry = bpf_map_lookup_elem(&offcpu_kinds, key);
 
-	key_of(made, key);
-	entry = bpf_map_lookup_elem(&offcpu_stacks, key);
 	if (entry)
 		return entry;
-	now = bpf_ktime_get_ns();
-	if (now < made->full_until_ns)
-		return NULL;
-	if (ctx && made->entry.user_len)
-		bpf_get_stack(ctx, made->entry.user, sizeof(made->entry.user),
+	bpf_map_update_elem(&offcpu_kinds, key, &made->entry, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&offcpu_kinds, key);
+}
+
+/*
+ * The same with the stacks of the current thread. A new one gets the program's stack as offsets in
+ * files, for which the kernel looks into the memory map unless somebody holds that.
+ */
+static __always_inline struct event_offcpu *entry_get_with_stack(void *ctx,
+	struct offcpu_scratch *made, struct event_offcpu_key *key)
+{
+	struct event_offcpu *entry;
+
+	entry_take_stacks(ctx, made);
+	key_of(made, key);
+	entry = bpf_map_lookup_elem(&offcpu_kinds, key);
+	if (entry)
+		return entry;
+	if (made->entry.user_len)
+		bpf_get_stack(ctx, made->stack.user, sizeof(made->stack.user),
 			BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
-	if (bpf_map_update_elem(&offcpu_stacks, key, &made->entry, BPF_NOEXIST) == -E2BIG)
-		made->full_until_ns = now + FULL_PAUSE_NS;
-	return bpf_map_lookup_elem(&offcpu_stacks, key);
+	if (bpf_map_update_elem(&offcpu_stacks, key, &made->stack, BPF_NOEXIST) != -E2BIG) {
+		entry = entry_get(made, key);
+		if (entry)
+			return entry;
+		bpf_map_delete_elem(&offcpu_stacks, key);
+	}
+	made->full_until_ns = bpf_ktime_get_ns() + FULL_PAUSE_NS;
+	return NULL;
 }
 
 /* Whether a stack may be taken now. */
@@ -242,6 +255,34 @@ static __always_inline bool thread_pays(struct event_offcpu_thread *thread, __u6
 	return true;
 }
 
+static __always_inline bool thread_has_kind(const struct event_offcpu_thread *thread)
+{
+	return thread->key.hash[0] || thread->key.hash[1];
+}
+
+static __always_inline void thread_forget_kind(struct event_offcpu_thread *thread)
+{
+	thread->key.hash[0] = thread->key.hash[1] = 0;
+}
+
+/* The entry of a thread that is off the CPU, of a kind without stack if it has none yet. */
+static __always_inline struct event_offcpu *thread_get_kind(struct event_offcpu_thread *thread,
+	struct task_struct *task, struct offcpu_scratch *made)
+{
+	struct event_offcpu *entry;
+
+	if (thread_has_kind(thread))
+		return bpf_map_lookup_elem(&offcpu_kinds, &thread->key);
+	entry_describe(&made->entry, task, (__u32)BPF_CORE_READ(task, tgid), thread->state);
+	key_of(made, &thread->key);
+	entry = entry_get(made, &thread->key);
+	if (entry)
+		__sync_fetch_and_add(&entry->off, 1);
+	else
+		thread_forget_kind(thread);
+	return entry;
+}
+
 /* The kernel has counted by now what part of its last time off the CPU it waited for a CPU. */
 static __always_inline void count_run_delay(struct event_offcpu_thread *thread, __u64 run_delay_ns)
 {
@@ -250,7 +291,7 @@ static __always_inline void count_run_delay(struct event_offcpu_thread *thread, 
 
 	if (!thread->slept_ns || !waited_ns)
 		return;
-	entry = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	entry = bpf_map_lookup_elem(&offcpu_kinds, &thread->key);
 	if (entry)
 		__sync_fetch_and_add(&entry->runnable_ns,
 			waited_ns < thread->slept_ns ? waited_ns : thread->slept_ns);
@@ -316,14 +357,17 @@ static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u32 pid,
 	now = bpf_ktime_get_ns();
 	thread->run_delay_ns = run_delay_ns;
 	thread->state = state_letter(state);
-	entry_describe(&made->entry, task, pid, thread->state);
+	entry = NULL;
 	/* Where it was stopped says nothing of what it waits for: a CPU. */
-	if (state && thread_pays(thread, now))
-		entry_take_stacks(ctx, made);
-	thread->has_stack = made->entry.has_stack;
-	entry = entry_get(ctx, made, &thread->key);
+	if (state && now >= made->full_until_ns && thread_pays(thread, now)) {
+		entry_describe(&made->entry, task, pid, thread->state);
+		entry = entry_get_with_stack(ctx, made, &thread->key);
+	}
 	if (entry)
 		__sync_fetch_and_add(&entry->off, 1);
+	else
+		thread_forget_kind(thread);
+	thread->has_stack = entry != NULL;
 	*(volatile __u64 *)&thread->off_ns = now;
 	return 0;
 }
@@ -341,21 +385,25 @@ static __always_inline void entry_add(struct event_offcpu *entry, __u32 tid, __u
 	}
 }
 
+/* The thread comes back, and what it waited for is over. */
 static __noinline int switch_in(__u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
 	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
+	struct offcpu_scratch *made = scratch_of_cpu();
 	struct event_offcpu *entry;
 	__u64 start_ns, ns;
 
-	if (!thread || thread->task != address || !thread->off_ns)
+	if (!thread || thread->task != address || !thread->off_ns || !made)
 		return 0;
 	start_ns = thread->off_ns;
 	ns = bpf_ktime_get_ns() - start_ns;
 	thread->off_ns = 0;
 	thread->slept_ns = 0;
-	entry = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	if (ns < cfg_min_ns && !thread_has_kind(thread))
+		return 0;
+	entry = thread_get_kind(thread, task, made);
 	if (entry)
 		__sync_fetch_and_add(&entry->off, -1);
 	if (ns < cfg_min_ns)
@@ -403,12 +451,15 @@ static __noinline int wake(struct bpf_raw_tracepoint_args *ctx, __u64 address)
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
 	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct offcpu_scratch *made = scratch_of_cpu();
 	struct event_offcpu_waker waker = {};
 	struct event_offcpu *entry;
 
-	if (!thread || thread->task != address || !thread->off_ns)
+	if (!thread || thread->task != address || !thread->off_ns || !made)
 		return 0;
-	entry = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	if (bpf_ktime_get_ns() - thread->off_ns < cfg_min_ns)
+		return 0;
+	entry = thread_get_kind(thread, task, made);
 	if (!entry || bpf_ktime_get_ns() - thread->off_ns <= entry->longest_ns)
 		return 0;
 	waker.off_ns = thread->off_ns;
@@ -454,7 +505,10 @@ int offcpu_task_scan(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	left_ns = compat_task_left_cpu(task);
 	entry_describe(&made->entry, task, pid, state_letter(state));
-	entry = entry_get(NULL, made, &fresh.key);
+	key_of(made, &fresh.key);
+	entry = entry_get(made, &fresh.key);
+	if (!entry)
+		thread_forget_kind(&fresh);
 	fresh.task = (__u64)task;
 	fresh.tid = tid;
 	fresh.state = made->entry.state;
@@ -473,6 +527,23 @@ int offcpu_task_scan(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
+ * Never attached: user space runs it for a thread, args[0], that has been off the CPU since args[1]
+ * and counts in no entry. Returns 1 when it does.
+ */
+SEC("raw_tp")
+int offcpu_name_kind(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = (__u32)ctx->args[0], slot = cfg_common.cpus;
+	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
+	struct offcpu_scratch *made = bpf_map_lookup_elem(&offcpu_scratch, &slot);
+	struct task_struct *task = task_of_tid(tid);
+
+	if (!thread || !made || thread->task != (__u64)task || thread->off_ns != ctx->args[1])
+		return 0;
+	return thread_get_kind(thread, task, made) != NULL;
+}
+
+/*
  * Never attached: user space runs it when it has read the stack of a thread from /proc. The thread
  * args[0], which has been off the CPU since args[1], counts from now on in an entry of its own key,
  * args[2] and args[3]. Returns 1 when it does.
@@ -488,16 +559,18 @@ int offcpu_note_stack(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!thread || thread->off_ns != ctx->args[1])
 		return 0;
-	before = bpf_map_lookup_elem(&offcpu_stacks, &thread->key);
+	before = bpf_map_lookup_elem(&offcpu_kinds, &thread->key);
 	made = bpf_map_lookup_elem(&offcpu_scratch, &slot);
 	if (!before || !made)
 		return 0;
-	entry = bpf_map_lookup_elem(&offcpu_stacks, &key);
-	if (!entry) {
-		entry_describe_like(&made->entry, before);
-		bpf_map_update_elem(&offcpu_stacks, &key, &made->entry, BPF_NOEXIST);
-		entry = bpf_map_lookup_elem(&offcpu_stacks, &key);
-	}
+	made->entry = (struct event_offcpu){
+		.pid = before->pid,
+		.process_start_ns = before->process_start_ns,
+		.syscall = before->syscall,
+		.state = before->state,
+	};
+	__builtin_memcpy(made->entry.comm, before->comm, sizeof(before->comm));
+	entry = entry_get(made, &key);
 	if (!entry)
 		return 0;
 	__sync_fetch_and_add(&before->off, -1);

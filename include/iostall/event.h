@@ -368,7 +368,11 @@ struct event_sleep_marks {
 	__event_u32 counts[1 << EVENT_SLEEP_MARKS_BITS];
 };
 
-/* Sizes of the tables of probe `offcpu`, and how deep its stacks are. */
+/*
+ * Sizes of the tables of probe `offcpu`, and how deep its stacks are. Each process is a kind, and
+ * a PostgreSQL has one for each session.
+ */
+#define EVENT_OFFCPU_KINDS_MAX 2048
 #define EVENT_OFFCPU_STACKS_MAX 1024
 #define EVENT_OFFCPU_KERNEL_DEPTH 32
 #define EVENT_OFFCPU_USER_DEPTH 32
@@ -392,12 +396,13 @@ struct event_offcpu_key {
 
 /* A thread that is looked at; the key is its id. */
 struct event_offcpu_thread {
-	struct event_offcpu_key key; /* of the last time that it left the CPU */
-	__event_u64 task;	     /* struct task_struct * */
-	__event_u64 off_ns;	     /* since when it is off the CPU; 0: it runs */
-	__event_u64 paid_ns;	     /* until when the stacks that were taken are paid for */
-	__event_u64 run_delay_ns;    /* how long it had waited for a CPU when it left that */
-	__event_u64 slept_ns;	     /* its last time off the CPU, if that counted; 0: it did not */
+	/* Its kind of waiting; 0: nobody has asked yet, since most times are over too soon. */
+	struct event_offcpu_key key;
+	__event_u64 task;	  /* struct task_struct * */
+	__event_u64 off_ns;	  /* since when it is off the CPU; 0: it runs */
+	__event_u64 paid_ns;	  /* until when the stacks that were taken are paid for */
+	__event_u64 run_delay_ns; /* how long it had waited for a CPU when it left that */
+	__event_u64 slept_ns;	  /* its last time off the CPU, if that counted; 0: it did not */
 	__event_u32 tid;
 	__event_u8 has_stack;
 	__event_u8 without_stack; /* times in a row without one */
@@ -442,14 +447,17 @@ struct event_offcpu {
 	__event_u64 tids[EVENT_OFFCPU_TIDS_BITS / 64]; /* a bit for the low bits of each id */
 	__event_u32 longest_tid;
 	__event_u32 pid;
-	__event_u32 off;     /* threads that are off the CPU now */
-	__event_s32 syscall; /* as in struct event_operation */
-	__event_u8 state;    /* 'D' or 'S' as in proc_pid_stat(5); 'R': it was to run on */
-	__event_u8 has_stack;
+	__event_u32 off;       /* threads that are off the CPU now */
+	__event_s32 syscall;   /* as in struct event_operation */
+	__event_u8 state;      /* 'D' or 'S' as in proc_pid_stat(5); 'R': it was to run on */
+	__event_u8 has_stack;  /* in the map `offcpu_stacks`, with the same key */
 	__event_u8 kernel_len; /* frames, the innermost first */
 	__event_u8 user_len;
 	__event_u32 reserved;
 	char comm[EVENT_COMM_SIZE];
+};
+
+struct event_offcpu_stack {
 	__event_u64 kernel[EVENT_OFFCPU_KERNEL_DEPTH];
 	struct event_frame user[EVENT_OFFCPU_USER_DEPTH];
 };

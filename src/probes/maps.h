@@ -56,8 +56,10 @@ struct bpf_object;
 	/* By thread id, and by what it waits for: of `offcpu`. */                                 \
 	MAP(SHARED, offcpu_threads, HASH, sizeof(uint32_t), sizeof(struct event_offcpu_thread),    \
 		sizes->inflight_max)                                                               \
+	MAP(SHARED, offcpu_kinds, HASH, sizeof(struct event_offcpu_key),                           \
+		sizeof(struct event_offcpu), EVENT_OFFCPU_KINDS_MAX)                               \
 	MAP(SHARED, offcpu_stacks, HASH, sizeof(struct event_offcpu_key),                          \
-		sizeof(struct event_offcpu), EVENT_OFFCPU_STACKS_MAX)                              \
+		sizeof(struct event_offcpu_stack), EVENT_OFFCPU_STACKS_MAX)                        \
 	MAP(SHARED, offcpu_wakers, HASH, sizeof(struct event_offcpu_key),                          \
 		sizeof(struct event_offcpu_waker), sizes->offcpu_wakers)                           \
 	/* Of one probe each. Requests need not have a thread each, and three maps have them. */   \

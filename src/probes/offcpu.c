@@ -25,12 +25,13 @@
 #define WINDOW_NS (15 * NSEC_PER_SEC)
 /* Map entries that one system call reads. */
 #define STACKS_BATCH 32
-#define THREADS_BATCH 128
+#define BATCH 128
 /* Those in the map, while those of the last reading are still there. */
-#define ITEMS_MAX (2 * EVENT_OFFCPU_STACKS_MAX)
+#define ITEMS_MAX (2 * EVENT_OFFCPU_KINDS_MAX)
 /* Twice as many, so that a search ends soon. */
 #define INDEX_SLOTS (2 * ITEMS_MAX)
-/* With so many stacks those in which nobody was for long enough make room for others. */
+/* With so many of one those in which nobody was for long enough make room for others. */
+#define KINDS_MANY (EVENT_OFFCPU_KINDS_MAX / 4 * 3)
 #define STACKS_MANY (EVENT_OFFCPU_STACKS_MAX / 4 * 3)
 /* Stacks that have been read from /proc; one has 300 to 500 bytes as a rule. */
 #define TEXTS_MAX 128
@@ -54,6 +55,7 @@ struct offcpu_item {
 	uint32_t off;	/* threads that are off the CPU, and have been for long enough */
 	uint32_t text;	/* place in texts + 1; 0: the kernel has its stack, if there is one */
 	bool is_there;	/* in the map */
+	bool has_stack; /* in the map of stacks */
 	bool is_in_use; /* a thread is off the CPU in it */
 };
 
@@ -71,12 +73,13 @@ struct offcpu {
 	uint32_t texts[TEXTS_MAX]; /* where each begins */
 	char texts_buf[TEXTS_BYTES];
 	union {
-		struct event_offcpu_key stacks[STACKS_BATCH];
-		uint32_t threads[THREADS_BATCH];
+		struct event_offcpu_key kinds[BATCH];
+		uint32_t threads[BATCH];
 	} keys;
 	union {
-		struct event_offcpu stacks[STACKS_BATCH];
-		struct event_offcpu_thread threads[THREADS_BATCH];
+		struct event_offcpu kinds[BATCH];
+		struct event_offcpu_thread threads[BATCH];
+		struct event_offcpu_stack stacks[STACKS_BATCH];
 		struct event_offcpu_waker wakers[STACKS_BATCH];
 	} values;
 };
@@ -139,7 +142,7 @@ static void drop_gone(struct offcpu *o)
 
 /* Reading the maps */
 
-static void take_stack(struct offcpu *o, const struct event_offcpu_key *key,
+static void take_kind(struct offcpu *o, const struct event_offcpu_key *key,
 	const struct event_offcpu *value)
 {
 	struct offcpu_item *item = find_or_add_item(o, key);
@@ -152,30 +155,59 @@ static void take_stack(struct offcpu *o, const struct event_offcpu_key *key,
 	item->longest_tid = value->longest_tid;
 	item->off = 0;
 	item->is_there = true;
+	item->has_stack = value->has_stack;
 	item->is_in_use = value->off > 0;
 }
 
 /* 0 or a negative errno. */
-static int read_stacks(struct offcpu *o)
+static int read_kinds(struct offcpu *o)
 {
-	const int map = bpf_map__fd(o->skeleton->maps.offcpu_stacks);
+	const int map = bpf_map__fd(o->skeleton->maps.offcpu_kinds);
 	uint32_t cursor, *in = NULL;
 	int r = 0;
 
 	for (uint32_t i = 0; i < o->count; i++)
 		o->items[i].is_there = false;
 	while (r == 0) {
-		uint32_t count = STACKS_BATCH;
+		uint32_t count = BATCH;
 
 		r = bpf_map_lookup_batch(map, in, &cursor, &o->keys, &o->values, &count, NULL);
 		if (r < 0 && r != -ENOENT)
 			return r;
 		in = &cursor;
 		for (uint32_t i = 0; i < count; i++)
-			take_stack(o, &o->keys.stacks[i], &o->values.stacks[i]);
+			take_kind(o, &o->keys.kinds[i], &o->values.kinds[i]);
 	}
 	drop_gone(o);
 	return 0;
+}
+
+/* Runs a program on a thread that has been off the CPU since off_ns. Whether it did something. */
+static bool run_on_thread(const struct bpf_program *program, const uint64_t args[static 4])
+{
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = 4 * sizeof(*args));
+
+	return bpf_prog_test_run_opts(bpf_program__fd(program), &opts) == 0 && opts.retval == 1;
+}
+
+/*
+ * What that thread waits for; NULL: nobody can tell any more, or there is no room. Most need not be
+ * asked about, since they had a stack taken or the task scan has seen them.
+ */
+static struct offcpu_item *name_kind(struct offcpu *o, struct event_offcpu_thread *thread)
+{
+	const uint64_t args[4] = { thread->tid, thread->off_ns };
+	struct event_offcpu_thread now;
+
+	if (!(thread->key.hash[0] || thread->key.hash[1])) {
+		if (!run_on_thread(o->skeleton->progs.offcpu_name_kind, args) ||
+			bpf_map_lookup_elem(bpf_map__fd(o->skeleton->maps.offcpu_threads),
+				&thread->tid, &now) < 0 ||
+			now.off_ns != thread->off_ns)
+			return NULL;
+		thread->key = now.key;
+	}
+	return find_or_add_item(o, &thread->key);
 }
 
 static uint64_t time_off(const struct event_offcpu_thread *thread, uint64_t now_ns)
@@ -184,14 +216,15 @@ static uint64_t time_off(const struct event_offcpu_thread *thread, uint64_t now_
 }
 
 /* Who is off the CPU counts with the time so far, as if it came back now. */
-static void take_thread(struct offcpu *o, const struct event_offcpu_thread *thread,
+static void take_thread(struct offcpu *o, struct event_offcpu_thread *thread,
 	const struct probe_report *report)
 {
 	const uint64_t ns = time_off(thread, report->now_ns);
-	struct offcpu_item *item = find_item(o, &thread->key);
+	struct offcpu_item *item;
 
 	if (!ns || ns < o->skeleton->rodata->cfg_min_ns)
 		return;
+	item = name_kind(o, thread);
 	if (!item) {
 		(*report->account_full)++;
 		return;
@@ -219,7 +252,7 @@ static bool lacks_stack(struct offcpu *o, const struct event_offcpu_thread *thre
 	return !item || !item->text;
 }
 
-static void ask(struct offcpu *o, const struct event_offcpu_thread *thread,
+static void ask(struct offcpu *o, struct event_offcpu_thread *thread,
 	const struct probe_report *report)
 {
 	if (o->asked == ASK_MAX || !lacks_stack(o, thread))
@@ -228,7 +261,7 @@ static void ask(struct offcpu *o, const struct event_offcpu_thread *thread,
 	report->ask_stack(report->userdata, thread->tid, thread->off_ns);
 }
 
-static void ask_later(struct offcpu *o, const struct event_offcpu_thread *thread,
+static void ask_later(struct offcpu *o, struct event_offcpu_thread *thread,
 	const struct probe_report *report)
 {
 	if (time_off(thread, report->now_ns) >= ASK_AFTER_NS)
@@ -237,7 +270,7 @@ static void ask_later(struct offcpu *o, const struct event_offcpu_thread *thread
 
 /* Calls `take` for each thread. 0 or a negative errno. */
 static int each_thread(struct offcpu *o,
-	void (*take)(struct offcpu *o, const struct event_offcpu_thread *thread,
+	void (*take)(struct offcpu *o, struct event_offcpu_thread *thread,
 		const struct probe_report *report),
 	const struct probe_report *report)
 {
@@ -246,7 +279,7 @@ static int each_thread(struct offcpu *o,
 	int r = 0;
 
 	while (r == 0) {
-		uint32_t count = THREADS_BATCH;
+		uint32_t count = BATCH;
 
 		r = bpf_map_lookup_batch(map, in, &cursor, &o->keys, &o->values, &count, NULL);
 		if (r < 0 && r != -ENOENT)
@@ -293,15 +326,13 @@ void offcpu_note_stack(struct probe *probe, uint32_t tid, uint64_t off_ns, const
 	struct offcpu *o = probe->object ? probe->skeleton : NULL;
 	struct event_offcpu_thread thread;
 	struct event_offcpu_key key;
-	uint64_t args[4] = { tid, off_ns };
 	struct offcpu_item *item;
 	uint32_t text;
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
 
 	if (!o || !*kstack ||
 		bpf_map_lookup_elem(bpf_map__fd(o->skeleton->maps.offcpu_threads), &tid, &thread) <
 			0 ||
-		thread.off_ns != off_ns || thread.has_stack)
+		thread.off_ns != off_ns || thread.has_stack || !name_kind(o, &thread))
 		return;
 	key = key_of_text(&thread.key, kstack);
 	text = keep_text(o, kstack);
@@ -309,9 +340,8 @@ void offcpu_note_stack(struct probe *probe, uint32_t tid, uint64_t off_ns, const
 	if (!item)
 		return;
 	item->text = text;
-	args[2] = key.hash[0];
-	args[3] = key.hash[1];
-	bpf_prog_test_run_opts(bpf_program__fd(o->skeleton->progs.offcpu_note_stack), &opts);
+	run_on_thread(o->skeleton->progs.offcpu_note_stack,
+		(const uint64_t[4]){ tid, off_ns, key.hash[0], key.hash[1] });
 }
 
 /* Lines */
@@ -387,16 +417,26 @@ static void fill_waker(const struct event_offcpu_waker *waker, struct record_wak
 	text_copy(ret_waker->comm, sizeof(ret_waker->comm), waker->comm);
 }
 
+/* The stack that a program took; false: there is none. */
+static bool find_stack(const struct offcpu *o, const struct offcpu_item *item,
+	struct event_offcpu_stack *ret_stack)
+{
+	return item->has_stack &&
+		bpf_map_lookup_elem(bpf_map__fd(o->skeleton->maps.offcpu_stacks), &item->key,
+			ret_stack) == 0;
+}
+
 static void write_item(struct offcpu *o, const struct offcpu_item *item, uint64_t window_ns,
 	const struct probe_report *report)
 {
 	struct record_offcpu *line = &report->begin(report->userdata, RECORD_OFFCPU)->offcpu;
 	struct text ustack = TEXT_ON(line->ustack);
 	struct event_offcpu_waker waker;
+	struct event_offcpu_stack stack;
 	struct event_offcpu value;
 	struct probe_line_names names = {};
 
-	if (bpf_map_lookup_elem(bpf_map__fd(o->skeleton->maps.offcpu_stacks), &item->key, &value) <
+	if (bpf_map_lookup_elem(bpf_map__fd(o->skeleton->maps.offcpu_kinds), &item->key, &value) <
 		0)
 		return;
 	line->window_ns = window_ns;
@@ -412,8 +452,12 @@ static void write_item(struct offcpu *o, const struct offcpu_item *item, uint64_
 		line->threads = line->off;
 	text_copy(line->comm, sizeof(line->comm), value.comm);
 	text_reset(&ustack);
-	for (unsigned int i = 0; i < value.user_len && i < ARRAY_SIZE(value.user); i++)
-		add_frame(&ustack, &value.user[i]);
+	if (find_stack(o, item, &stack)) {
+		for (unsigned int i = 0; i < value.user_len && i < ARRAY_SIZE(stack.user); i++)
+			add_frame(&ustack, &stack.user[i]);
+		names.kernel = stack.kernel;
+		names.kernel_len = value.kernel_len;
+	}
 	if (item->text)
 		text_copy(line->kstack, sizeof(line->kstack),
 			o->texts_buf + o->texts[item->text - 1]);
@@ -423,8 +467,6 @@ static void write_item(struct offcpu *o, const struct offcpu_item *item, uint64_
 		names.waker_len = waker.kernel_len;
 	}
 	names.process_start_ns = value.process_start_ns;
-	names.kernel = value.kernel;
-	names.kernel_len = value.kernel_len;
 	report->write(report->userdata, &names);
 }
 
@@ -458,14 +500,25 @@ static void write_window(struct offcpu *o, const struct probe_report *report)
 
 /* The probe */
 
+static uint32_t count_stacks(const struct offcpu *o)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < o->count; i++)
+		n += o->items[i].has_stack;
+	return n;
+}
+
 static void make_room(struct offcpu *o)
 {
+	const int kinds = bpf_map__fd(o->skeleton->maps.offcpu_kinds);
 	const int stacks = bpf_map__fd(o->skeleton->maps.offcpu_stacks);
 	const int wakers = bpf_map__fd(o->skeleton->maps.offcpu_wakers);
 
 	for (uint32_t i = 0; i < o->count; i++) {
 		if (o->items[i].now.ns || o->items[i].is_in_use)
 			continue;
+		bpf_map_delete_elem(kinds, &o->items[i].key);
 		bpf_map_delete_elem(stacks, &o->items[i].key);
 		bpf_map_delete_elem(wakers, &o->items[i].key);
 	}
@@ -475,9 +528,9 @@ static void offcpu_summarize(struct probe *probe, const struct probe_report *rep
 {
 	struct offcpu *o = probe->skeleton;
 	const uint64_t begin_ns = o->window_ns ? o->window_ns : report->attached_ns;
-	int r = read_stacks(o);
+	int r = read_kinds(o);
 
-	if (r == 0 && o->count > STACKS_MANY)
+	if (r == 0 && (o->count > KINDS_MANY || count_stacks(o) > STACKS_MANY))
 		make_room(o);
 	if (r == 0 && (report->final || report->now_ns - begin_ns >= WINDOW_NS)) {
 		r = each_thread(o, take_thread, report);
@@ -547,7 +600,8 @@ static void offcpu_reset(struct probe *probe)
 	const struct event_offcpu_marks none = { 0 };
 	const uint32_t zero = 0;
 
-	clear_map(o, skeleton->maps.offcpu_threads, THREADS_BATCH);
+	clear_map(o, skeleton->maps.offcpu_threads, BATCH);
+	clear_map(o, skeleton->maps.offcpu_kinds, BATCH);
 	clear_map(o, skeleton->maps.offcpu_stacks, STACKS_BATCH);
 	clear_map(o, skeleton->maps.offcpu_wakers, STACKS_BATCH);
 	bpf_map_update_elem(bpf_map__fd(skeleton->maps.offcpu_marks), &zero, &none, BPF_ANY);
@@ -560,6 +614,7 @@ static void offcpu_reset(struct probe *probe)
 static const struct probe_program programs[] = {
 	{ "offcpu_sched_switch_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_switch" },
 	{ "offcpu_task_scan", PROBE_ATTACH_NONE, NULL },
+	{ "offcpu_name_kind", PROBE_ATTACH_NONE, NULL },
 	{ "offcpu_note_stack", PROBE_ATTACH_NONE, NULL },
 	{ "offcpu_sched_waking_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_waking" },
 };
