@@ -13,6 +13,46 @@
 /* LVM on LUKS on md on partitions of disks is five deep. */
 #define STACK_DEPTH_MAX 8
 
+/* Names */
+
+/* The next name of a list, one a line; false: there are no more. */
+static bool next_name(const char **list, char name[static RECORD_DISK_NAME_SIZE])
+{
+	size_t len = strcspn(*list, "\n");
+
+	if (len == 0)
+		return false;
+	snprintf(name, RECORD_DISK_NAME_SIZE, "%.*s", (int)len, *list);
+	*list += len + ((*list)[len] == '\n');
+	return true;
+}
+
+/* The disks that one stands on, and so its partitions, by name, one a line. */
+static const char *list_below(const struct model_disks *disks, const char *upper)
+{
+	for (uint32_t i = 0; i < disks->stack_count; i++)
+		if (strcmp(disks->stack[i].name, upper) == 0 ||
+			disk_name_is_partition_of(upper, disks->stack[i].name))
+			return disks->stack[i].below;
+	return "";
+}
+
+/* Whether a list has the disk, or a partition of it. */
+static bool is_in_list(const char *names, const char *disk)
+{
+	char name[RECORD_DISK_NAME_SIZE];
+
+	while (next_name(&names, name))
+		if (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk))
+			return true;
+	return false;
+}
+
+static bool is_directly_on(const struct model_disks *disks, const char *upper, const char *lower)
+{
+	return is_in_list(list_below(disks, upper), lower);
+}
+
 /* Which disk */
 
 static bool is_same_dev(struct record_dev a, struct record_dev b)
@@ -73,8 +113,64 @@ static void set_label(const struct model_disks *disks, struct model_disk *disk)
 			text_copy(disk->label, sizeof(disk->label), disks->stack[i].label);
 }
 
+/*
+ * How much is lost without it: the percentage of time for which it was busy at most; where there is
+ * only what it did before the incident, anything in that is worth less than the least in this.
+ */
+static double worth_before(double util_pct)
+{
+	return util_pct - 1000;
+}
+
+static double own_worth(const struct model_disk *d)
+{
+	if (d->is_waited_for || d->has_loads || d->no_completion_ns || d->suspended_ns)
+		return INFINITY;
+	if (d->samples || d->has_totals)
+		return model_disk_util_pct(d);
+	return worth_before(d->before.ns ? 100 * d->before.util_ns / (double)d->before.ns : 0);
+}
+
+/* Of what stands on another: that the lower one is idle says something about the upper one. */
+static double worth_with_upper(const struct model_disks *disks, const char *name, double own)
+{
+	double worth = own;
+
+	for (uint32_t i = 0; i < disks->count; i++)
+		if (own_worth(&disks->list[i]) > worth &&
+			is_directly_on(disks, disks->list[i].name, name))
+			worth = own_worth(&disks->list[i]);
+	return worth;
+}
+
+/* The place for another one; -1: none is worth less. */
+static int find_place(struct model_disks *disks, const char *name, double own)
+{
+	double least = INFINITY;
+	int at = 0;
+
+	if (disks->count < MODEL_DISKS_MAX)
+		return (int)disks->count++;
+	for (uint32_t i = 0; i < disks->count; i++) {
+		const struct model_disk *d = &disks->list[i];
+		double worth = worth_with_upper(disks, d->name, own_worth(d));
+
+		if (worth < least) {
+			least = worth;
+			at = (int)i;
+		}
+	}
+	if (least >= worth_with_upper(disks, name, own)) {
+		disks->left_out++;
+		return -1;
+	}
+	disks->list[at] = (struct model_disk){ .turn = disks->list[at].turn + 1 };
+	return at;
+}
+
 /* -1: there is no room, or it has neither number nor name. */
-static int get_disk(struct model_disks *disks, struct record_dev dev, const char *name)
+static int get_disk(struct model_disks *disks, struct record_dev dev, const char *name,
+	double worth)
 {
 	int i = find_disk(disks, dev, name);
 	struct model_disk *disk;
@@ -87,10 +183,10 @@ static int get_disk(struct model_disks *disks, struct record_dev dev, const char
 		return i;
 	if (i < 0)
 		i = find_partition(disks, name);
-	if (i < 0 && disks->count == MODEL_DISKS_MAX)
-		return -1;
 	if (i < 0)
-		i = (int)disks->count++;
+		i = find_place(disks, name, worth);
+	if (i < 0)
+		return -1;
 	disk = &disks->list[i];
 	disk->dev = dev;
 	text_copy(disk->name, sizeof(disk->name), name);
@@ -110,7 +206,11 @@ int model_disks_get_of_fs(struct model_disks *disks, struct record_dev dev, cons
 	 * Anonymous devices have major 0. Those of btrfs and overlay have the name of a disk, which
 	 * has a sample; those of FUSE and NFS that of a source.
 	 */
-	return i >= 0 || dev.major == 0 ? i : get_disk(disks, dev, name);
+	if (i < 0 && dev.major)
+		i = get_disk(disks, dev, name, INFINITY);
+	if (i >= 0)
+		disks->list[i].is_waited_for = true;
+	return i;
 }
 
 /* What stands on what */
@@ -140,28 +240,6 @@ void model_disks_add_open(struct model_disks *disks, const struct record_open *o
 	for (uint32_t i = 0; i < open->stack_count && i < RECORD_STACKED_MAX; i++)
 		model_disks_note_below(disks, open->stack[i].dev_name, open->stack[i].label,
 			open->stack[i].below);
-}
-
-/* The next name of a list, one a line; false: there are no more. */
-static bool next_name(const char **list, char name[static RECORD_DISK_NAME_SIZE])
-{
-	size_t len = strcspn(*list, "\n");
-
-	if (len == 0)
-		return false;
-	snprintf(name, RECORD_DISK_NAME_SIZE, "%.*s", (int)len, *list);
-	*list += len + ((*list)[len] == '\n');
-	return true;
-}
-
-/* The disks that one stands on, and so its partitions, by name, one a line. */
-static const char *list_below(const struct model_disks *disks, const char *upper)
-{
-	for (uint32_t i = 0; i < disks->stack_count; i++)
-		if (strcmp(disks->stack[i].name, upper) == 0 ||
-			disk_name_is_partition_of(upper, disks->stack[i].name))
-			return disks->stack[i].below;
-	return "";
 }
 
 /* `depth` ends it where a list of names makes no sense. */
@@ -223,15 +301,9 @@ int model_disks_find_below(const struct model *m, int disk)
 /* Whether a disk stands on it directly: that it is idle says something, then. */
 static bool is_below(const struct model_disks *disks, const char *disk)
 {
-	char name[RECORD_DISK_NAME_SIZE];
-
-	for (uint32_t i = 0; i < disks->stack_count; i++) {
-		const char *names = disks->stack[i].below;
-
-		while (next_name(&names, name))
-			if (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk))
-				return true;
-	}
+	for (uint32_t i = 0; i < disks->stack_count; i++)
+		if (is_in_list(disks->stack[i].below, disk))
+			return true;
 	return false;
 }
 
@@ -363,6 +435,13 @@ static void add_left_out(struct model *m, const struct record_reading *s)
 	}
 }
 
+static double worth_of_sampled(const struct record_disk *disk, uint64_t ns, bool is_before)
+{
+	if (disk->no_completion_ns || disk->suspended)
+		return INFINITY;
+	return is_before ? worth_before(util_of(disk, ns)) : util_of(disk, ns);
+}
+
 void model_disks_add_sample(struct model *m, const struct record_sample *sample, bool is_before)
 {
 	const struct record_reading *s = &sample->reading;
@@ -370,7 +449,8 @@ void model_disks_add_sample(struct model *m, const struct record_sample *sample,
 	for (uint32_t k = 0; k < s->devices_count && k < RECORD_DEVICES_MAX; k++) {
 		const struct record_disk *disk = &s->devices[k];
 		int i = is_at_work(disk) || is_below(&m->disks, disk->dev_name)
-			? get_disk(&m->disks, disk->dev, disk->dev_name)
+			? get_disk(&m->disks, disk->dev, disk->dev_name,
+				  worth_of_sampled(disk, s->interval_ns, is_before))
 			: find_disk(&m->disks, disk->dev, disk->dev_name);
 
 		if (i < 0)
@@ -389,7 +469,7 @@ void model_disks_add_sample(struct model *m, const struct record_sample *sample,
 
 void model_disks_add_device(struct model_disks *disks, const struct record_device *line)
 {
-	int i = get_disk(disks, line->dev, line->dev_name);
+	int i = get_disk(disks, line->dev, line->dev_name, line->no_completion_ns ? INFINITY : 0);
 	struct model_disk *d;
 
 	model_disks_note_below(disks, line->dev_name, "", line->below);

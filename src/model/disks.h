@@ -39,6 +39,9 @@ struct model_disk {
 	struct record_dev dev;
 	char name[RECORD_DISK_NAME_SIZE];
 	char label[RECORD_LABEL_SIZE]; /* the name that people know; "": the same */
+	uint32_t turn; /* how many disks had this place before: it is another one for readers */
+	bool is_waited_for; /* or named by what is no figure of it, by its index */
+	bool has_loads;	    /* it is known who loaded it */
 	/* By samples since MODEL_LEAD_NS before the trigger. */
 	bool is_sampled;
 	uint32_t samples;	  /* that say how busy it was at most */
@@ -87,7 +90,9 @@ struct model_stack {
 	char below[RECORD_BELOW_SIZE]; /* names with a newline between them */
 };
 
+/* A host may have thousands: one of which more is known takes the place of another. */
 struct model_disks {
+	uint32_t left_out; /* times that there was no place for one */
 	uint32_t count;
 	struct model_disk list[MODEL_DISKS_MAX];
 	uint32_t stack_count;

@@ -13,16 +13,41 @@ const struct model_loads_of *model_loads_find(const struct model_loads *loads, i
 	return NULL;
 }
 
-/* NULL: there is no room, or the disk is not known. */
-static struct model_loads_of *get_loads(struct model_loads *loads, int disk)
+static double work_of(const struct model *m, const struct model_loads_of *loads)
 {
-	for (uint32_t i = 0; i < loads->count; i++)
-		if (loads->list[i].disk == disk)
-			return &loads->list[i];
-	if (disk < 0 || loads->count == MODEL_LOADED_DISKS_MAX)
+	return model_disk_work_ns(&m->disks.list[loads->disk]);
+}
+
+/* The place for another disk; NULL: all others worked longer. */
+static struct model_loads_of *find_place(struct model *m, int disk)
+{
+	struct model_loads_of *least = m->loads.list;
+
+	if (m->loads.count < MODEL_LOADED_DISKS_MAX)
+		return &m->loads.list[m->loads.count++];
+	for (uint32_t i = 1; i < m->loads.count; i++)
+		if (work_of(m, &m->loads.list[i]) < work_of(m, least))
+			least = &m->loads.list[i];
+	if (work_of(m, least) >= model_disk_work_ns(&m->disks.list[disk]))
 		return NULL;
-	loads->list[loads->count].disk = disk;
-	return &loads->list[loads->count++];
+	m->disks.list[least->disk].has_loads = false;
+	memset(least, 0, sizeof(*least));
+	return least;
+}
+
+/* NULL: there is no room, or the disk is not known. */
+static struct model_loads_of *get_loads(struct model *m, int disk)
+{
+	struct model_loads_of *loads = (struct model_loads_of *)model_loads_find(&m->loads, disk);
+
+	if (loads || disk < 0)
+		return loads;
+	loads = find_place(m, disk);
+	if (!loads)
+		return NULL;
+	loads->disk = disk;
+	m->disks.list[disk].has_loads = true;
+	return loads;
 }
 
 static void set_load(struct model_load *load, const struct record_io_by *line)
@@ -88,7 +113,7 @@ static void add_read_again(struct model_disk *disk, const struct record_io_by *l
 void model_loads_add(struct model *m, const struct record_io_by *line)
 {
 	int disk = model_disks_find(&m->disks, line->dev);
-	struct model_loads_of *loads = get_loads(&m->loads, disk);
+	struct model_loads_of *loads = get_loads(m, disk);
 	struct model_load *list;
 	uint32_t *count;
 

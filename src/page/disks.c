@@ -345,6 +345,11 @@ static void print_left_out(struct page *p, const bool *named, uint32_t stalled)
 		draw_addf(d, "; %" PRIu32 " of them with operations that stalled", stalled);
 	if (count)
 		draw_end(d);
+	if (p->model.disks.left_out) {
+		draw_addf(d, "  more disks were at work than the %d of which figures are kept",
+			MODEL_DISKS_MAX);
+		draw_end(d);
+	}
 }
 
 void page_print_disks(struct page *p)

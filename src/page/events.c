@@ -192,7 +192,7 @@ static void tell_error(struct page *p, const struct record *r)
 
 static void tell_disk(struct page *p, const struct record *r, const struct record_disk *w)
 {
-	int i = model_disks_find(&p->model.disks, w->dev);
+	int i = page_find_disk(p, w->dev);
 	struct draw *d = &p->draw;
 	bool busy;
 
@@ -233,7 +233,7 @@ static void tell_sample(struct page *p, const struct record *r)
 static void tell_device(struct page *p, const struct record *r)
 {
 	const struct record_device *v = &r->device;
-	int i = model_disks_find(&p->model.disks, v->dev);
+	int i = page_find_disk(p, v->dev);
 	struct page_disk *disk = &p->disks[i >= 0 ? i : 0];
 	struct draw *d = &p->draw;
 

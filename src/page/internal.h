@@ -35,6 +35,7 @@
 
 /* What the last lines say of a disk of the model, and events have said. */
 struct page_disk {
+	uint32_t turn; /* as in struct model_disk */
 	uint64_t no_completion_ns;
 	uint64_t told_ns; /* without completions; 0: none */
 	bool is_busy;
@@ -156,6 +157,8 @@ void page_print_disks(struct page *p);
 /* timeline.c */
 void page_note_sample(struct page *p, const struct record *r);
 struct page_cell *page_cell_at(struct page *p, uint64_t mono_ns);
+/* The index of the disk in the model, and in `disks`; -1: there is none. */
+int page_find_disk(struct page *p, struct record_dev dev);
 void page_note_device(struct page *p, const struct record *r);
 void page_print_timeline(struct page *p);
 

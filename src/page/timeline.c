@@ -108,9 +108,27 @@ static void note_no_completion(struct page_cell *c, int disk, uint64_t ns)
 	c->no_completion_disk = (int8_t)disk;
 }
 
+/* Another disk has taken the place of one. */
+static void forget_disk(struct page *p, int disk)
+{
+	p->timeline.before.util_pct[disk] = -1;
+	for (unsigned int i = 0; i < p->timeline.used; i++)
+		p->timeline.cells[i].util_pct[disk] = -1;
+	p->disks[disk] = (struct page_disk){ .turn = p->model.disks.list[disk].turn };
+}
+
+int page_find_disk(struct page *p, struct record_dev dev)
+{
+	int i = model_disks_find(&p->model.disks, dev);
+
+	if (i >= 0 && p->disks[i].turn != p->model.disks.list[i].turn)
+		forget_disk(p, i);
+	return i;
+}
+
 static void note_disk(struct page *p, struct page_cell *c, const struct record_disk *w)
 {
-	int i = model_disks_find(&p->model.disks, w->dev);
+	int i = page_find_disk(p, w->dev);
 	struct page_disk *d = i >= 0 ? &p->disks[i] : NULL;
 
 	if (!d)
@@ -123,7 +141,7 @@ static void note_disk(struct page *p, struct page_cell *c, const struct record_d
 
 void page_note_device(struct page *p, const struct record *r)
 {
-	int i = model_disks_find(&p->model.disks, r->device.dev);
+	int i = page_find_disk(p, r->device.dev);
 
 	if (i >= 0)
 		note_no_completion(page_cell_at(p, r->mono_ns), i, r->device.no_completion_ns);
