@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/disk_name.h"
 #include "util/file.h"
 #include "util/text.h"
 #include "watch/dents.h"
@@ -107,28 +108,87 @@ static enum rank rank_of(const char *disk)
 	return strncmp(disk, "loop", 4) == 0 ? RANK_LOOP : RANK_OTHER;
 }
 
-uint32_t below_learn(const struct below_options *options,
-	struct record_stacked ret_stack[static RECORD_STACKED_MAX])
+void below_learn(const struct below_options *options, struct below *ret_below)
 {
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
-	uint32_t count = 0;
 	const char *name;
 	struct dents d;
 
+	ret_below->count = ret_below->left_out = 0;
 	snprintf(path, sizeof(path), "%s/block", options->sysfs);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	for (enum rank rank = 0; fd >= 0 && rank < RANK_COUNT; rank++) {
 		lseek(fd, 0, SEEK_SET);
 		dents_reset(&d);
-		while (count < RECORD_STACKED_MAX && dents_next(&d, fd, &name) > 0) {
-			struct record_stacked *s = &ret_stack[count];
+		while (dents_next(&d, fd, &name) > 0) {
+			struct record_stacked s = { 0 };
 
-			if (name[0] == '.' || rank_of(name) != rank)
+			if (name[0] == '.' || rank_of(name) != rank || !describe(options, name, &s))
 				continue;
-			*s = (struct record_stacked){ 0 };
-			count += describe(options, name, s);
+			if (ret_below->count < BELOW_MAX)
+				ret_below->list[ret_below->count++] = s;
+			else
+				ret_below->left_out++;
 		}
 	}
-	return count;
+}
+
+/* What goes into a record */
+
+struct choice {
+	const struct below *below;
+	uint64_t chosen[(BELOW_MAX + 63) / 64]; /* a bit for each of the list */
+	struct record_stacked *stack;
+	uint32_t count;
+};
+
+static void choose(struct choice *c, uint32_t i)
+{
+	if (c->count == RECORD_STACKED_MAX || c->chosen[i / 64] >> i % 64 & 1)
+		return;
+	c->chosen[i / 64] |= 1ull << i % 64;
+	c->stack[c->count++] = c->below->list[i];
+}
+
+static void choose_name(struct choice *c, const char *name)
+{
+	for (uint32_t i = 0; i < c->below->count; i++)
+		if (disk_name_is_on(name, c->below->list[i].dev_name))
+			choose(c, i);
+}
+
+/* What the chosen ones stand on, which is chosen with them. */
+static void choose_below(struct choice *c, uint32_t from)
+{
+	char name[RECORD_DISK_NAME_SIZE];
+
+	for (uint32_t i = from; i < c->count; i++)
+		for (const char *names = c->stack[i].below; *names;) {
+			size_t len = strcspn(names, "\n");
+
+			snprintf(name, sizeof(name), "%.*s", (int)len, names);
+			choose_name(c, name);
+			names += len + (names[len] == '\n');
+		}
+}
+
+void below_choose(const struct below *below, const char *const *busy, uint32_t busy_count,
+	const struct mounts *mounts, struct record_stacked ret_stack[static RECORD_STACKED_MAX],
+	uint32_t *ret_count)
+{
+	struct choice c = { .below = below, .stack = ret_stack };
+
+	for (uint32_t i = 0; i < busy_count; i++) {
+		uint32_t from = c.count;
+
+		choose_name(&c, busy[i]);
+		choose_below(&c, from);
+	}
+	for (uint32_t i = 0; i < below->count && c.count < RECORD_STACKED_MAX; i++)
+		if (mounts_find_device(mounts, below->list[i].dev.major, below->list[i].dev.minor))
+			choose(&c, i);
+	for (uint32_t i = 0; i < below->count; i++)
+		choose(&c, i);
+	*ret_count = c.count;
 }

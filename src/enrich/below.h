@@ -12,6 +12,15 @@
 #include "enrich/mounts.h"
 #include "record/record.h"
 
+/* A host of virtual machines may have a few for each. */
+#define BELOW_MAX 512
+
+struct below {
+	uint32_t count;
+	uint32_t left_out; /* for which there was no room */
+	struct record_stacked list[BELOW_MAX];
+};
+
 struct below_options {
 	const char *sysfs;
 	const struct mounts *mounts;
@@ -20,11 +29,15 @@ struct below_options {
 	const void *userdata;
 };
 
+/* All disks that stand on others, with their names. */
+void below_learn(const struct below_options *options, struct below *ret_below);
+
 /*
- * All disks that stand on others, with their names. Returns how many there are, at most
- * RECORD_STACKED_MAX.
+ * Those of them that a record has room for. Of many it has those that are at work, with all below
+ * them: `busy` names `busy_count` disks, the busiest first. Then come those that are mounted.
  */
-uint32_t below_learn(const struct below_options *options,
-	struct record_stacked ret_stack[static RECORD_STACKED_MAX]);
+void below_choose(const struct below *below, const char *const *busy, uint32_t busy_count,
+	const struct mounts *mounts, struct record_stacked ret_stack[static RECORD_STACKED_MAX],
+	uint32_t *ret_count);
 
 #endif

@@ -57,8 +57,8 @@ struct enrich {
 	bool disks_changed;
 	uint32_t disks_generation;
 	struct members members;
-	uint32_t stack_count;
-	struct record_stacked stack[RECORD_STACKED_MAX];
+	struct below below;
+	bool below_logged; /* that some were left out */
 };
 
 static void add_user(void *userdata, const struct passwd_user *user)
@@ -104,7 +104,7 @@ void enrich_refresh(struct enrich *e)
 	if (poll(&changed, 1, 0) > 0 && (changed.revents & (POLLPRI | POLLERR))) {
 		mounts_reader_want(&e->mounts_reader);
 	}
-	if (mounts_reader_take(&e->mounts_reader, &e->mounts, clock_mono_ns())) {
+	if (mounts_reader_take(&e->mounts_reader, &e->mounts, &e->members, clock_mono_ns())) {
 		e->disks_changed = true;
 		log_left_out(e);
 	}
@@ -115,12 +115,6 @@ void enrich_refresh(struct enrich *e)
 	}
 	writers_replace_hung(e->writers, clock_mono_ns());
 	file_server_replace_hung(e->file_server, clock_mono_ns());
-}
-
-const struct record_stacked *enrich_stack(const struct enrich *e, uint32_t *ret_count)
-{
-	*ret_count = e->stack_count;
-	return e->stack;
 }
 
 void enrich_find_writer(struct enrich *e, const char *mount, uint64_t incident_ns,
@@ -200,7 +194,7 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 	e->mountinfo_fd = openat(e->procfs_fd, "self/mountinfo", O_RDONLY | O_CLOEXEC);
 	enrich_read_users(PASSWD_FILE, &e->users);
 	mounts_reader_init(&e->mounts_reader, e->procfs_fd);
-	if (!mounts_reader_wait(&e->mounts_reader, &e->mounts, MOUNTS_WAIT_NS))
+	if (!mounts_reader_wait(&e->mounts_reader, &e->mounts, &e->members, MOUNTS_WAIT_NS))
 		log_warning("%s/self/mountinfo: not read yet; mount points are not known", procfs);
 	log_left_out(e);
 	*ret_enrich = e;
@@ -248,9 +242,9 @@ static void set_device(const struct enrich *e, struct record_operation *op)
 static const char *disk_of_source(const struct enrich *e, const char *source)
 {
 	if (strncmp(source, "/dev/mapper/", strlen("/dev/mapper/")) == 0) {
-		for (uint32_t i = 0; i < e->stack_count; i++)
-			if (strcmp(e->stack[i].label, source + strlen("/dev/mapper/")) == 0)
-				return e->stack[i].dev_name;
+		for (uint32_t i = 0; i < e->below.count; i++)
+			if (strcmp(e->below.list[i].label, source + strlen("/dev/mapper/")) == 0)
+				return e->below.list[i].dev_name;
 		return NULL;
 	}
 	return strncmp(source, "/dev/", strlen("/dev/")) == 0 ? source + strlen("/dev/") : NULL;
@@ -349,10 +343,10 @@ static struct below_options below_options(const struct enrich *e, const char *sy
 		.userdata = e };
 }
 
-static bool has_pool(const struct mounts *mounts)
+static bool has_several_disks(const struct mounts *mounts)
 {
 	for (unsigned int i = 0; i < mounts->count; i++)
-		if (mounts->list[i].source_is_pool)
+		if (mounts->list[i].source_is_disk || mounts->list[i].source_is_pool)
 			return true;
 	return false;
 }
@@ -360,14 +354,61 @@ static bool has_pool(const struct mounts *mounts)
 void enrich_learn_disks(struct enrich *e, const char *sysfs, const char *udev, uint32_t generation)
 {
 	const struct below_options options = below_options(e, sysfs);
+	bool is_due = e->disks_age++ % LEARN_DISKS_EACH == 0 || generation != e->disks_generation;
 
-	if (e->disks_age++ % LEARN_DISKS_EACH != 0 && !e->disks_changed &&
-		generation == e->disks_generation)
+	mounts_reader_set_paths(&e->mounts_reader, sysfs, udev);
+	if (is_due && has_several_disks(&e->mounts))
+		mounts_reader_want(&e->mounts_reader);
+	if (!is_due && !e->disks_changed)
 		return;
 	e->disks_changed = false;
 	e->disks_generation = generation;
-	e->stack_count = below_learn(&options, e->stack);
-	members_learn(&e->members, sysfs, has_pool(&e->mounts) ? udev : NULL);
+	below_learn(&options, &e->below);
+	if (e->below.left_out && !e->below_logged)
+		log_warning("of more than %d disks that stand on others it is not known on which",
+			BELOW_MAX);
+	e->below_logged |= e->below.left_out > 0;
+}
+
+static bool is_at_work(const struct record_disk *disk)
+{
+	return disk->util_pct > 0 || disk->inflight || disk->suspended || disk->no_completion_ns;
+}
+
+/* The busiest disks of the last sample. Returns how many. */
+static uint32_t find_busy(const struct enrich *e, const char *ret_names[static RECORD_STACKED_MAX])
+{
+	const struct record_disk *busy[RECORD_STACKED_MAX];
+	uint32_t count = 0, serial;
+
+	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
+		const struct record_disk *disk = watch_disk_in_slot(e->watch, slot, &serial);
+		uint32_t i;
+
+		if (!disk || !is_at_work(disk))
+			continue;
+		if (count < RECORD_STACKED_MAX)
+			count++;
+		else if (!does_more(disk, busy[count - 1]))
+			continue;
+		for (i = count - 1; i > 0 && does_more(disk, busy[i - 1]); i--)
+			busy[i] = busy[i - 1];
+		busy[i] = disk;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		ret_names[i] = busy[i]->dev_name;
+	return count;
+}
+
+void enrich_choose_stack(const struct enrich *e,
+	struct record_stacked ret_stack[static RECORD_STACKED_MAX], uint32_t *ret_count,
+	uint32_t *ret_left_out)
+{
+	const char *busy[RECORD_STACKED_MAX];
+	uint32_t busy_count = e->below.count > RECORD_STACKED_MAX ? find_busy(e, busy) : 0;
+
+	below_choose(&e->below, busy, busy_count, &e->mounts, ret_stack, ret_count);
+	*ret_left_out = e->below.count - *ret_count + e->below.left_out;
 }
 
 void enrich_device(const struct enrich *e, uint32_t major, uint32_t minor, char *ret_name,
@@ -442,10 +483,10 @@ void enrich_below(const struct enrich *e, uint32_t major, uint32_t minor, char *
 	size_t size)
 {
 	*ret_names = '\0';
-	for (uint32_t i = 0; i < e->stack_count; i++) {
-		if (e->stack[i].dev.major != major || e->stack[i].dev.minor != minor)
+	for (uint32_t i = 0; i < e->below.count; i++) {
+		if (e->below.list[i].dev.major != major || e->below.list[i].dev.minor != minor)
 			continue;
-		text_copy(ret_names, size, e->stack[i].below);
+		text_copy(ret_names, size, e->below.list[i].below);
 		return;
 	}
 }

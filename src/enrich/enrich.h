@@ -57,8 +57,10 @@ void enrich_learn_processes(struct enrich *enrich);
  */
 void enrich_learn_disks(struct enrich *enrich, const char *sysfs, const char *udev,
 	uint32_t generation);
-/* Those disks; their number goes to ret_count. */
-const struct record_stacked *enrich_stack(const struct enrich *enrich, uint32_t *ret_count);
+/* Of those disks the ones that a record should have, and how many that leaves out. */
+void enrich_choose_stack(const struct enrich *enrich,
+	struct record_stacked ret_stack[static RECORD_STACKED_MAX], uint32_t *ret_count,
+	uint32_t *ret_left_out);
 
 /*
  * Completes `op` with executable, user, unit, device name, whole path, and the kernel stack of the

@@ -12,6 +12,15 @@
 
 #define TEXT_SIZE 8192
 
+/* One too many is counted, and has no place. */
+static void add(struct members_set *set, const char *name)
+{
+	if (set->count < MEMBERS_MAX)
+		text_copy(set->names[set->count], sizeof(set->names[0]), name);
+	if (set->count <= MEMBERS_MAX)
+		set->count++;
+}
+
 static void read_set(const char *path, struct members_set *ret_set)
 {
 	struct dirent *entry;
@@ -19,10 +28,9 @@ static void read_set(const char *path, struct members_set *ret_set)
 
 	ret_set->count = 0;
 	*ret_set->pool = '\0';
-	while (dir && ret_set->count < MEMBERS_MAX && (entry = readdir(dir)))
+	while (dir && (entry = readdir(dir)))
 		if (entry->d_name[0] != '.' && strlen(entry->d_name) < RECORD_DISK_NAME_SIZE)
-			text_copy(ret_set->names[ret_set->count++], RECORD_DISK_NAME_SIZE,
-				entry->d_name);
+			add(ret_set, entry->d_name);
 	if (dir)
 		closedir(dir);
 }
@@ -88,9 +96,17 @@ static bool read_name(const char *sysfs, const char *number,
 		find_line(text, "DEVNAME=", ret_name, RECORD_DISK_NAME_SIZE);
 }
 
+static struct members_set *find_pool(struct members *members, const char *pool)
+{
+	for (unsigned int i = 0; i < members->count; i++)
+		if (strcmp(members->sets[i].pool, pool) == 0)
+			return &members->sets[i];
+	return NULL;
+}
+
 static struct members_set *get_pool(struct members *members, const char *pool)
 {
-	struct members_set *set = (struct members_set *)members_find_pool(members, pool);
+	struct members_set *set = find_pool(members, pool);
 
 	if (set || members->count == MEMBERS_SETS_MAX)
 		return set;
@@ -115,8 +131,8 @@ static void learn_zfs(struct members *members, const char *sysfs, const char *ud
 			!read_name(sysfs, entry->d_name + 1, name))
 			continue;
 		set = get_pool(members, pool);
-		if (set && set->count < MEMBERS_MAX)
-			text_copy(set->names[set->count++], sizeof(set->names[0]), name);
+		if (set)
+			add(set, name);
 	}
 	if (dir)
 		closedir(dir);
@@ -130,19 +146,21 @@ void members_learn(struct members *members, const char *sysfs, const char *udev)
 		learn_zfs(members, sysfs, udev);
 }
 
+static const struct members_set *if_whole(const struct members_set *set)
+{
+	return set && set->count <= MEMBERS_MAX ? set : NULL;
+}
+
 const struct members_set *members_find_pool(const struct members *members, const char *pool)
 {
-	for (unsigned int i = 0; i < members->count; i++)
-		if (strcmp(members->sets[i].pool, pool) == 0)
-			return &members->sets[i];
-	return NULL;
+	return if_whole(find_pool((struct members *)members, pool));
 }
 
 const struct members_set *members_find(const struct members *members, const char *name)
 {
 	for (unsigned int i = 0; i < members->count; i++)
-		for (unsigned int j = 0; j < members->sets[i].count; j++)
+		for (unsigned int j = 0; j < members->sets[i].count && j < MEMBERS_MAX; j++)
 			if (strcmp(members->sets[i].names[j], name) == 0)
-				return &members->sets[i];
+				return if_whole(&members->sets[i]);
 	return NULL;
 }

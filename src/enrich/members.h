@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The disks of each btrfs that has several, and of each pool of ZFS.
- * Called by enrich.c now and then while the host is well: a look-up in sysfs takes locks that
- * others may hold while they wait for memory.
+ * Learned by mounts_reader.c on its thread: a look-up in sysfs takes locks that others may hold
+ * while they wait for memory, and there may be thousands of devices.
  * Never reads anything but sysfs and udev's database.
  */
 #ifndef IOSTALL_ENRICH_MEMBERS_H
@@ -11,13 +11,14 @@
 #include "record/structs.h"
 
 #define MEMBERS_SETS_MAX 8
-#define MEMBERS_MAX 16
+/* One that has more is as good as unknown: what it waits for may be among the others. */
+#define MEMBERS_MAX 128
 /* ZFS_MAX_DATASET_NAME_LEN */
 #define MEMBERS_POOL_SIZE 256
 
 /* Disks or partitions. */
 struct members_set {
-	unsigned int count;
+	unsigned int count;	      /* more than MEMBERS_MAX: not all of them are in the list */
 	char pool[MEMBERS_POOL_SIZE]; /* of ZFS; empty: a btrfs */
 	char names[MEMBERS_MAX][RECORD_DISK_NAME_SIZE];
 };
@@ -33,10 +34,10 @@ struct members {
  */
 void members_learn(struct members *members, const char *sysfs, const char *udev);
 
-/* Those of that pool of ZFS; NULL: not known. */
+/* Those of that pool of ZFS; NULL: they are not known, or not all of them. */
 const struct members_set *members_find_pool(const struct members *members, const char *pool);
 
-/* Those among which that one is; NULL: it is alone. */
+/* Those among which that one is; NULL: it is alone, or there are too many. */
 const struct members_set *members_find(const struct members *members, const char *name);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads /proc/self/mountinfo on a thread that may hang: each file system tells its options there,
- * for which btrfs may read its disk, and whoever mounts meanwhile makes all readers wait.
+ * Reads the mounts, and of which disks those with several consist, on a thread that may hang: each
+ * file system tells its options in mountinfo, for which btrfs may read its disk, and whoever mounts
+ * meanwhile makes all readers wait.
  * Used by enrich.c, while no incident is open.
  * Never waits; there is a thread only while there is something to read, and one that hangs is left
  * behind and replaced, a bounded number of times.
@@ -12,12 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "enrich/members.h"
 #include "enrich/mounts.h"
 #include "util/renewable_worker.h"
 
 struct mounts_reader {
 	struct renewable_worker worker;
 	bool wanted; /* they have changed since they were read last */
+	/* For members_learn(); NULL: not known yet. */
+	const char *sysfs;
+	const char *udev;
 };
 
 /* procfs_fd must stay open. */
@@ -27,9 +32,13 @@ void mounts_reader_done(struct mounts_reader *reader);
 
 /* Has them read. */
 void mounts_reader_want(struct mounts_reader *reader);
-/* Replaces all mounts by what has been read since the last call. False: nothing has. */
-bool mounts_reader_take(struct mounts_reader *reader, struct mounts *mounts, uint64_t now_ns);
+/* From now on with the disks, see members_learn(). The names must stay valid. */
+void mounts_reader_set_paths(struct mounts_reader *reader, const char *sysfs, const char *udev);
+/* Replaces both by what has been read since the last call. False: nothing has. */
+bool mounts_reader_take(struct mounts_reader *reader, struct mounts *mounts,
+	struct members *members, uint64_t now_ns);
 /* The same, and waits until it is read: for so long at most. For the start. */
-bool mounts_reader_wait(struct mounts_reader *reader, struct mounts *mounts, uint64_t at_most_ns);
+bool mounts_reader_wait(struct mounts_reader *reader, struct mounts *mounts,
+	struct members *members, uint64_t at_most_ns);
 
 #endif

@@ -12,8 +12,8 @@
 #include "record/record.h"
 
 #define MODEL_DISKS_MAX 16
-/* Disks that stand on others. */
-#define MODEL_STACK_MAX RECORD_STACKED_MAX
+/* Disks that stand on others: of the first line, and those at work when a rule fires later. */
+#define MODEL_STACK_MAX (2 * RECORD_STACKED_MAX)
 /* Samples since the trigger that say how evenly a busy disk works. */
 #define MODEL_RATES_MAX 16
 enum model_kind {

@@ -233,10 +233,10 @@ const char *session_trigger(struct session *s, const struct record_trigger *trig
 /* Disks may have come since the last incident. */
 static void learn_stack(struct session *s)
 {
-	const struct record_stacked *stack;
-	uint32_t count;
+	struct record_stacked stack[RECORD_STACKED_MAX];
+	uint32_t count, left_out;
 
-	stack = enrich_stack(s->o.enrich, &count);
+	enrich_choose_stack(s->o.enrich, stack, &count, &left_out);
 	for (uint32_t i = 0; i < count; i++)
 		model_disks_note_below(&s->model.disks, stack[i].dev_name, stack[i].label,
 			stack[i].below);

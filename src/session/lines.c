@@ -84,7 +84,6 @@ void session_write_alike(struct session *s)
 void session_write_open(struct session *s, const struct record_trigger *trigger)
 {
 	struct record_open *open = &session_begin_line(s, RECORD_OPEN)->open;
-	const struct record_stacked *stack;
 
 	open->trigger = *trigger;
 	text_copy(open->continues, sizeof(open->continues), s->opened.continues);
@@ -97,8 +96,7 @@ void session_write_open(struct session *s, const struct record_trigger *trigger)
 	open->armed_ns = s->incident.armed_ns;
 	open->waited_ns = s->incident.waited_ns;
 	probe_set_describe_coverage(&s->probes, s->switches_wanted, s->attach_wanted, open);
-	stack = enrich_stack(s->o.enrich, &open->stack_count);
-	memcpy(open->stack, stack, open->stack_count * sizeof(open->stack[0]));
+	enrich_choose_stack(s->o.enrich, open->stack, &open->stack_count, &open->stack_left_out);
 	session_write_line(s);
 }
 

@@ -174,7 +174,9 @@ void session_ask_offcpu_stacks(struct session *s)
 {
 	const struct probe_report report = make_report(s, false, false);
 
-	offcpu_ask_stacks(&s->probes.probes[CONFIG_PROBE_offcpu], &report);
+	/* Else another thread may be attaching it, and clears its tables first. */
+	if (s->probes.attached[CONFIG_PROBE_offcpu])
+		offcpu_ask_stacks(&s->probes.probes[CONFIG_PROBE_offcpu], &report);
 }
 
 void session_summarize(struct session *s, bool whole, bool final)

@@ -74,6 +74,15 @@ static int setup(void **state)
 	return 0;
 }
 
+/* A thread reads the mounts. */
+static void refresh(struct fixture *f)
+{
+	for (unsigned int i = 0; i < 50; i++) {
+		enrich_refresh(f->enrich);
+		usleep(2000);
+	}
+}
+
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
@@ -199,46 +208,89 @@ static void test_disks_below(void **state)
 	assert_string_equal(names, "");
 }
 
-/* Loop devices of packages are many. What is left out is one of them. */
-static void test_volumes_are_learned_before_loop_devices(void **state)
+static void put_stacked(struct fixture *f, const char *name, unsigned int major, unsigned int minor,
+	const char *below)
 {
-	struct fixture *f = *state;
-	const struct record_stacked *stack;
-	unsigned int volumes = 0, left_out = 0;
-	char path[64];
-	uint32_t count;
+	char path[96];
 
-	tree_put(f->t, "sys/block/dm-0/dev", "253:0\n");
-	tree_put(f->t, "sys/dev/block/253:0/slaves/sda", "%s", "");
-	for (unsigned int i = 0; i < RECORD_STACKED_MAX; i++) {
-		snprintf(path, sizeof(path), "sys/block/loop%u/dev", i);
-		tree_put(f->t, path, "7:%u\n", i);
-		snprintf(path, sizeof(path), "sys/dev/block/7:%u/slaves/sda", i);
-		tree_put(f->t, path, "%s", "");
-	}
-	tree_put(f->t, "sys/block/dm-1/dev", "253:1\n");
-	tree_put(f->t, "sys/dev/block/253:1/slaves/sda", "%s", "");
-	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
-	stack = enrich_stack(f->enrich, &count);
-	assert_int_equal(count, RECORD_STACKED_MAX);
+	snprintf(path, sizeof(path), "sys/block/%s/dev", name);
+	tree_put(f->t, path, "%u:%u\n", major, minor);
+	snprintf(path, sizeof(path), "sys/dev/block/%u:%u/slaves/%s", major, minor, below);
+	tree_put(f->t, path, "%s", "");
+}
+
+static bool has_stacked(const struct record_stacked *stack, uint32_t count, const char *name)
+{
 	for (uint32_t i = 0; i < count; i++)
-		volumes += strncmp(stack[i].dev_name, "dm-", 3) == 0;
-	assert_int_equal(volumes, 2);
-	/* What is left out is not looked up, since it may be asked for in an incident. */
+		if (strcmp(stack[i].dev_name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Loop devices of packages are many. What a record leaves out is one of them. */
+static void test_volumes_come_before_loop_devices(void **state)
+{
+	struct record_stacked stack[RECORD_STACKED_MAX];
+	struct fixture *f = *state;
+	uint32_t count, left_out;
+	char name[32];
+
+	put_stacked(f, "dm-0", 253, 0, "sda");
+	for (unsigned int i = 0; i < RECORD_STACKED_MAX; i++) {
+		snprintf(name, sizeof(name), "loop%u", i);
+		put_stacked(f, name, 7, i, "sda");
+	}
+	put_stacked(f, "dm-1", 253, 1, "sda");
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
+	enrich_choose_stack(f->enrich, stack, &count, &left_out);
+	assert_int_equal(count, RECORD_STACKED_MAX);
+	assert_int_equal(left_out, 2);
+	assert_true(has_stacked(stack, count, "dm-0") && has_stacked(stack, count, "dm-1"));
 	for (unsigned int i = 0; i < RECORD_STACKED_MAX; i++) {
 		char names[RECORD_BELOW_SIZE];
 
 		enrich_below(f->enrich, 7, i, names, sizeof(names));
-		left_out += *names == '\0';
+		assert_string_equal(names, "sda");
 	}
-	assert_int_equal(left_out, 2);
+}
+
+/* Of many volumes a record has the one that is at work, with what it stands on. */
+static void test_volumes_at_work_are_chosen(void **state)
+{
+	struct record_stacked stack[RECORD_STACKED_MAX];
+	struct fixture *f = *state;
+	uint32_t count, left_out;
+	char name[32];
+
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "dm-%u", i);
+		put_stacked(f, name, 253, i, i < 90 ? "sdz" : "md7");
+	}
+	put_stacked(f, "md7", 9, 7, "sda");
+	put_stacked(f, "dm-100", 253, 100, "dm-91p1");
+	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
+	for (unsigned int i = 0; i < 3; i++) {
+		tree_put(f->t, "proc/diskstats",
+			" 253 55 dm-55 %u 0 8 1 1 0 8 1 0 %u 2\n"
+			" 253 100 dm-100 9 0 8 1 1 0 8 1 3 %u 2\n",
+			9 + i, 10 * i, 1000 * i);
+		tree_sample(f->t, f->watch, 1000);
+	}
+	enrich_choose_stack(f->enrich, stack, &count, &left_out);
+	assert_int_equal(count, RECORD_STACKED_MAX);
+	assert_int_equal(left_out, 102 - RECORD_STACKED_MAX);
+	assert_string_equal(stack[0].dev_name, "dm-100");
+	assert_string_equal(stack[1].dev_name, "dm-91");
+	assert_string_equal(stack[2].dev_name, "md7");
+	assert_string_equal(stack[3].dev_name, "dm-55");
 }
 
 /* A logical volume on an encrypted md device, and a loop device; disks that stand on nothing. */
 static void test_disks_are_learned_while_the_host_is_well(void **state)
 {
 	struct fixture *f = *state;
-	const struct record_stacked *stack;
+	struct record_stacked stack[RECORD_STACKED_MAX];
+	uint32_t left_out;
 	unsigned int seen = 0;
 	unsigned long before;
 	uint32_t count;
@@ -262,7 +314,7 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	/* The event loop asks for no memory: a host that is short of it grants it late. */
 	assert_int_equal(allocations, before);
-	stack = enrich_stack(f->enrich, &count);
+	enrich_choose_stack(f->enrich, stack, &count, &left_out);
 	assert_int_equal(count, 4);
 	for (uint32_t i = 0; i < count; i++) {
 		static const char *const expected[][3] = {
@@ -285,11 +337,12 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-other\n");
 	for (unsigned int i = 0; i < 59; i++)
 		enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
-	stack = enrich_stack(f->enrich, &count);
+	enrich_choose_stack(f->enrich, stack, &count, &left_out);
 	for (uint32_t i = 0; i < count; i++)
 		assert_string_not_equal(stack[i].label, "vg0-other");
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 1);
+	enrich_choose_stack(f->enrich, stack, &count, &left_out);
 	seen = 0;
 	for (uint32_t i = 0; i < count; i++)
 		seen += strcmp(stack[i].label, "vg0-other") == 0;
@@ -297,7 +350,7 @@ static void test_disks_are_learned_while_the_host_is_well(void **state)
 	/* And at once when a disk has appeared. */
 	tree_put(f->t, "sys/block/dm-0/dm/name", "vg0-third\n");
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), 2);
-	stack = enrich_stack(f->enrich, &count);
+	enrich_choose_stack(f->enrich, stack, &count, &left_out);
 	seen = 0;
 	for (uint32_t i = 0; i < count; i++)
 		seen += strcmp(stack[i].label, "vg0-third") == 0;
@@ -616,6 +669,7 @@ static void test_the_disk_of_several_that_is_waited_for(void **state)
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
+	refresh(f);
 	tree_put(f->t, "proc/diskstats",
 		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
 		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
@@ -674,6 +728,7 @@ static void test_the_disks_of_a_pool(void **state)
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
+	refresh(f);
 	tree_put(f->t, "proc/diskstats",
 		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
 		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
@@ -686,15 +741,6 @@ static void test_the_disks_of_a_pool(void **state)
 	assert_string_equal(on_device(f, 0, 31).dev_name, "vdc1");
 	/* A pool that is not known keeps its name. */
 	assert_string_equal(on_device(f, 0, 32).dev_name, "tan/x");
-}
-
-/* A thread reads the mounts. */
-static void refresh(struct fixture *f)
-{
-	for (unsigned int i = 0; i < 50; i++) {
-		enrich_refresh(f->enrich);
-		usleep(2000);
-	}
 }
 
 /* Mounts that came since are known after the next refresh, which reads only what has changed. */
@@ -1007,7 +1053,8 @@ int main(void)
 		enrich_test(test_cause_of_a_request_to_a_server),
 		enrich_test(test_cause_of_a_list_of_mounts),
 		enrich_test(test_disks_below),
-		enrich_test(test_volumes_are_learned_before_loop_devices),
+		enrich_test(test_volumes_come_before_loop_devices),
+		enrich_test(test_volumes_at_work_are_chosen),
 		enrich_test(test_disks_are_learned_while_the_host_is_well),
 		enrich_test(test_refresh),
 		enrich_test(test_modules_that_come_and_go),
