@@ -191,11 +191,13 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 		e->home_mount_ns[0] = (uint32_t)st.st_ino;
 	if (fstatat(e->procfs_fd, "1/ns/mnt", &st, 0) == 0)
 		e->home_mount_ns[1] = (uint32_t)st.st_ino;
-	e->mountinfo_fd = openat(e->procfs_fd, "self/mountinfo", O_RDONLY | O_CLOEXEC);
+	e->mountinfo_fd = openat(e->procfs_fd, "1/mountinfo", O_RDONLY | O_CLOEXEC);
+	if (e->mountinfo_fd < 0)
+		e->mountinfo_fd = openat(e->procfs_fd, "self/mountinfo", O_RDONLY | O_CLOEXEC);
 	enrich_read_users(PASSWD_FILE, &e->users);
-	mounts_reader_init(&e->mounts_reader, e->procfs_fd);
+	mounts_reader_init(&e->mounts_reader, e->procfs_fd, watch);
 	if (!mounts_reader_wait(&e->mounts_reader, &e->mounts, &e->members, MOUNTS_WAIT_NS))
-		log_warning("%s/self/mountinfo: not read yet; mount points are not known", procfs);
+		log_warning("%s/1/mountinfo: not read yet; mount points are not known", procfs);
 	log_left_out(e);
 	*ret_enrich = e;
 	return 0;
@@ -343,21 +345,14 @@ static struct below_options below_options(const struct enrich *e, const char *sy
 		.userdata = e };
 }
 
-static bool has_several_disks(const struct mounts *mounts)
-{
-	for (unsigned int i = 0; i < mounts->count; i++)
-		if (mounts->list[i].source_is_disk || mounts->list[i].source_is_pool)
-			return true;
-	return false;
-}
-
 void enrich_learn_disks(struct enrich *e, const char *sysfs, const char *udev, uint32_t generation)
 {
 	const struct below_options options = below_options(e, sysfs);
 	bool is_due = e->disks_age++ % LEARN_DISKS_EACH == 0 || generation != e->disks_generation;
 
 	mounts_reader_set_paths(&e->mounts_reader, sysfs, udev);
-	if (is_due && has_several_disks(&e->mounts))
+	/* A pool may have got a disk, and a container that is new may have mounts of its own. */
+	if (is_due)
 		mounts_reader_want(&e->mounts_reader);
 	if (!is_due && !e->disks_changed)
 		return;

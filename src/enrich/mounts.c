@@ -147,6 +147,22 @@ void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size
 			find_other(mounts, &info, &mounts->list[i++]);
 }
 
+void mounts_parse_more(struct mounts *mounts, unsigned int max, const char *buf, size_t len)
+{
+	struct mounts more = { .list = mounts->list + mounts->count };
+
+	mounts_parse(&more, max - mounts->count, buf, len);
+	for (unsigned int i = 0; i < more.count; i++) {
+		struct mount *m = &more.list[i];
+
+		if (mounts_find_device(mounts, m->major, m->minor))
+			continue;
+		*m->root = *m->point = '\0';
+		mounts->list[mounts->count++] = *m;
+	}
+	mounts->left_out += more.left_out;
+}
+
 int mounts_copy(struct mounts *mounts, const struct mounts *from)
 {
 	struct mount *list = calloc(from->count ? from->count : 1, sizeof(*list));

@@ -2,7 +2,7 @@
 /*
  * The mounts of the daemon's namespace: which source is mounted at which mount point.
  * Called by enrich.c.
- * Never reads a file: it is given what /proc/self/mountinfo says.
+ * Never reads a file: it is given what /proc/PID/mountinfo says.
  */
 #ifndef IOSTALL_ENRICH_MOUNTS_H
 #define IOSTALL_ENRICH_MOUNTS_H
@@ -51,6 +51,11 @@ struct mounts {
  * room for `max`. Compares each overlay with all mounts, so it is not for the event loop.
  */
 void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size_t len);
+/*
+ * Adds those of another mount namespace, whose file systems are not mounted in this one. Their
+ * paths mean nothing here, and are left empty.
+ */
+void mounts_parse_more(struct mounts *mounts, unsigned int max, const char *buf, size_t len);
 
 /* Replaces all mounts by a copy that has no more memory than it needs. 0, or -ENOMEM. */
 int mounts_copy(struct mounts *mounts, const struct mounts *from);

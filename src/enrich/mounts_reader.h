@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reads the mounts, and of which disks those with several consist, on a thread that may hang: each
- * file system tells its options in mountinfo, for which btrfs may read its disk, and whoever mounts
- * meanwhile makes all readers wait.
+ * Reads the mounts of the host and of watched processes that have others, and of which disks those
+ * with several consist, on a thread that may hang: each file system tells its options in mountinfo,
+ * for which btrfs may read its disk, and whoever mounts meanwhile makes all readers wait.
  * Used by enrich.c, while no incident is open.
  * Never waits; there is a thread only while there is something to read, and one that hangs is left
  * behind and replaced, a bounded number of times.
@@ -17,16 +17,19 @@
 #include "enrich/mounts.h"
 #include "util/renewable_worker.h"
 
+struct watch;
+
 struct mounts_reader {
 	struct renewable_worker worker;
 	bool wanted; /* they have changed since they were read last */
+	const struct watch *watch;
 	/* For members_learn(); NULL: not known yet. */
 	const char *sysfs;
 	const char *udev;
 };
 
-/* procfs_fd must stay open. */
-void mounts_reader_init(struct mounts_reader *reader, int procfs_fd);
+/* procfs_fd must stay open, and `watch` there. */
+void mounts_reader_init(struct mounts_reader *reader, int procfs_fd, const struct watch *watch);
 /* Returns at once. A reader of zeros is accepted. */
 void mounts_reader_done(struct mounts_reader *reader);
 

@@ -743,6 +743,31 @@ static void test_the_disks_of_a_pool(void **state)
 	assert_string_equal(on_device(f, 0, 32).dev_name, "tan/x");
 }
 
+/*
+ * The mounts of the host are those of process 1. A container may have file systems that are mounted
+ * nowhere else; their paths mean nothing on the host.
+ */
+static void test_mounts_of_other_namespaces(void **state)
+{
+	struct fixture *f = *state;
+	char path[RECORD_PATH_SIZE] = ".../x";
+
+	tree_put(f->t, "proc/1/mountinfo",
+		"22 1 254:1 / / rw - ext4 /dev/vda1 rw\n40 22 0:50 / /h rw - nfs4 a:/h rw\n");
+	tree_put(f->t, "proc/7/ns/mnt", "%s", "");
+	tree_put(f->t, "proc/7/mountinfo",
+		"60 1 0:99 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/pool/1\n"
+		"61 60 0:98 / /pool rw - btrfs /dev/vda1 rw\n"
+		"62 60 0:50 / /other rw - tmpfs tmpfs rw\n");
+	enrich_free(f->enrich);
+	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
+	assert_string_equal(on_device(f, 0, 99).dev_name, "vda1");
+	assert_string_equal(on_device(f, 0, 98).dev_name, "vda1");
+	assert_string_equal(on_device(f, 0, 50).dev_name, "a:/h");
+	assert_string_equal(on_device(f, 0, 44).dev_name, "");
+	assert_false(enrich_path_in_fs(f->enrich, 0, 98, path, sizeof(path)));
+}
+
 /* Mounts that came since are known after the next refresh, which reads only what has changed. */
 static void test_refresh(void **state)
 {
@@ -1065,6 +1090,7 @@ int main(void)
 		enrich_test(test_a_file_system_of_several_disks),
 		enrich_test(test_the_disk_of_several_that_is_waited_for),
 		enrich_test(test_the_disks_of_a_pool),
+		enrich_test(test_mounts_of_other_namespaces),
 		cmocka_unit_test(test_mounts_without_room),
 		enrich_test(test_refresh_without_change),
 		enrich_test(test_path_in_file_system),
