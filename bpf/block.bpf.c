@@ -326,7 +326,7 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 		r.tid = (__u32)id;
 		r.thread_start_ns = BPF_CORE_READ(task, start_boottime);
 		r.is_inferred = flusher ? flusher->is_kernel : !!(flags & PF_KTHREAD);
-		r.is_uncertain = flusher && is_shared;
+		r.is_uncertain = flusher && (is_shared || flusher->is_uncertain);
 		request_note_file(rq, task, flags, &r, slot);
 		thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r, slot);
 	}

@@ -424,6 +424,20 @@ static __always_inline struct gendisk *compat_request_disk(struct request *rq)
 	return BPF_CORE_READ(rq, q, disk);
 }
 
+/* 309dca309fc3 ("block: store a block_device pointer in struct bio"), 5.12. */
+struct bio___disk {
+	struct gendisk *bi_disk;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct gendisk *compat_bio_disk(struct bio *bio)
+{
+	struct bio___disk *old = (void *)bio;
+
+	if (bpf_core_field_exists(old->bi_disk))
+		return BPF_CORE_READ(old, bi_disk);
+	return BPF_CORE_READ(bio, bi_bdev, bd_disk);
+}
+
 /*
  * Where the head of a page is: a tail page has bit 0 set in this word, and no other page has. The
  * other bits are the address of the head page or, in compound_info since 7.1, a mask that turns the

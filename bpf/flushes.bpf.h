@@ -10,7 +10,15 @@
 
 #include "charge.bpf.h"
 
-/* An LRU map: an entry stays behind, and another bio at its address replaces it. */
+/* Of modules, read by src/probes/block.c; 0: there is no such function, as from 6.12 on. */
+const volatile __u64 cfg_md_end_flush = 0;
+
+#define MD_MAJOR 9
+
+/*
+ * By the address of the bio; for an md device, whose number is no address, whoever asked it last.
+ * An LRU map: an entry stays behind, and another bio at its address replaces it.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, EVENT_BLOCK_FLUSHERS_MAX);
@@ -27,14 +35,75 @@ static __always_inline bool bio_is_flush(struct bio *bio)
 		1;
 }
 
+static __always_inline __u64 dev_of_disk(__u32 major, __u32 minor)
+{
+	return (__u64)major << 20 | minor;
+}
+
+/*
+ * An md device has a kworker flush each of its disks, for the one bio that it works on. Modules
+ * have no types here, but these two places did not change while there was this function:
+ * md_rdev.mddev and mddev.unit. If they had, there would be no entry of that number.
+ */
+static __always_inline struct event_block_flusher *flusher_of_array(struct bio *bio)
+{
+	struct event_block_flusher *flusher;
+	__u64 mddev = 0, key;
+	__u32 unit = 0;
+
+	if (!cfg_md_end_flush || (__u64)BPF_CORE_READ(bio, bi_end_io) != cfg_md_end_flush ||
+		bpf_probe_read_kernel(&mddev, sizeof(mddev), BPF_CORE_READ(bio, bi_private) + 24) <
+			0 ||
+		bpf_probe_read_kernel(&unit, sizeof(unit), (void *)mddev + 16) < 0)
+		return NULL;
+	key = unit;
+	flusher = bpf_map_lookup_elem(&flushers, &key);
+	if (flusher)
+		flusher->is_taken = 1;
+	return flusher;
+}
+
+/* Written in place where it can be: an update of an LRU map takes a lock. */
+static __always_inline void flusher_put(__u64 key, const struct event_block_flusher *flusher)
+{
+	struct event_block_flusher *known = bpf_map_lookup_elem(&flushers, &key);
+
+	if (known)
+		*known = *flusher;
+	else
+		/* Without it the request is charged to the kernel thread that sends it. */
+		bpf_map_update_elem(&flushers, &key, flusher, BPF_ANY);
+}
+
+/* An md device flushes for one at a time, and what came meanwhile may need no flush any more. */
+static __always_inline void flusher_put_of_array(struct bio *bio,
+	struct event_block_flusher *flusher)
+{
+	struct gendisk *disk = compat_bio_disk(bio);
+	struct event_block_flusher *before;
+	__u64 key;
+
+	if (!cfg_md_end_flush || BPF_CORE_READ(disk, major) != MD_MAJOR)
+		return;
+	key = dev_of_disk(MD_MAJOR, BPF_CORE_READ(disk, first_minor));
+	before = bpf_map_lookup_elem(&flushers, &key);
+	flusher->is_uncertain = before && !before->is_taken && before->who.tid != flusher->who.tid;
+	flusher_put(key, flusher);
+}
+
 /* Not inlined: most bios flush nothing, and what is zeroed here costs more than a look at them. */
 static __noinline void flusher_note(struct bio *bio)
 {
-	struct event_block_flusher fresh = {}, *known;
+	struct event_block_flusher fresh = {}, *of_array = flusher_of_array(bio);
 	struct event_block_cgroup cgroup = {};
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 key = (__u64)bio, id = bpf_get_current_pid_tgid();
 
+	if (of_array) {
+		fresh = *of_array;
+		flusher_put(key, &fresh);
+		return;
+	}
 	if (!filter_task(id >> 32)) {
 		/* An earlier bio at this address may have been of another thread. */
 		bpf_map_delete_elem(&flushers, &key);
@@ -42,13 +111,8 @@ static __noinline void flusher_note(struct bio *bio)
 	}
 	fresh.is_kernel = !!(BPF_CORE_READ(task, flags) & PF_KTHREAD);
 	who_note(task, id, &fresh.who, &cgroup);
-	/* Written in place where it can be: an update of an LRU map takes a lock. */
-	known = bpf_map_lookup_elem(&flushers, &key);
-	if (known)
-		*known = fresh;
-	else
-		/* Without it the request is charged to the kernel thread that sends it. */
-		bpf_map_update_elem(&flushers, &key, &fresh, BPF_ANY);
+	flusher_put(key, &fresh);
+	flusher_put_of_array(bio, &fresh);
 }
 
 /* Runs in the context of whoever submits the bio, or whom the interrupt that does so came upon. */

@@ -322,7 +322,12 @@ struct bvec_iter {
 	unsigned int bi_idx;
 };
 
+struct block_device {
+	struct gendisk *bd_disk;
+};
+
 struct bio {
+	struct block_device *bi_bdev;
 	unsigned int bi_opf;
 	struct bvec_iter bi_iter;
 	void *bi_end_io;

@@ -571,8 +571,10 @@ struct event_block_dirtier {
 /* Who sent a bio that makes the device write its cache; the key is the bio's address. */
 struct event_block_flusher {
 	struct event_block_who who;
-	__event_u32 is_kernel;
-	__event_u32 reserved;
+	__event_u8 is_kernel;
+	__event_u8 is_taken;	 /* a flush has been charged to it */
+	__event_u8 is_uncertain; /* it may be that of another one that asked at the same time */
+	__event_u8 reserved[5];
 };
 
 /*

@@ -523,6 +523,7 @@ static int block_configure(struct block_bpf *skeleton, const struct probe_settin
 	skeleton->rodata->cfg_iomap_dio_bio_end_io = find_address(settings, "iomap_dio_bio_end_io");
 	skeleton->rodata->cfg_bio_chain_endio = find_address(settings, "bio_chain_endio");
 	skeleton->rodata->cfg_end_swap_bio_read = find_address(settings, "end_swap_bio_read");
+	skeleton->rodata->cfg_md_end_flush = find_address(settings, "md_end_flush");
 	return 0;
 }
 

@@ -33,6 +33,7 @@ static const char *const symbols[] = {
 	"iomap_dio_bio_end_io",
 	"bio_chain_endio",
 	"end_swap_bio_read",
+	"md_end_flush",
 	"preempt_dynamic_mode",
 	"frozen",
 };

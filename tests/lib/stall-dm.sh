@@ -48,6 +48,27 @@ stall_dm_setup()
 	_stall_mkfs_mount "$DM_DEV" "$DM_MNT"
 }
 
+# stall_array MIB LEG LEG [none]: makes /dev/md0, a mirror of two block devices without metadata. It resynchronises,
+# unless "none" says that the two are alike.
+stall_array()
+{
+	local leg dev md=/sys/block/md0/md
+
+	modprobe raid1 2>/dev/null && echo md0 >/sys/module/md_mod/parameters/new_array || return 1
+	stall_undo _stall_array_clear
+	echo none >$md/metadata_version && echo raid1 >$md/level && echo 2 >$md/raid_disks || return 1
+	for leg in 0 1; do
+		dev=$(stat -Lc '%Hr:%Lr' "${@:2+leg:1}")
+		echo "$dev" >$md/new_dev && echo $leg >"$md/dev-$(basename "$(readlink -f "/sys/dev/block/$dev")")/slot" || return 1
+	done
+	echo $(($1 * 1024)) >$md/component_size && echo "${4-0}" >$md/resync_start && echo active >$md/array_state
+}
+
+_stall_array_clear()
+{
+	echo clear >/sys/block/md0/md/array_state
+}
+
 _stall_dm_heal()
 {
 	_stall_dmsetup resume "$1" 2>/dev/null
