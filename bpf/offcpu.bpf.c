@@ -5,7 +5,7 @@
  *
  * The stack is taken as a thread leaves its CPU, since that of another thread cannot be taken later
  * and one that never wakes has no later. Unwinding costs more than a context switch, so a thread
- * has a stack for each millisecond, and for each sixteenth time. What else there is to know of it is
+ * has a stack for each millisecond, and each sixteenth time. What else there is to know of it is
  * looked at when it comes back, and only if that took long enough, which few do. User space reads
  * the sums while they grow, and adds the time of those that are off the CPU then. Nothing of other
  * processes is looked at but a bit.
