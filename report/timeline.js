@@ -6,8 +6,8 @@
 	"use strict";
 
 	const { el, fill, onWidth } = page.dom;
-	const { seconds } = page.format;
-	const { marks } = page.data;
+	const { seconds, clock } = page.format;
+	const { marks, incident } = page.data;
 
 	const HEIGHT = 76;
 	const AXIS_HEIGHT = 22;
@@ -225,7 +225,7 @@
 			el("span", { class: `mark ${mark.kind}`, "data-t": mark.t }, mark.kind)));
 		page.tip.attach(strip, (target) => {
 			const mark = marks[[...strip.children].indexOf(target)];
-			return mark && [`${mark.kind} at ${seconds(mark.t)}`, mark.text];
+			return mark && [`${mark.kind} at ${seconds(mark.t)}`, clock(mark.t, incident.opened_ms), mark.text];
 		});
 		const watch = () => {
 			let width = 0;
@@ -295,6 +295,7 @@
 	function makeMarkList() {
 		return el("details", { class: "mark-list" }, el("summary", null, `What happened: ${marks.length} marks`),
 			el("ol", null, marks.map((mark) => el("li", null, el("span", { class: "time" }, seconds(mark.t)),
+				" ", el("span", { class: "minor" }, clock(mark.t, incident.opened_ms)), " ",
 				el("span", { class: `mark ${mark.kind}` }, mark.kind), " ", el("bdi", null, mark.text)))));
 	}
 

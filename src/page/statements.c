@@ -113,13 +113,16 @@ static bool is_without(const struct record_sql *q)
 	return strcmp(q->command, "Sleep") == 0 || strncmp(q->command, "idle", strlen("idle")) == 0;
 }
 
+bool statement_is_same_begin(uint64_t a_ns, uint64_t b_ns)
+{
+	return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) < BEGUN_ERROR_NS;
+}
+
 static bool is_same(const struct statement *a, const struct statement *b)
 {
-	const uint64_t apart_ns =
-		a->begun_ns > b->begun_ns ? a->begun_ns - b->begun_ns : b->begun_ns - a->begun_ns;
-
 	return a->connection_id == b->connection_id && a->shape == b->shape &&
-		apart_ns < BEGUN_ERROR_NS && strcmp(a->target, b->target) == 0;
+		statement_is_same_begin(a->begun_ns, b->begun_ns) &&
+		strcmp(a->target, b->target) == 0;
 }
 
 /* NULL: no line was about it so far. The last of them are the likeliest. */

@@ -30,6 +30,9 @@ struct statement {
 	char text[STATEMENT_TEXT_SIZE];
 };
 
+/* Whether two times at which one statement is said to have begun may be the same. */
+bool statement_is_same_begin(uint64_t a_ns, uint64_t b_ns);
+
 /* Of a text: see above. */
 uint64_t statement_shape(const char *text);
 

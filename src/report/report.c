@@ -2,15 +2,14 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
-
-/* How much the begin of one statement differs between answers: some servers count seconds. */
-#define BEGUN_ERROR_NS (3 * NSEC_PER_SEC / 2)
+#include "util/disk_name.h"
 
 int report_new(struct report **ret_report)
 {
@@ -73,18 +72,6 @@ uint64_t report_duration_ns(const struct report *p)
 	return p->closed ? p->close.duration_ns : p->last_mono_ns - p->opened_mono_ns;
 }
 
-/* "sda1" is a part of "sda", and "nvme0n1p2" of "nvme0n1". */
-static bool is_part_of(const char *name, const char *disk)
-{
-	const size_t len = strlen(disk);
-
-	if (strncmp(name, disk, len) != 0)
-		return false;
-	name += len;
-	name += *name == 'p';
-	return strspn(name, "0123456789") == strlen(name);
-}
-
 int report_find_disk(const struct report *p, uint32_t dev_name)
 {
 	const char *name = strings_get(&p->strings, dev_name);
@@ -93,7 +80,7 @@ int report_find_disk(const struct report *p, uint32_t dev_name)
 		if (p->disks[i] == dev_name)
 			return (int)i;
 	for (uint32_t i = 0; *name && i < p->disks_count; i++)
-		if (is_part_of(name, strings_get(&p->strings, p->disks[i])))
+		if (disk_name_is_on(name, strings_get(&p->strings, p->disks[i])))
 			return (int)i;
 	return -1;
 }
@@ -114,8 +101,7 @@ int report_find_statement(const struct report *p, const struct statement_query *
 		const struct report_statement *row = &p->statements.items[i];
 
 		if (row->connection_id == s->connection_id &&
-			row->begun_ns < s->begun_ns + BEGUN_ERROR_NS &&
-			s->begun_ns < row->begun_ns + BEGUN_ERROR_NS)
+			statement_is_same_begin(row->begun_ns, s->begun_ns))
 			return (int)i;
 	}
 	return -1;
@@ -123,12 +109,15 @@ int report_find_statement(const struct report *p, const struct statement_query *
 
 /* Taking lines */
 
+/* In the order of time: a hang is told after it began. */
 static int add_mark(struct report *p, uint64_t at_ns, const char *kind, const char *text)
 {
 	struct report_mark *m = report_list_add(&p->marks);
 
 	if (!m)
 		return -ENOMEM;
+	for (; m > p->marks.items && m[-1].at_ns > at_ns; m--)
+		*m = m[-1];
 	*m = (struct report_mark){ at_ns, kind, strings_add(&p->strings, text) };
 	return 0;
 }
@@ -169,11 +158,32 @@ static int add_sample(struct report *p, const struct record_sample *sample)
 	return 0;
 }
 
+static bool has_hang(const struct report *p, uint32_t text, uint64_t since_ns)
+{
+	for (uint32_t i = 0; i < p->marks.count; i++)
+		if (p->marks.items[i].text == text &&
+			since_ns < p->marks.items[i].at_ns + NSEC_PER_SEC)
+			return true;
+	return false;
+}
+
+/* The lines of one hang tell its begin again and again. */
+static int add_hang(struct report *p, const struct record *r)
+{
+	const uint64_t since_ns = r->mono_ns - r->device.no_completion_ns;
+	char text[RECORD_DISK_NAME_SIZE + 64];
+
+	snprintf(text, sizeof(text), "disk %s completes nothing from here on", r->device.dev_name);
+	if (has_hang(p, strings_add(&p->strings, text), since_ns))
+		return 0;
+	return add_mark(p, since_ns, "hung", text);
+}
+
 static int add_device(struct report *p, const struct record *r)
 {
 	struct report_histogram *h = report_list_add(&p->histograms);
 
-	if (!h)
+	if (!h || (r->device.no_completion_ns >= NSEC_PER_SEC && add_hang(p, r) < 0))
 		return -ENOMEM;
 	h->at_ns = r->mono_ns;
 	h->dev_name = strings_add(&p->strings, r->device.dev_name);
@@ -257,8 +267,8 @@ static struct report_statement *find_statement(struct report *p,
 		struct report_statement *s = &p->statements.items[i - 1];
 
 		if (s->connection_id == seen->connection_id && s->target == seen->target &&
-			s->text == seen->text && s->begun_ns < seen->begun_ns + BEGUN_ERROR_NS &&
-			seen->begun_ns < s->begun_ns + BEGUN_ERROR_NS)
+			s->text == seen->text &&
+			statement_is_same_begin(s->begun_ns, seen->begun_ns))
 			return s;
 	}
 	return NULL;
