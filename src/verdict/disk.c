@@ -2,6 +2,7 @@
 /* Disks: threads wait for what they have asked of one. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "verdict/words.h"
@@ -175,6 +176,15 @@ static bool has_long_flushes(const struct model_disk *d, enum model_kind kind)
 		d->busy.ticks_ns[MODEL_FLUSH] * LONG_FLUSHES_PART >= d->busy.ticks_ns[kind];
 }
 
+static void add_rate(struct text *t, double requests)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), requests < 10 ? "%.2g" : "%.0f", requests);
+	text_addf(t, "with only %s request%s a second", number,
+		strcmp(number, "1") == 0 ? "" : "s");
+}
+
 static void say_slow(const struct graph *g, const struct node *n, struct text *t)
 {
 	static const char *const kinds[] = { "read", "write", "discard", "flush" };
@@ -195,10 +205,7 @@ static void say_slow(const struct graph *g, const struct node *n, struct text *t
 		text_addf(t, "%.0f times as long as in the minute before, with no more to do",
 			condition_times_slower(d));
 	else
-		text_addf(t,
-			requests < 10 ? "with only %.2g requests a second"
-				      : "with only %.0f requests a second",
-			requests);
+		add_rate(t, requests);
 	if (below >= 0)
 		text_addf(t, ", while disk %s below it was nearly idle",
 			words_disk_name(g->m, below));
