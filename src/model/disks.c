@@ -13,6 +13,11 @@
 /* LVM on LUKS on md on partitions of disks is five deep. */
 #define STACK_DEPTH_MAX 8
 
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 /* Names */
 
 /* The next name of a list, one a line; false: there are no more. */
@@ -46,11 +51,6 @@ static bool is_in_list(const char *names, const char *disk)
 		if (strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk))
 			return true;
 	return false;
-}
-
-static bool is_directly_on(const struct model_disks *disks, const char *upper, const char *lower)
-{
-	return is_in_list(list_below(disks, upper), lower);
 }
 
 /* Which disk */
@@ -94,6 +94,16 @@ static int find_disk(const struct model_disks *disks, struct record_dev dev, con
 	return i >= 0 ? i : find_without_number(disks, dev, name);
 }
 
+/* The disk of that name, or that has a partition of that name. */
+static int find_name(const struct model_disks *disks, const char *name)
+{
+	for (uint32_t i = 0; i < disks->count; i++)
+		if (strcmp(disks->list[i].name, name) == 0 ||
+			disk_name_is_partition_of(name, disks->list[i].name))
+			return (int)i;
+	return -1;
+}
+
 /* A partition that was noted by a wait for its files before there was a line about its disk. */
 static int find_partition(const struct model_disks *disks, const char *name)
 {
@@ -113,65 +123,129 @@ static void set_label(const struct model_disks *disks, struct model_disk *disk)
 			text_copy(disk->label, sizeof(disk->label), disks->stack[i].label);
 }
 
-/*
- * How much is lost without it: the percentage of time for which it was busy at most; where there is
- * only what it did before the incident, anything in that is worth less than the least in this.
- */
-static double worth_before(double util_pct)
+/* Which are kept */
+
+/* Milliseconds: more than anybody waits. */
+#define WORTH_OF_HUNG 1e12
+
+/* What it did before the incident is worth less than the least in that. */
+static double worth_of_work(double work_ns, bool is_before)
 {
-	return util_pct - 1000;
+	return work_ns / NSEC_PER_MSEC - (is_before ? NSEC_PER_SEC : 0);
+}
+
+static double worth_of_hang(uint64_t ns)
+{
+	return WORTH_OF_HUNG + (double)(ns / NSEC_PER_MSEC);
 }
 
 static double own_worth(const struct model_disk *d)
 {
-	if (d->is_waited_for || d->has_loads || d->no_completion_ns || d->suspended_ns)
-		return INFINITY;
-	if (d->samples || d->has_totals)
-		return model_disk_util_pct(d);
-	return worth_before(d->before.ns ? 100 * d->before.util_ns / (double)d->before.ns : 0);
+	const bool is_before = d->samples == 0 && !d->has_totals;
+
+	if (d->no_completion_ns || d->suspended_ns)
+		return worth_of_hang(d->no_completion_ns > d->suspended_ns ? d->no_completion_ns
+									   : d->suspended_ns);
+	return worth_of_work(is_before ? d->before.util_ns : (double)d->work_most_ns, is_before);
 }
 
-/* Of what stands on another: that the lower one is idle says something about the upper one. */
-static double worth_with_upper(const struct model_disks *disks, const char *name, double own)
+/*
+ * Who waits for a disk waits for what that stands on, and the least that is below says why: it is
+ * worth more than what stands on it, also when it is idle. False: there is no more to raise.
+ */
+static bool raise_lower(const struct model_disks *disks, double worth[static MODEL_DISKS_MAX])
 {
-	double worth = own;
+	char name[RECORD_DISK_NAME_SIZE];
+	bool has_raised = false;
 
+	for (uint32_t i = 0; i < disks->count; i++) {
+		const char *below = list_below(disks, disks->list[i].name);
+
+		while (next_name(&below, name)) {
+			int lower = find_name(disks, name);
+
+			if (lower < 0 || lower == (int)i || worth[lower] > worth[i])
+				continue;
+			worth[lower] = worth[i] + 1;
+			has_raised = true;
+		}
+	}
+	return has_raised;
+}
+
+/*
+ * What would be lost without each: a disk that hangs comes first, then one that the host names,
+ * which are few; then it is how long threads waited for it, with the most that it worked in one
+ * sample, in milliseconds.
+ */
+static void find_worth(const struct model *m, double worth[static MODEL_DISKS_MAX])
+{
+	for (uint32_t i = 0; i < m->disks.count; i++)
+		worth[i] = own_worth(&m->disks.list[i]);
+	for (uint32_t i = 0; i < m->waits.groups_count; i++) {
+		const struct model_wait *w = &m->waits.groups[i];
+
+		if (w->disk >= 0)
+			worth[w->disk] = larger(worth[w->disk], 0) +
+				(double)(model_wait_ns(w) / NSEC_PER_MSEC);
+	}
+	for (uint32_t i = 0; i < m->disks.count; i++)
+		if (model_host_names_disk(&m->host, (int)i) && worth[i] < MODEL_WORTH_NAMED)
+			worth[i] = MODEL_WORTH_NAMED;
+	for (unsigned int depth = 0; depth < STACK_DEPTH_MAX; depth++)
+		if (!raise_lower(&m->disks, worth))
+			break;
+}
+
+/* Of those that are kept the one that a disk stands on; -1: none. */
+static int find_lower(const struct model_disks *disks, const char *name)
+{
 	for (uint32_t i = 0; i < disks->count; i++)
-		if (own_worth(&disks->list[i]) > worth &&
-			is_directly_on(disks, disks->list[i].name, name))
-			worth = own_worth(&disks->list[i]);
-	return worth;
+		if (strcmp(disks->list[i].name, name) != 0 &&
+			model_disks_name_is_on(disks, name, disks->list[i].name))
+			return (int)i;
+	return -1;
+}
+
+/* Who waited for it waited for what it stands on. */
+static void forget(struct model *m, int disk)
+{
+	const int lower = find_lower(&m->disks, m->disks.list[disk].name);
+
+	model_waits_move_disk(&m->waits, disk, lower);
+	model_host_move_disk(&m->host, disk, lower);
+	model_loads_forget_disk(&m->loads, disk);
+	m->disks.list[disk] = (struct model_disk){ .turn = m->disks.list[disk].turn + 1 };
 }
 
 /* The place for another one; -1: none is worth less. */
-static int find_place(struct model_disks *disks, const char *name, double own)
+static int find_place(struct model *m, const char *name, double own)
 {
-	double least = INFINITY;
-	int at = 0;
+	struct model_disks *disks = &m->disks;
+	double worth[MODEL_DISKS_MAX];
+	int least = 0;
 
 	if (disks->count < MODEL_DISKS_MAX)
 		return (int)disks->count++;
+	find_worth(m, worth);
 	for (uint32_t i = 0; i < disks->count; i++) {
-		const struct model_disk *d = &disks->list[i];
-		double worth = worth_with_upper(disks, d->name, own_worth(d));
-
-		if (worth < least) {
-			least = worth;
-			at = (int)i;
-		}
+		if (worth[i] >= own && model_disks_name_is_on(disks, disks->list[i].name, name))
+			own = worth[i] + 1;
+		if (worth[i] < worth[least])
+			least = (int)i;
 	}
-	if (least >= worth_with_upper(disks, name, own)) {
-		disks->left_out++;
+	disks->left_out = true;
+	disks->left_out_ms = larger(disks->left_out_ms, worth[least] >= own ? own : worth[least]);
+	if (worth[least] >= own)
 		return -1;
-	}
-	disks->list[at] = (struct model_disk){ .turn = disks->list[at].turn + 1 };
-	return at;
+	forget(m, least);
+	return least;
 }
 
 /* -1: there is no room, or it has neither number nor name. */
-static int get_disk(struct model_disks *disks, struct record_dev dev, const char *name,
-	double worth)
+static int get_disk(struct model *m, struct record_dev dev, const char *name, double worth)
 {
+	struct model_disks *disks = &m->disks;
 	int i = find_disk(disks, dev, name);
 	struct model_disk *disk;
 
@@ -184,7 +258,7 @@ static int get_disk(struct model_disks *disks, struct record_dev dev, const char
 	if (i < 0)
 		i = find_partition(disks, name);
 	if (i < 0)
-		i = find_place(disks, name, worth);
+		i = find_place(m, name, worth);
 	if (i < 0)
 		return -1;
 	disk = &disks->list[i];
@@ -194,8 +268,9 @@ static int get_disk(struct model_disks *disks, struct record_dev dev, const char
 	return i;
 }
 
-int model_disks_get_of_fs(struct model_disks *disks, struct record_dev dev, const char *name)
+int model_disks_get_of_fs(struct model *m, struct record_dev dev, const char *name, double worth_ms)
 {
+	struct model_disks *disks = &m->disks;
 	int i = model_disks_find(disks, dev);
 
 	for (uint32_t k = 0; i < 0 && k < disks->count; k++)
@@ -207,10 +282,8 @@ int model_disks_get_of_fs(struct model_disks *disks, struct record_dev dev, cons
 	 * has a sample; those of FUSE and NFS that of a source.
 	 */
 	if (i < 0 && dev.major)
-		i = get_disk(disks, dev, name, INFINITY);
-	if (i >= 0)
-		disks->list[i].is_waited_for = true;
-	return i;
+		i = get_disk(m, dev, name, worth_ms);
+	return i < 0 && dev.major ? find_lower(disks, name) : i;
 }
 
 /* What stands on what */
@@ -266,16 +339,6 @@ bool model_disks_is_on(const struct model_disks *disks, int upper, int lower)
 {
 	return upper == lower ||
 		model_disks_name_is_on(disks, disks->list[upper].name, disks->list[lower].name);
-}
-
-/* The disk of that name, or that has a partition of that name. */
-static int find_name(const struct model_disks *disks, const char *name)
-{
-	for (uint32_t i = 0; i < disks->count; i++)
-		if (strcmp(disks->list[i].name, name) == 0 ||
-			disk_name_is_partition_of(name, disks->list[i].name))
-			return (int)i;
-	return -1;
 }
 
 int model_disks_find_below(const struct model *m, int disk)
@@ -382,11 +445,6 @@ static void add_busy(const struct model *m, struct model_disk *d, const struct r
 			(float)((double)requests_of(disk) * NSEC_PER_SEC / (double)s->interval_ns);
 }
 
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 static void add_sampled(const struct model *m, struct model_disk *d, const struct record_disk *disk,
 	const struct record_reading *s)
 {
@@ -438,8 +496,8 @@ static void add_left_out(struct model *m, const struct record_reading *s)
 static double worth_of_sampled(const struct record_disk *disk, uint64_t ns, bool is_before)
 {
 	if (disk->no_completion_ns || disk->suspended)
-		return INFINITY;
-	return is_before ? worth_before(util_of(disk, ns)) : util_of(disk, ns);
+		return worth_of_hang(disk->no_completion_ns);
+	return worth_of_work(util_of(disk, ns) / 100 * (double)ns, is_before);
 }
 
 void model_disks_add_sample(struct model *m, const struct record_sample *sample, bool is_before)
@@ -449,7 +507,7 @@ void model_disks_add_sample(struct model *m, const struct record_sample *sample,
 	for (uint32_t k = 0; k < s->devices_count && k < RECORD_DEVICES_MAX; k++) {
 		const struct record_disk *disk = &s->devices[k];
 		int i = is_at_work(disk) || is_below(&m->disks, disk->dev_name)
-			? get_disk(&m->disks, disk->dev, disk->dev_name,
+			? get_disk(m, disk->dev, disk->dev_name,
 				  worth_of_sampled(disk, s->interval_ns, is_before))
 			: find_disk(&m->disks, disk->dev, disk->dev_name);
 
@@ -467,12 +525,15 @@ void model_disks_add_sample(struct model *m, const struct record_sample *sample,
 
 /* The block probe */
 
-void model_disks_add_device(struct model_disks *disks, const struct record_device *line)
+void model_disks_add_device(struct model *m, const struct record_device *line)
 {
-	int i = get_disk(disks, line->dev, line->dev_name, line->no_completion_ns ? INFINITY : 0);
+	const double worth = line->no_completion_ns ? worth_of_hang(line->no_completion_ns) : 0;
+	struct model_disks *disks = &m->disks;
 	struct model_disk *d;
+	int i;
 
 	model_disks_note_below(disks, line->dev_name, "", line->below);
+	i = get_disk(m, line->dev, line->dev_name, worth);
 	if (i < 0)
 		return;
 	d = &disks->list[i];

@@ -11,7 +11,7 @@
 #include "model/thresholds.h"
 #include "record/record.h"
 
-#define MODEL_DISKS_MAX 16
+#define MODEL_DISKS_MAX 64
 /* Disks that stand on others: of the first line, and those at work when a rule fires later. */
 #define MODEL_STACK_MAX (2 * RECORD_STACKED_MAX)
 /* Samples since the trigger that say how evenly a busy disk works. */
@@ -40,8 +40,6 @@ struct model_disk {
 	char name[RECORD_DISK_NAME_SIZE];
 	char label[RECORD_LABEL_SIZE]; /* the name that people know; "": the same */
 	uint32_t turn; /* how many disks had this place before: it is another one for readers */
-	bool is_waited_for; /* or named by what is no figure of it, by its index */
-	bool has_loads;	    /* it is known who loaded it */
 	/* By samples since MODEL_LEAD_NS before the trigger. */
 	bool is_sampled;
 	uint32_t samples;	  /* that say how busy it was at most */
@@ -90,9 +88,13 @@ struct model_stack {
 	char below[RECORD_BELOW_SIZE]; /* names with a newline between them */
 };
 
-/* A host may have thousands: one of which more is known takes the place of another. */
+/*
+ * A host may have thousands: one without which more would be lost takes the place of another. What
+ * is known of that is then known of the disk that it stands on, if that is kept.
+ */
 struct model_disks {
-	uint32_t left_out; /* times that there was no place for one */
+	bool left_out;	    /* there was no place for one */
+	double left_out_ms; /* at most, what threads waited for it or it worked in a sample */
 	uint32_t count;
 	struct model_disk list[MODEL_DISKS_MAX];
 	uint32_t stack_count;
@@ -104,7 +106,7 @@ struct model;
 void model_disks_add_open(struct model_disks *disks, const struct record_open *open);
 void model_disks_add_sample(struct model *model, const struct record_sample *sample,
 	bool is_before);
-void model_disks_add_device(struct model_disks *disks, const struct record_device *device);
+void model_disks_add_device(struct model *model, const struct record_device *device);
 /* Notes what a disk stands on: names with a newline between them. */
 void model_disks_note_below(struct model_disks *disks, const char *name, const char *label,
 	const char *below);
@@ -112,10 +114,13 @@ void model_disks_note_below(struct model_disks *disks, const char *name, const c
 /* The index of the disk; -1: there is none. */
 int model_disks_find(const struct model_disks *disks, struct record_dev dev);
 /*
- * The disk that a file system is on: the whole disk of a partition; one of them that was not known
- * before is added. -1: it is on none.
+ * The disk that a file system is on: the whole disk of a partition; one that was not known before
+ * is added. Where there is no room, what it stands on. -1: it is on none that is kept.
+ * worth_ms: how long it was waited for, or MODEL_WORTH_NAMED.
  */
-int model_disks_get_of_fs(struct model_disks *disks, struct record_dev dev, const char *name);
+#define MODEL_WORTH_NAMED 1e9
+int model_disks_get_of_fs(struct model *model, struct record_dev dev, const char *name,
+	double worth_ms);
 
 /* Whether the one is the other, or stands on it, by their names. */
 bool model_disks_name_is_on(const struct model_disks *disks, const char *upper, const char *lower);

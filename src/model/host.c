@@ -78,7 +78,7 @@ static void add_full(struct model *m, const struct record_sample *sample)
 			full->used_pct = used_pct;
 			full->free_bytes = fs->free_bytes;
 		}
-		full->disk = model_disks_get_of_fs(&m->disks, fs->dev, fs->dev_name);
+		full->disk = model_disks_get_of_fs(m, fs->dev, fs->dev_name, MODEL_WORTH_NAMED);
 	}
 }
 
@@ -155,7 +155,7 @@ static void add_pressure(struct model_host *h, const struct record_reading *s)
 static struct model_io_limit *get_io_limit(struct model *m, const struct record_io_limited *l)
 {
 	struct model_host *h = &m->host;
-	int disk = model_disks_get_of_fs(&m->disks, l->dev, l->dev_name);
+	int disk = model_disks_get_of_fs(m, l->dev, l->dev_name, MODEL_WORTH_NAMED);
 	struct model_io_limit *limit = h->io_limits;
 
 	for (; limit < h->io_limits + h->io_limits_count; limit++)
@@ -319,7 +319,7 @@ void model_host_add_error(struct model *m, const struct record_operation *op)
 	e->number = (int32_t)-op->ret;
 	e->who = model_who_of(op->pid, op->tid, op->comm);
 	model_set_path(e->path, op->path);
-	e->disk = model_disks_get_of_fs(&m->disks, op->dev, op->dev_name);
+	e->disk = model_disks_get_of_fs(m, op->dev, op->dev_name, MODEL_WORTH_NAMED);
 }
 
 /* The kernel logs as a warning, too, that a path, a link or a disk is back. */
@@ -441,7 +441,7 @@ void model_host_add_journal(struct model *m, const struct record_journal *line)
 	if (j == h->journals + h->journals_count)
 		h->journals_count++;
 	*j = (struct model_journal){
-		.disk = model_disks_get_of_fs(&m->disks, line->dev, line->dev_name),
+		.disk = model_disks_get_of_fs(m, line->dev, line->dev_name, MODEL_WORTH_NAMED),
 		.longest_ns = line->longest_ns,
 		.at_least_ns =
 			line->early_ns > line->under_way_ns ? line->early_ns : line->under_way_ns,
@@ -454,4 +454,41 @@ void model_host_add_journal(struct model *m, const struct record_journal *line)
 		.share_pct = line->share_pct,
 	};
 	text_copy(j->name, sizeof(j->name), line->dev_name);
+}
+
+/* Disks */
+
+bool model_host_names_disk(const struct model_host *h, int disk)
+{
+	if (*h->full.mount && h->full.disk == disk)
+		return true;
+	for (unsigned int i = 0; i < MODEL_ERRORS_MAX; i++)
+		if (h->errors[i].number && h->errors[i].disk == disk)
+			return true;
+	for (uint32_t i = 0; i < h->journals_count; i++)
+		if (h->journals[i].disk == disk)
+			return true;
+	for (uint32_t i = 0; i < h->io_limits_count; i++)
+		if (h->io_limits[i].disk == disk)
+			return true;
+	return false;
+}
+
+static void move_disk(int *disk, int from, int to)
+{
+	*disk = *disk == from ? to : *disk;
+}
+
+void model_host_move_disk(struct model_host *h, int from, int to)
+{
+	move_disk(&h->full.disk, from, to);
+	for (unsigned int i = 0; i < MODEL_ERRORS_MAX; i++)
+		move_disk(&h->errors[i].disk, from, to);
+	for (uint32_t i = 0; i < h->journals_count; i++)
+		move_disk(&h->journals[i].disk, from, to);
+	for (uint32_t i = h->io_limits_count; i-- > 0;) {
+		move_disk(&h->io_limits[i].disk, from, to);
+		if (h->io_limits[i].disk < 0)
+			h->io_limits[i] = h->io_limits[--h->io_limits_count];
+	}
 }

@@ -30,7 +30,6 @@ static struct model_loads_of *find_place(struct model *m, int disk)
 			least = &m->loads.list[i];
 	if (work_of(m, least) >= model_disk_work_ns(&m->disks.list[disk]))
 		return NULL;
-	m->disks.list[least->disk].has_loads = false;
 	memset(least, 0, sizeof(*least));
 	return least;
 }
@@ -46,8 +45,17 @@ static struct model_loads_of *get_loads(struct model *m, int disk)
 	if (!loads)
 		return NULL;
 	loads->disk = disk;
-	m->disks.list[disk].has_loads = true;
 	return loads;
+}
+
+void model_loads_forget_disk(struct model_loads *loads, int disk)
+{
+	for (uint32_t i = 0; i < loads->count; i++)
+		if (loads->list[i].disk == disk) {
+			loads->list[i] = loads->list[--loads->count];
+			memset(&loads->list[loads->count], 0, sizeof(*loads->list));
+			return;
+		}
 }
 
 static void set_load(struct model_load *load, const struct record_io_by *line)

@@ -62,7 +62,7 @@ void model_add(struct model *m, const struct record *r)
 		model_host_add_error(m, &r->operation);
 		break;
 	case RECORD_DEVICE:
-		model_disks_add_device(&m->disks, &r->device);
+		model_disks_add_device(m, &r->device);
 		break;
 	case RECORD_IO_BY:
 		model_loads_add(m, &r->io_by);

@@ -36,6 +36,9 @@ static uint32_t to_ms(uint64_t ns)
 
 /* Groups */
 
+/* As the thread id of one whose group was. */
+#define FORGOTTEN -1
+
 /* What tells groups apart that wait for the same kind of thing on the same disk. */
 struct key {
 	enum record_cause cause;
@@ -93,26 +96,56 @@ static struct model_wait *find_alike(struct model_waits *waits, const struct key
 	return NULL;
 }
 
+/* Those of a group that is forgotten: their places stay taken, as what lies behind them needs. */
+static void forget_threads(struct model_waits *waits, uint16_t group)
+{
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		struct model_thread *t = &waits->threads[i];
+
+		if (t->tid <= 0 || t->group != group)
+			continue;
+		waits->hanging -= t->hangs;
+		*t = (struct model_thread){ .tid = FORGOTTEN };
+	}
+}
+
+/* The place of the one that has waited least; NULL: all waited longer than that. */
+static struct model_wait *replace_group(struct model_waits *waits, uint64_t waited_ns)
+{
+	struct model_wait *least = waits->groups;
+
+	for (uint32_t i = 1; i < MODEL_GROUPS_MAX; i++)
+		if (model_wait_ns(&waits->groups[i]) < model_wait_ns(least))
+			least = &waits->groups[i];
+	if (model_wait_ns(least) >= waited_ns)
+		return NULL;
+	waits->left_out += model_wait_threads(least);
+	forget_threads(waits, (uint16_t)(least - waits->groups));
+	return least;
+}
+
 /* NULL: there is no room. */
-static struct model_wait *get_group(struct model_waits *waits, const struct key *key)
+static struct model_wait *get_group(struct model_waits *waits, const struct key *key,
+	uint64_t waited_ns)
 {
 	struct model_wait *w;
 	uint32_t i = 0;
 
 	while (i < waits->groups_count && !has_key(&waits->groups[i], &waits->keys[i], key))
 		i++;
-	if (i == MODEL_GROUPS_MAX)
-		return find_alike(waits, key);
-	w = &waits->groups[i];
 	if (i < waits->groups_count)
+		return &waits->groups[i];
+	if (i < MODEL_GROUPS_MAX)
+		w = &waits->groups[waits->groups_count++];
+	else if ((w = find_alike(waits, key)) || !(w = replace_group(waits, waited_ns)))
 		return w;
-	waits->groups_count++;
 	*w = (struct model_wait){ .cause = key->cause,
 		.disk = key->disk,
 		.dev = key->dev,
 		.is_kernel = key->is_kernel,
 		.is_early = key->is_early };
-	waits->keys[i] = (struct model_wait_key){ key->program, key->inode, key->dev, key->pid };
+	waits->keys[w - waits->groups] =
+		(struct model_wait_key){ key->program, key->inode, key->dev, key->pid };
 	return w;
 }
 
@@ -311,6 +344,17 @@ static void note_user(struct model_user *user, const struct record_operation *op
 	user->has_threads |= user->who.tid != op->tid;
 }
 
+/* Of all files that which was waited for least. */
+static struct model_used_file *find_shortest(struct model_waits *waits)
+{
+	struct model_used_file *shortest = waits->files;
+
+	for (uint32_t i = 1; i < waits->files_count; i++)
+		if (waits->files[i].longest_ns < shortest->longest_ns)
+			shortest = &waits->files[i];
+	return shortest;
+}
+
 static void note_file(struct model_waits *waits, const struct record_operation *op)
 {
 	/* Whoever removes a file need not have written it. */
@@ -329,9 +373,16 @@ static void note_file(struct model_waits *waits, const struct record_operation *
 	while (f < waits->files + waits->files_count && !model_is_same_file(&f->id, &id))
 		f++;
 	if (f == waits->files + MODEL_WRITERS_MAX)
-		return;
-	if (f == waits->files + waits->files_count)
-		waits->files[waits->files_count++].id = id;
+		f = find_shortest(waits);
+	else if (f == waits->files + waits->files_count)
+		waits->files_count++;
+	if (!model_is_same_file(&f->id, &id)) {
+		if (op->dur_ns <= f->longest_ns)
+			return;
+		*f = (struct model_used_file){ .id = id };
+	}
+	if (op->dur_ns > f->longest_ns)
+		f->longest_ns = op->dur_ns;
 	note_user(is_read ? &f->reading : is_slowed ? &f->slowed : &f->writing, op);
 }
 
@@ -399,16 +450,19 @@ void model_waits_add(struct model *m, const struct record *r)
 	struct model_thread *hung = find_hanging(waits, op->tid);
 	struct model_wait *w;
 	struct key key;
+	int disk;
 
 	note_map_holder(waits, op);
 	/* It computed or waited for a CPU, and not for a disk, a lock or a server. */
 	if (op->probe == RECORD_PROBE_vfs && op->sleeps == 0)
 		return;
-	key = key_of(m, op, model_disks_get_of_fs(&m->disks, op->dev, op->dev_name), is_early);
+	disk = model_disks_get_of_fs(m, op->dev, op->dev_name, to_ms(op->dur_ns));
+	key = key_of(m, op, disk, is_early);
 	/* The cause was seen while the operation hung; its return may not know it. */
 	w = hung && !cause_of(op) && r->type == RECORD_STALL ? &waits->groups[hung->group]
-							     : get_group(waits, &key);
-	if (hung) {
+							     : get_group(waits, &key, op->dur_ns);
+	/* It may have been forgotten with its group. */
+	if (hung && hung->hangs) {
 		hung->hangs = false;
 		waits->hanging--;
 	}
@@ -432,6 +486,13 @@ void model_waits_add(struct model *m, const struct record *r)
 	note_file(waits, op);
 	if (op->dur_ns > waits->longest_ns)
 		waits->longest_ns = op->dur_ns;
+}
+
+void model_waits_move_disk(struct model_waits *waits, int from, int to)
+{
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (waits->groups[i].disk == from)
+			waits->groups[i].disk = to;
 }
 
 const struct model_wait *model_waits_find_longest(const struct model_waits *waits,

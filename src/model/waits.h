@@ -54,7 +54,7 @@ struct model_wait_key {
 };
 
 struct model_thread {
-	int32_t tid;	   /* 0: free */
+	int32_t tid;	   /* 0: free; less: it was forgotten */
 	int32_t pid;	   /* 0: not known */
 	uint16_t group;	   /* index */
 	bool hangs;	   /* by its last line, the operation that ended last had not returned */
@@ -72,6 +72,7 @@ struct model_user {
 
 struct model_used_file {
 	struct model_file_id id;
+	uint64_t longest_ns;	   /* that an operation on it took */
 	struct model_user slowed;  /* writers, because too many of its pages were dirty */
 	struct model_user writing; /* in a write for something else, or until it was written */
 	struct model_user reading;
@@ -100,7 +101,7 @@ struct model_waits {
 	struct model_wait_key keys[MODEL_GROUPS_MAX]; /* of the groups */
 	uint32_t threads_count;
 	struct model_thread threads[MODEL_THREADS_MAX]; /* a hash table by thread and group */
-	uint32_t left_out;				/* lines without room */
+	uint32_t left_out;				/* operations without room */
 	uint32_t hanging;				/* threads that hang, by their last lines */
 	uint32_t noted;	     /* operations of programs that are not earlier */
 	uint64_t longest_ns; /* of those */
@@ -113,6 +114,8 @@ struct model_waits {
 struct model;
 
 void model_waits_add(struct model *model, const struct record *line);
+/* Another disk gets its index. to: that of the disk it stands on; -1: none. */
+void model_waits_move_disk(struct model_waits *waits, int from, int to);
 
 /* How long it waited altogether, and how many threads these are, at least. */
 uint64_t model_wait_ns(const struct model_wait *wait);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Waits for a worker of the kernel or a core dump, and those of which nothing is known. */
+#include <inttypes.h>
+
 #include "verdict/words.h"
 
 /* index: the cause. */
@@ -26,6 +28,17 @@ static void find_unknown(struct graph *g)
 		n->is_symptom = true;
 }
 
+static void add_disks(struct text *t, const struct model *m)
+{
+	if (m->samples == 0)
+		text_add(t, ", and the disks were not sampled");
+	else if (m->disks.left_out_ms >= (double)NOTICED_NS / NSEC_PER_MSEC)
+		text_addf(t, ", and none of the %" PRIu32 " disks with figures was at its limit",
+			m->disks.count);
+	else
+		text_add(t, ", and no disk was at its limit");
+}
+
 static void say_unknown(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct model *m = g->m;
@@ -35,16 +48,13 @@ static void say_unknown(const struct graph *g, const struct node *n, struct text
 		text_add(t, "no cause was found: no operation took ");
 		words_add_time(t, m->min_stall_ns);
 		text_add(t, " or longer");
-		text_add(t,
-			m->samples ? ", and no disk was at its limit"
-				   : ", and the disks were not sampled");
+		add_disks(t, m);
 		return;
 	}
 	text_add(t, "operations took up to ");
 	words_add_time(t, m->waits.longest_ns);
 	text_add(t, "; what they waited for is not known");
-	text_add(t,
-		m->samples ? ", and no disk was at its limit" : ", and the disks were not sampled");
+	add_disks(t, m);
 }
 
 const struct node_kind node_unknown = {
