@@ -32,6 +32,24 @@ uint64_t condition_waited_ns(const struct model *m, int disk, uint64_t *ret_long
 	return ns;
 }
 
+/*
+ * How long threads waited for the disk and for what stands on it: who waits for a volume waits for
+ * the disk that this is on.
+ */
+static uint64_t waited_above_ns(const struct model *m, int disk, uint64_t *ret_longest_ns)
+{
+	uint64_t ns = 0, longest_ns;
+
+	*ret_longest_ns = 0;
+	for (int i = 0; i < (int)m->disks.count; i++) {
+		if (!model_disks_is_on(&m->disks, i, disk))
+			continue;
+		ns += condition_waited_ns(m, i, &longest_ns);
+		*ret_longest_ns = longest_ns > *ret_longest_ns ? longest_ns : *ret_longest_ns;
+	}
+	return ns;
+}
+
 /* Slow */
 
 double condition_times_slower(const struct model_disk *d)
@@ -149,7 +167,7 @@ static bool is_saturated(const struct model *m, int disk)
 	uint64_t longest_ns;
 
 	return d->busy.ns >= TROUBLE_NS &&
-		(condition_waited_ns(m, disk, &longest_ns) > 0 ||
+		(waited_above_ns(m, disk, &longest_ns) > 0 ||
 			d->busy.queue_ns >= MODEL_LOADED_QUEUE * (double)d->busy.ns ||
 			model_disk_await_max_ms(d) >= MODEL_LOADED_AWAIT_MS ||
 			/* A reader that waits for each page has a queue of one. */
@@ -181,7 +199,7 @@ static bool is_slow_at_times(const struct model *m, int disk)
 	const struct model_disk *d = get(m, disk);
 	uint64_t longest_ns;
 
-	condition_waited_ns(m, disk, &longest_ns);
+	waited_above_ns(m, disk, &longest_ns);
 	return longest_ns >= NOTICED_NS && d->has_totals && d->device.max_ns >= longest_ns / 2;
 }
 
@@ -196,32 +214,24 @@ static uint64_t part_of_disk_ns(const struct model_disk *d)
 	return ns;
 }
 
+/* That neither the disk nor what it stands on had much to do with. */
 static bool is_delayed(const struct model *m, int disk)
 {
-	const struct model_disk *d = get(m, disk);
 	uint64_t longest_ns;
 
 	condition_waited_ns(m, disk, &longest_ns);
 	/* Without a sample it is not known whether the disk was idle. */
-	return m->samples > 0 && model_disk_util_pct(d) < HALF_PCT && longest_ns >= NOTICED_NS &&
-		longest_ns / 2 >= part_of_disk_ns(d);
+	if (m->samples == 0 || longest_ns < NOTICED_NS)
+		return false;
+	for (int i = 0; i < (int)m->disks.count; i++)
+		if (model_disks_is_on(&m->disks, disk, i) &&
+			(model_disk_util_pct(get(m, i)) >= HALF_PCT ||
+				longest_ns / 2 < part_of_disk_ns(get(m, i))))
+			return false;
+	return true;
 }
 
 /* Limits of control groups */
-
-/* The longest wait for the disk, or for one that stands on it. */
-static uint64_t longest_above_ns(const struct model *m, int disk)
-{
-	uint64_t most_ns = 0, ns;
-
-	for (int i = 0; i < (int)m->disks.count; i++) {
-		if (!model_disks_is_on(&m->disks, i, disk))
-			continue;
-		condition_waited_ns(m, i, &ns);
-		most_ns = ns > most_ns ? ns : most_ns;
-	}
-	return most_ns;
-}
 
 /* How long threads of the group waited for files on the disk. */
 static uint64_t waited_at_limit_ns(const struct model *m, const struct model_io_limit *l)
@@ -241,9 +251,12 @@ static uint64_t waited_at_limit_ns(const struct model *m, const struct model_io_
 /* The kernel holds requests back before the queue of the disk, which has time left. */
 static bool holds_back(const struct model *m, const struct model_io_limit *l, int disk)
 {
-	return l->at_limit_ns >= TROUBLE_NS && model_disks_is_on(&m->disks, disk, l->disk) &&
-		model_disk_util_pct(get(m, l->disk)) < MODEL_BUSY_PCT &&
-		longest_above_ns(m, l->disk) >= NOTICED_NS;
+	uint64_t longest_ns;
+
+	waited_above_ns(m, l->disk, &longest_ns);
+	return longest_ns >= NOTICED_NS && l->at_limit_ns >= TROUBLE_NS &&
+		model_disks_is_on(&m->disks, disk, l->disk) &&
+		model_disk_util_pct(get(m, l->disk)) < MODEL_BUSY_PCT;
 }
 
 /* The one whose threads waited longest, or that was at its limit for longest. */
