@@ -500,6 +500,16 @@ static bool disk_says_more(const struct disks_disk *one, const struct disks_disk
 	return one->before.io_ticks_ms > other->before.io_ticks_ms;
 }
 
+double disks_busy_pct(const struct disks *d)
+{
+	double pct = 0;
+
+	for (uint32_t i = 0; i < d->disks_count; i++)
+		if (d->disks[i].used)
+			pct += d->disks[i].view.util_pct;
+	return pct;
+}
+
 void disks_fill_sample(const struct disks *d, struct record_reading *sample)
 {
 	const struct disks_disk *top[RECORD_DEVICES_MAX];

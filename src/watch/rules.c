@@ -19,6 +19,7 @@
 struct subject {
 	const struct record_reading *sample;
 	bool has_threads; /* see watch_has_threads() */
+	double io_pct;	  /* see watch_io_pct() */
 	const struct record_disk *disk;
 	const struct record_file_system *filesystem;
 	const struct record_cgroup *cgroup;
@@ -40,6 +41,7 @@ struct rule_state {
 	bool acknowledged; /* an incident has recorded it */
 	double value;	   /* the last one that was known */
 	double reported;   /* by the kernel, since the last evaluation; 0: nothing */
+	bool is_doubted;   /* what it reports was no I/O in the last sample */
 	uint64_t over_samples;
 	uint64_t fired_ns;
 };
@@ -76,15 +78,21 @@ static const struct scope_kind {
 /* The value of a rule; NAN: unknown. False when the rule must not fire, whatever the value. */
 typedef bool (*rule_value_fn)(const struct subject *s, double *ret_value);
 
+/* One that is not a number stays so. */
+static double at_most(double value, double most)
+{
+	return value > most ? most : value;
+}
+
 static bool value_iowait(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->cpu.iowait_pct;
+	*ret_value = at_most(s->sample->cpu.iowait_pct, s->io_pct);
 	return true;
 }
 
 static bool value_iowait_cpus(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->cpu.iowait_cpus;
+	*ret_value = at_most(s->sample->cpu.iowait_cpus, s->io_pct / 100 * s->sample->cpu.cpus);
 	return true;
 }
 
@@ -110,13 +118,13 @@ static bool value_hung(const struct subject *s, double *ret_value)
 
 static bool value_psi_io_full(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->psi.io.full_pct;
+	*ret_value = at_most(s->sample->psi.io.full_pct, s->io_pct);
 	return s->sample->psi.io.present;
 }
 
 static bool value_psi_io_some(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->sample->psi.io.some_pct;
+	*ret_value = at_most(s->sample->psi.io.some_pct, s->io_pct);
 	return s->sample->psi.io.present;
 }
 
@@ -341,8 +349,9 @@ static bool subject_get(const struct watch *watch, const struct record_reading *
 	enum rules_scope scope, unsigned int slot, struct subject *ret_subject,
 	uint32_t *ret_serial)
 {
-	*ret_subject =
-		(struct subject){ .sample = sample, .has_threads = watch_has_threads(watch) };
+	*ret_subject = (struct subject){ .sample = sample,
+		.has_threads = watch_has_threads(watch),
+		.io_pct = watch_io_pct(watch) };
 	*ret_serial = 0;
 	switch (scope) {
 	case RULES_SCOPE_device:
@@ -512,8 +521,10 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		return;
 	}
 	if (value < state->reported)
-		value = state->reported;
+		value = at_most(state->reported, subject->io_pct);
 	state->reported = 0;
+	state->is_doubted =
+		subject->io_pct <= config->set && subject->sample->psi.io.full_pct > config->set;
 	state->value = value;
 	if (may_fire && value > config->set)
 		state->over_samples++;
@@ -579,7 +590,8 @@ bool rules_report_pressure(struct rules *rules)
 	const struct config_rule *config = &rules->config[CONFIG_RULE_psi_io_full];
 	struct rule_state *state = &rules->states[CONFIG_RULE_psi_io_full][0];
 
-	if (!config->enabled || state->active || config->set >= PRESSURE_TRIGGER_PCT)
+	if (!config->enabled || state->active || state->is_doubted ||
+		config->set >= PRESSURE_TRIGGER_PCT)
 		return false;
 	state->reported = PRESSURE_TRIGGER_PCT;
 	if (state->over_samples + 1 < config->hold_samples)

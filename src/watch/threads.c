@@ -326,6 +326,29 @@ static void begin(struct threads *t, int procfs_fd)
 		t->task_fd = close_fd(t->task_fd);
 }
 
+/* For any_thread.h. */
+static bool enter(void *arg, int32_t pid)
+{
+	struct threads *t = arg;
+
+	note_reading(t, pid);
+	return !is_skipped(t, pid);
+}
+
+static bool sees_waiting(struct threads *t, const struct threads_scan *scan)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (!t->suspects[i].is_stopped)
+			return true;
+	if (!scan->anybody)
+		return false;
+	t->any.enter = enter;
+	t->any.arg = t;
+	t->any.clock = scan->clock;
+	t->any.until_ns = watch_clock_ns(&scan->clock) + scan->suspect_deadline_ns;
+	return any_thread_waits(&t->any, t->procfs_fd);
+}
+
 void threads_take_scan(struct threads *t, int procfs_fd, const struct threads_scan *scan,
 	struct record_threads *ret_threads)
 {
@@ -339,6 +362,7 @@ void threads_take_scan(struct threads *t, int procfs_fd, const struct threads_sc
 	begin(t, procfs_fd);
 	found.complete = recheck_suspects(t, &limits, &found.scanned);
 	found.complete &= scan_threads(t, &limits, &found.scanned);
+	t->sees_waiting = sees_waiting(t, scan);
 	*ret_threads = found;
 }
 

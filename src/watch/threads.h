@@ -14,6 +14,7 @@
 
 #include "util/clock.h"
 #include "util/renewable_worker.h"
+#include "watch/any_thread.h"
 #include "watch/clocks.h"
 #include "watch/dents.h"
 #include "watch/processes.h"
@@ -69,6 +70,9 @@ struct threads {
 	uint32_t left_out; /* suspects beyond the table, in the last scan */
 	uint32_t count;
 	uint32_t fresh; /* those of them that have not been stopped for long */
+	/* One was in D when it was read: of those watched, or with `anybody` of the host. */
+	bool sees_waiting;
+	struct any_thread any;
 	struct dents dents;
 	struct threads_suspect suspects[WATCH_THREADS_MAX];
 	uint16_t index[THREADS_INDEX_SLOTS]; /* hash table by tid of suspect + 1; 0: free */
@@ -83,6 +87,7 @@ struct threads_scan {
 	uint64_t
 		min_age_ns; /* a thread in D for this long that did not run in between is blocked */
 	bool full;
+	bool anybody; /* looks among all threads of the host, too, for one in D */
 };
 
 /* Of zeros otherwise. */

@@ -36,6 +36,8 @@
 /* This is enough for 3000 threads. A longer scan would delay arming, which needs the sample. */
 #define FULL_SCAN_NS (10 * NSEC_PER_MSEC)
 #define FULL_SCAN_PSI_PCT 1.0
+/* By so much the clocks of disks and CPUs may differ. */
+#define UNEXPLAINED_PCT 5.0
 
 /* watch_take_sample() waits for so long until the threads have been scanned. */
 #define SCAN_PATIENCE_MS 5000
@@ -54,6 +56,7 @@ struct watch {
 	bool has_begun;
 	struct record_reading begun; /* from watch_begin_sample() to watch_end_sample() */
 	bool has_threads;	     /* the newest sample */
+	double io_pct;		     /* of that; see watch_io_pct() */
 	struct watch_left_out logged;
 	struct disks disks;
 	struct processes processes;
@@ -279,6 +282,14 @@ static int take_host(struct watch *w, bool armed, struct record_reading *s)
 	return 0;
 }
 
+/* More waiting for I/O was counted than there was work for disks. */
+static bool is_unexplained(const struct watch *w, const struct record_reading *s)
+{
+	const double explained_pct = disks_busy_pct(&w->disks) + UNEXPLAINED_PCT;
+
+	return s->cpu.iowait_pct > explained_pct || s->psi.io.some_pct > explained_pct;
+}
+
 static void begin_threads(struct watch *w, bool armed, const struct record_reading *s)
 {
 	struct threads_scan scan = {
@@ -295,6 +306,7 @@ static void begin_threads(struct watch *w, bool armed, const struct record_readi
 
 	scan.full = armed || s->procs_blocked > 0 || s->psi.io.some_pct > FULL_SCAN_PSI_PCT ||
 		s->psi.memory.some_pct > FULL_SCAN_PSI_PCT || (last && last->threads.blocked > 0);
+	scan.anybody = is_unexplained(w, s);
 	scan.deadline_ns = scan.full ? FULL_SCAN_NS : w->interval_ns / IDLE_THREADS_SHARE;
 	thread_scanner_begin(&w->threads, &w->processes, &w->cgroups.freezers, &scan, armed);
 }
@@ -374,6 +386,9 @@ bool watch_end_sample(struct watch *w, bool armed)
 	w->has_begun = false;
 	w->has_threads = thread_scanner_take(&w->threads, &w->processes, &w->cgroups.freezers,
 		&w->clock, &s->threads, &w->limits.stopped);
+	w->io_pct = 100;
+	if (is_unexplained(w, s) && w->has_threads && !w->threads.sees_waiting)
+		w->io_pct = disks_busy_pct(&w->disks);
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns, armed);
@@ -431,6 +446,11 @@ void watch_copy_comm(const struct watch *w, int32_t pid, char *ret_comm, size_t 
 bool watch_has_threads(const struct watch *w)
 {
 	return w->has_threads;
+}
+
+double watch_io_pct(const struct watch *w)
+{
+	return w->io_pct;
 }
 
 void watch_set_sql(struct watch *w, const struct record_sql_activity *sql,

@@ -112,6 +112,13 @@ int watch_take_sample(struct watch *watch, bool armed);
  */
 bool watch_has_threads(const struct watch *watch);
 
+/*
+ * For how much of the newest interval threads may have waited for I/O, in percent. Where the kernel
+ * counted clearly more than disks were busy, and no thread is in D, what is beyond that waited for
+ * a socket through io_uring. Else all of it.
+ */
+double watch_io_pct(const struct watch *watch);
+
 /* The highest number of a CPU that is on-line, plus 1; 0: not known. */
 uint32_t watch_cpus_end(const struct watch *watch);
 

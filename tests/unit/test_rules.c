@@ -304,6 +304,72 @@ static void test_pressure_that_the_kernel_reports(void **state)
 	rig_free(&rig);
 }
 
+/* A second in which half of the time of the CPUs and all of that of tasks is said to be lost. */
+static size_t idle_step(struct rig *rig, uint64_t busy_ms)
+{
+	rig->iowait += 100;
+	rig->psi_some_us += 990000;
+	rig->psi_full_us += 990000;
+	rig->disks[1].reads += busy_ms;
+	rig->disks[1].io_ms += busy_ms;
+	return rig_step(rig, 1000);
+}
+
+/* Who waits for a socket through io_uring is counted as waiting for I/O, too. */
+static void test_waiting_without_work_for_disks(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+
+	rig_enable(&rig, CONFIG_RULE_iowait);
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	rig_enable(&rig, CONFIG_RULE_psi_io_some);
+	rig_enable(&rig, CONFIG_RULE_iowait_cpus)->set = 0.5;
+	rules_reload(rig.rules, rig.config);
+	tree_put_thread(t, 77, 77, "server", 'S', 500, 9);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 5; i++)
+		assert_int_equal(idle_step(&rig, 15), 0);
+	/* The kernel may well report it: there is no reason to look sooner. */
+	assert_false(rules_report_pressure(rig.rules));
+	assert_int_equal(rules_active(rig.rules), 0);
+
+	/* The disk was as busy as they say, or busy for most of it. */
+	assert_int_equal(idle_step(&rig, 700), 0);
+	assert_int_equal(idle_step(&rig, 700), 3);
+	assert_float_equal((float)rig.firings[0].value, 50, 1e-3f);
+	assert_float_equal((float)rig.firings[2].value, 70, 1e-3f);
+	assert_int_equal(idle_step(&rig, 700), 1);
+	assert_float_equal((float)rig.firings[0].value, 70, 1e-3f);
+
+	/* That ends, also while the waiting is counted on. */
+	assert_int_equal(idle_step(&rig, 0), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+/* The server of a mount, a limit or a suspended volume gives no disk work. */
+static void test_a_thread_in_d_is_believed(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	/* One that serves the kernel may be in it for ever. */
+	tree_put_thread(t, 77, 77, "server", 'S', 500, 9);
+	tree_put(t, "proc/60/task/60/status",
+		"Name:\traid\nState:\tD (disk sleep)\nTgid:\t60\nPid:\t60\nPPid:\t2\n");
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(idle_step(&rig, 0), 0);
+	tree_put_thread(t, 78, 78, "sshd", 'S', 500, 9);
+	tree_put_thread(t, 78, 79, "worker", 'D', 500, 9);
+	assert_int_equal(idle_step(&rig, 0), 0);
+	assert_int_equal(idle_step(&rig, 0), 1);
+	assert_float_equal((float)rig.firings[0].value, 99, 1e-3f);
+	rig_free(&rig);
+}
+
 static void test_blocked_threads(void **state)
 {
 	struct tree *t = *state;
@@ -806,6 +872,8 @@ int main(void)
 		tree_test(test_pressure_and_cpu_seconds),
 		tree_test(test_pressure_on_memory),
 		tree_test(test_pressure_that_the_kernel_reports),
+		tree_test(test_waiting_without_work_for_disks),
+		tree_test(test_a_thread_in_d_is_believed),
 		tree_test(test_blocked_threads),
 		tree_test(test_errors_in_the_kernel_log),
 		tree_test(test_many_blocked_threads),

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "watch/any_thread.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "util/cleanup.h"
+#include "watch/dents.h"
+#include "watch/thread_status.h"
+
+/* Of whom all threads of the kernel are children. */
+#define KTHREADD_PID 2
+
+static bool has_time(const struct any_thread *look)
+{
+	return watch_clock_ns(&look->clock) < look->until_ns;
+}
+
+/* False also for a thread of the kernel; ret_goes_on: other threads of the process may be in D. */
+static bool waits(int task_fd, const char *tid, bool *ret_goes_on)
+{
+	struct watch_thread_status status;
+	char path[32];
+
+	snprintf(path, sizeof(path), "%.15s/status", tid);
+	if (thread_status_read_at(task_fd, path, &status) < 0)
+		return false;
+	*ret_goes_on = status.parent != KTHREADD_PID;
+	return *ret_goes_on && status.state == 'D';
+}
+
+static bool process_waits(struct any_thread *look, int procfs_fd, const char *pid)
+{
+	_cleanup_close_ int task_fd = -1;
+	struct dents tasks;
+	const char *name;
+	bool goes_on = true;
+	char path[32];
+	int32_t tid;
+
+	snprintf(path, sizeof(path), "%.15s/task", pid);
+	task_fd = openat(procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (task_fd < 0)
+		return false;
+	dents_reset(&tasks);
+	/* What it has no time for is left to another round, or one process would be all it sees. */
+	while (goes_on && has_time(look) && dents_next_number(&tasks, task_fd, &tid, &name) > 0)
+		if (waits(task_fd, name, &goes_on))
+			return true;
+	return false;
+}
+
+bool any_thread_waits(struct any_thread *look, int procfs_fd)
+{
+	_cleanup_close_ int fd = openat(procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct dents processes;
+	const char *name;
+	int32_t pid;
+	int r = 0;
+
+	if (fd < 0)
+		return false;
+	dents_reset(&processes);
+	while (has_time(look) && (r = dents_next_number(&processes, fd, &pid, &name)) > 0) {
+		if (pid < look->pid || !look->enter(look->arg, pid))
+			continue;
+		look->pid = pid;
+		if (process_waits(look, procfs_fd, name))
+			return true;
+		look->pid++;
+	}
+	/* Once all were looked at, it begins with the first again. */
+	if (r <= 0)
+		look->pid = 0;
+	return false;
+}

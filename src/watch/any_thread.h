@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Looks among all threads of the host for one in D state.
+ * The kernel counts as waiting for I/O also who waits for a socket through io_uring, in S; who
+ * waits for a disk, a limit or a file server is in D.
+ * Used by threads.c, on a thread that may hang.
+ * Never takes longer than it may while it does not hang: the next look goes on where it ended.
+ */
+#ifndef IOSTALL_WATCH_ANY_THREAD_H
+#define IOSTALL_WATCH_ANY_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "watch/clocks.h"
+
+struct any_thread {
+	int32_t pid; /* the look goes on with it, or with the first behind it */
+	/* Before each process, which may hang: false: it is passed by. */
+	bool (*enter)(void *arg, int32_t pid);
+	void *arg;
+	struct watch_clock clock;
+	uint64_t until_ns; /* by that clock */
+};
+
+/* Threads of the kernel do not count: some are in D for ever, and none of them waits alone. */
+bool any_thread_waits(struct any_thread *look, int procfs_fd);
+
+#endif
