@@ -7,13 +7,16 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "snapshot/lock_search.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/file.h"
 #include "util/text.h"
 #include "watch/dents.h"
+#include "watch/thread_status.h"
 
 /* Of /proc/locks in one look: about 16,000 locks. Each read takes a lock of all files' locks. */
 #define LOCKS_BYTES_MAX (1024 * 1024)
@@ -108,11 +111,21 @@ static struct held_lock *find(struct held_locks_answer *answer, const struct lin
 	return NULL;
 }
 
+/* The same lock in the look before. */
+static const struct held_lock *find_last(struct lock_search *s, const struct held_lock *lock)
+{
+	const struct line line = { .is_of_process = lock->is_of_process,
+		.dev = lock->dev,
+		.inode = lock->inode,
+		.begin = lock->range_begin };
+
+	return find(&s->last, &line);
+}
+
 /* A lock, with those who wait for it; who waits first in the list has waited longest. */
 static void take_lock(struct lock_search *s, const struct line *holder, int32_t waiter,
 	uint32_t waiters)
 {
-	const struct held_lock *last = find(&s->last, holder);
 	struct held_lock *place = find(&s->answer, holder);
 
 	if (place) {
@@ -129,7 +142,7 @@ static void take_lock(struct lock_search *s, const struct line *holder, int32_t 
 		.range_begin = holder->begin,
 		.is_of_process = holder->is_of_process,
 		.waiters = waiters,
-		.since_ns = last && last->pid == waiter ? last->since_ns : s->begin_ns,
+		.since_ns = s->begin_ns,
 		.pid = waiter,
 		.holder_pid = holder->pid > 0 ? holder->pid : 0,
 		.held_since_ns = s->begin_ns };
@@ -163,6 +176,74 @@ static void read_locks(struct lock_search *s)
 	}
 	if (waiters)
 		take_lock(s, &holder, first, waiters);
+}
+
+/* Those that wait for a lock of a file, also of 32-bit programs. */
+static bool is_call(int32_t number)
+{
+	static const int32_t calls[] = { SYS_flock, SYS_fcntl, 55, 143, 221 };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++)
+		if (calls[i] == number)
+			return true;
+	return false;
+}
+
+/* False: the thread does not sleep in such a call. */
+static bool waits(struct lock_search *s, int32_t pid, int32_t tid, uint64_t *ret_switches)
+{
+	struct watch_thread_status status;
+	char path[48], line[256];
+	int number;
+
+	snprintf(path, sizeof(path), "%d/task/%d/syscall", pid, tid);
+	if (file_read_at(s->procfs_fd, path, line, sizeof(line)) <= 0 ||
+		sscanf(line, "%d ", &number) != 1 || !is_call(number))
+		return false;
+	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
+	if (thread_status_read_at(s->procfs_fd, path, &status) < 0 || !status.has_switches)
+		return false;
+	*ret_switches = status.switches;
+	return true;
+}
+
+static void find_waiter(struct lock_search *s, struct held_lock *lock)
+{
+	_cleanup_close_ int dir = -1;
+	struct dents dents;
+	char path[32];
+	const char *name;
+	int32_t tid;
+
+	snprintf(path, sizeof(path), "%d/task", lock->pid);
+	dir = openat(s->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dents_reset(&dents);
+	while (dir >= 0 && !lock->waiter && clock_mono_ns() < s->deadline_ns &&
+		dents_next_number(&dents, dir, &tid, &name) > 0)
+		if (waits(s, lock->pid, tid, &lock->switches))
+			lock->waiter = tid;
+}
+
+/*
+ * A lock that goes from one to the other all the time has the same waiter in many looks, too. Who
+ * has not run in between stood still; and then nobody let the lock go, or he would have been woken.
+ */
+static void note_waiter(struct lock_search *s, struct held_lock *lock)
+{
+	const struct held_lock *last = find_last(s, lock);
+	uint64_t switches;
+
+	/* Locks of open files (OFD) are of no process. */
+	if (lock->pid <= 0 || !lock_search_may_look_at(s, lock->pid))
+		return;
+	if (!last || last->pid != lock->pid || !last->waiter ||
+		!waits(s, lock->pid, last->waiter, &switches) || switches != last->switches) {
+		find_waiter(s, lock);
+		return;
+	}
+	lock->waiter = last->waiter;
+	lock->switches = switches;
+	lock->since_ns = last->since_ns;
 }
 
 static void read_path(struct lock_search *s, int32_t pid, const char *fd, struct held_lock *lock)
@@ -239,11 +320,7 @@ static int32_t search_holder(struct lock_search *s, struct held_lock *lock)
 
 static void find_holder(struct lock_search *s, struct held_lock *lock)
 {
-	const struct line line = { .is_of_process = lock->is_of_process,
-		.dev = lock->dev,
-		.inode = lock->inode,
-		.begin = lock->range_begin };
-	const struct held_lock *last = find(&s->last, &line);
+	const struct held_lock *last = find_last(s, lock);
 
 	if (!holds(s, lock->holder_pid, lock) && !lock->is_of_process) {
 		if (last && last->holder_pid != lock->holder_pid &&
@@ -260,11 +337,14 @@ static void find_holder(struct lock_search *s, struct held_lock *lock)
 void lock_search_files(struct lock_search *s)
 {
 	read_locks(s);
-	for (uint32_t i = 0; s->armed && i < s->answer.count; i++) {
+	for (uint32_t i = 0; i < s->answer.count; i++) {
 		struct held_lock *lock = &s->answer.list[i];
 
+		if (lock->kind != RECORD_KERNEL_LOCK_file)
+			continue;
+		note_waiter(s, lock);
 		/* Most have let go a moment later. */
-		if (lock->kind == RECORD_KERNEL_LOCK_file && lock->since_ns < s->begin_ns)
+		if (s->armed && lock->since_ns < s->begin_ns)
 			find_holder(s, lock);
 	}
 }

@@ -36,6 +36,8 @@ struct held_lock {
 	uint32_t waiters;		/* also those of locks whose holder waits for this one */
 	uint64_t since_ns;		/* when the one that waits longest was seen first to wait */
 	int32_t pid;			/* of that one */
+	int32_t waiter;			/* its thread, of locks of files; 0: it was not found */
+	uint64_t switches;		/* context switches of that thread */
 	char comm[WATCH_COMM_SIZE];	/* of its program */
 	int32_t holder_pid;	/* 0: several had it one after the other, or it is not known */
 	int32_t holder;		/* thread id; 0: the process as a whole */

@@ -15,6 +15,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,6 +128,14 @@ static int take_flock_and_many_ranges(int fd)
 		if (take_range(fd, 1000 + 20 * i) < 0)
 			return -1;
 	return take_flock(fd);
+}
+
+static int take_again_and_again(int fd)
+{
+	while (flock(fd, LOCK_EX) == 0)
+		if (flock(fd, LOCK_UN) < 0)
+			break;
+	return -1;
 }
 
 /* A process that takes the lock by a descriptor of its own, says so, and keeps it. */
@@ -264,6 +273,53 @@ static void test_since_when(void **state)
 	assert_true(held_ns >= since_ns);
 }
 
+static void wait_for_waiter(const struct fixture *f)
+{
+	char path[48], line[64];
+	int number = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", f->waiter);
+	for (unsigned int i = 0; i < WAITS_MAX && number != SYS_flock; i++) {
+		FILE *file = fopen(path, "re");
+
+		assert_non_null(file);
+		if (!fgets(line, sizeof(line), file) || sscanf(line, "%d ", &number) != 1)
+			number = -1;
+		fclose(file);
+	}
+	assert_int_equal(number, SYS_flock);
+}
+
+/* The same process waits in each look, and has run between them. */
+static void test_a_lock_that_goes_round(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t given_ns = clock_mono_ns(), before_ns = 0;
+	uint64_t look_ns = 0;
+
+	assert_int_equal(flock(f->fd, LOCK_EX), 0);
+	f->waiter = start(f, take_again_and_again, -1);
+	for (unsigned int turn = 0; turn < 20; turn++) {
+		const struct held_locks_answer *answer;
+		const struct held_lock *lock;
+
+		wait_for_waiter(f);
+		do {
+			f->now_ns += 60 * NSEC_PER_SEC;
+			answer = held_locks_find(f->locks, NULL, 0, true, f->now_ns);
+			lock = find(f, answer);
+			/* A look may have been under way when it was given away. */
+			assert_true(!lock || lock->since_ns >= before_ns);
+			usleep(1000);
+		} while (answer->look_ns == look_ns || answer->look_ns < given_ns);
+		look_ns = answer->look_ns;
+		before_ns = given_ns;
+		assert_int_equal(flock(f->fd, LOCK_UN), 0);
+		assert_int_equal(flock(f->fd, LOCK_EX), 0);
+		given_ns = clock_mono_ns();
+	}
+}
+
 /* A lock that nobody waits for is none of the answer. */
 static void test_nobody_waits(void **state)
 {
@@ -398,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_range_of_a_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_took_it_is_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_since_when, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_lock_that_goes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_one_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_waiters, setup, teardown),
