@@ -151,9 +151,13 @@ static void on_connection(void *userdata, uint64_t events)
 	client->number = control->connections++;
 }
 
-/* A service has its RuntimeDirectory=. Started by hand, the daemon makes the directory itself. */
+/*
+ * A service has its RuntimeDirectory=. Started by hand, the daemon makes the directory itself; the
+ * records are in it, too, and whoever can list a directory can keep it locked.
+ */
 static int make_directory(const char *socket_path)
 {
+	_cleanup_close_ int fd = -1;
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char *slash;
 
@@ -164,7 +168,13 @@ static int make_directory(const char *socket_path)
 	*slash = '\0';
 	if (access(dir, F_OK) == 0)
 		return 0;
-	return mkdir(dir, 0755) < 0 && errno != EEXIST ? -errno : 0;
+	if (mkdir(dir, 0750) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	file_set_access(fd, 0750, file_find_group());
+	return 0;
 }
 
 static int take_lock(const char *socket_path)

@@ -301,6 +301,19 @@ static void test_after_a_daemon_was_killed(void **state)
 	assert_int_equal(control_ask(f->socket, "status", got), 0);
 }
 
+/* Whoever can list a directory can keep it locked, and the records may be in it, too. */
+static void test_the_directory_is_not_for_everybody(void **state)
+{
+	struct fixture *f = *state;
+	char dir[100];
+	struct stat st;
+
+	listen_only(f);
+	snprintf(dir, sizeof(dir), "%s/run", f->dir);
+	assert_int_equal(stat(dir, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+}
+
 static void test_places_that_cannot_be_used(void **state)
 {
 	struct fixture *f = *state;
@@ -457,6 +470,7 @@ int main(void)
 		control_test(test_second_daemon),
 		control_test(test_a_reader_of_the_directory),
 		control_test(test_after_a_daemon_was_killed),
+		control_test(test_the_directory_is_not_for_everybody),
 		control_test(test_places_that_cannot_be_used),
 		control_test(test_requests_out_of_bounds),
 		control_test(test_client_that_leaves),
