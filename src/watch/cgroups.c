@@ -18,6 +18,8 @@
 /* Without a limit, v1 has the largest possible number of pages here, in bytes. */
 #define V1_UNLIMITED (1ULL << 62)
 #define GROWTH_MIN_NS (50 * NSEC_PER_SEC)
+/* One process each time, so that it costs next to nothing. */
+#define ASK_AGAIN_NS (5 * NSEC_PER_SEC)
 #define NSEC_PER_MINUTE_REAL 60e9
 
 _Static_assert(WATCH_CGROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
@@ -152,26 +154,74 @@ static bool open_slot(const struct cgroups *c, const struct cgroup_path *path,
 	return false;
 }
 
+/* -ERANGE: the file has "max" or no number at all. */
+static int read_number(int fd, char *buf, size_t size, uint64_t *ret_value)
+{
+	ssize_t n = file_read_fd(fd, buf, size);
+	struct cursor c = { buf, buf + (n > 0 ? n : 0) };
+
+	if (n < 0)
+		return (int)n;
+	return cursor_u64(&c, ret_value) < 0 ? -ERANGE : 0;
+}
+
+/* The lower of its two limits; UINT64_MAX: it has none. */
+static int read_limit(const struct cgroups_slot *slot, char *buf, size_t size, uint64_t *ret_limit)
+{
+	uint64_t limit = UINT64_MAX, high = UINT64_MAX;
+	int r = read_number(slot->limit_fd, buf, size, &limit);
+
+	if (r < 0 && r != -ERANGE)
+		return r;
+	if (slot->high_fd >= 0 && read_number(slot->high_fd, buf, size, &high) < 0)
+		high = UINT64_MAX;
+	if (slot->v1 && limit >= V1_UNLIMITED)
+		limit = UINT64_MAX;
+	*ret_limit = high > 0 && high < limit ? high : limit;
+	return 0;
+}
+
+static bool has_limit(const struct cgroups_slot *slot)
+{
+	uint64_t limit;
+	char buf[64];
+
+	return read_limit(slot, buf, sizeof(buf), &limit) == 0 && limit > 0 && limit < UINT64_MAX;
+}
+
+/* A group without a limit gives way to one that has. NULL: there is no room. */
+static struct cgroups_slot *find_place(struct cgroups *c, const struct cgroups_slot *slot)
+{
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
+		if (!c->slots[i].used)
+			return &c->slots[i];
+	if (!has_limit(slot))
+		return NULL;
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
+		if (!has_limit(&c->slots[i]))
+			return &c->slots[i];
+	c->left_out++;
+	return NULL;
+}
+
 static void add_cgroup(struct cgroups *c, const struct cgroup_path *path)
 {
 	uint64_t hash = cgroup_path_hash(path);
-	struct cgroups_slot *place = NULL, slot;
+	struct cgroups_slot *place, slot;
 
-	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++) {
+	for (unsigned int i = 0; i < WATCH_CGROUPS_MAX; i++)
 		if (c->slots[i].used && c->slots[i].path_hash == hash)
 			return;
-		if (!c->slots[i].used && !place)
-			place = &c->slots[i];
-	}
 	if (!open_slot(c, path, &slot))
 		return;
+	place = find_place(c, &slot);
 	if (!place ||
 		cgroup_stats_set(&c->stats, CGROUP_STATS_MEMORY, (unsigned int)(place - c->slots),
 			path) < 0) {
 		slot_free(&slot);
-		c->left_out++;
 		return;
 	}
+	slot_free(place);
 	slot.serial = ++c->serial;
 	slot.path_hash = hash;
 	*place = slot;
@@ -205,7 +255,7 @@ static void ask_again(struct processes *processes, int32_t pid)
 {
 	for (uint32_t i = 0; i < processes->count; i++)
 		if (processes->list[i].pid == pid)
-			processes->list[i].cgroup_asked = false;
+			processes->list[i].cgroup_asked_ns = 0;
 }
 
 /* The process that the thread hangs in is not asked about again. */
@@ -224,22 +274,56 @@ static void take_answers(struct cgroups *c, struct processes *processes)
 	}
 }
 
-void cgroups_learn(struct cgroups *c, struct processes *processes)
+/* Those that were never asked about. */
+static unsigned int find_new(struct processes *processes, uint64_t now_ns,
+	int32_t ret_pids[static CGROUP_READER_MAX])
+{
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i < processes->count && count < CGROUP_READER_MAX; i++) {
+		struct watch_process *p = &processes->list[i];
+
+		if (p->cgroup_asked_ns)
+			continue;
+		p->cgroup_asked_ns = now_ns;
+		ret_pids[count++] = p->pid;
+	}
+	return count;
+}
+
+/*
+ * The one that was asked about first: it may have been moved, and a controller may be enabled only
+ * when somebody sets a limit, as systemd does. Most have the group of others.
+ */
+static unsigned int find_oldest(struct cgroups *c, struct processes *processes, uint64_t now_ns,
+	int32_t *ret_pid)
+{
+	struct watch_process *oldest = NULL;
+
+	if (now_ns - c->asked_again_ns < ASK_AGAIN_NS)
+		return 0;
+	c->asked_again_ns = now_ns;
+	for (uint32_t i = 0; i < processes->count; i++)
+		if (!oldest || processes->list[i].cgroup_asked_ns < oldest->cgroup_asked_ns)
+			oldest = &processes->list[i];
+	if (!oldest)
+		return 0;
+	oldest->cgroup_asked_ns = now_ns;
+	*ret_pid = oldest->pid;
+	return 1;
+}
+
+void cgroups_learn(struct cgroups *c, struct processes *processes, uint64_t now_ns)
 {
 	int32_t pids[CGROUP_READER_MAX];
-	unsigned int count = 0;
+	unsigned int count;
 
 	take_answers(c, processes);
 	if (cgroup_reader_is_busy(&c->reader))
 		return;
-	for (uint32_t i = 0; i < processes->count && count < CGROUP_READER_MAX; i++) {
-		struct watch_process *p = &processes->list[i];
-
-		if (p->cgroup_asked)
-			continue;
-		p->cgroup_asked = true;
-		pids[count++] = p->pid;
-	}
+	count = find_new(processes, now_ns, pids);
+	if (count == 0)
+		count = find_oldest(c, processes, now_ns, pids);
 	if (count > 0)
 		cgroup_reader_ask(&c->reader, pids, count);
 }
@@ -247,17 +331,6 @@ void cgroups_learn(struct cgroups *c, struct processes *processes)
 bool cgroups_are_learning(const struct cgroups *c)
 {
 	return cgroup_reader_is_busy(&c->reader);
-}
-
-/* -ERANGE: the file has "max" or no number at all. */
-static int read_number(int fd, char *buf, size_t size, uint64_t *ret_value)
-{
-	ssize_t n = file_read_fd(fd, buf, size);
-	struct cursor c = { buf, buf + (n > 0 ? n : 0) };
-
-	if (n < 0)
-		return (int)n;
-	return cursor_u64(&c, ret_value) < 0 ? -ERANGE : 0;
 }
 
 static void take_growth(struct cgroups_slot *slot, uint64_t held_bytes, uint64_t now_ns)
@@ -277,22 +350,6 @@ static void take_growth(struct cgroups_slot *slot, uint64_t held_bytes, uint64_t
 	slot->view.growth_pct_per_min = 100 * ((double)held_bytes - (double)oldest->held_bytes) /
 		(double)slot->view.limit_bytes /
 		((double)(now_ns - oldest->ns) / NSEC_PER_MINUTE_REAL);
-}
-
-/* The lower of its two limits; UINT64_MAX: it has none. */
-static int read_limit(const struct cgroups_slot *slot, char *buf, size_t size, uint64_t *ret_limit)
-{
-	uint64_t limit = UINT64_MAX, high = UINT64_MAX;
-	int r = read_number(slot->limit_fd, buf, size, &limit);
-
-	if (r < 0 && r != -ERANGE)
-		return r;
-	if (slot->high_fd >= 0 && read_number(slot->high_fd, buf, size, &high) < 0)
-		high = UINT64_MAX;
-	if (slot->v1 && limit >= V1_UNLIMITED)
-		limit = UINT64_MAX;
-	*ret_limit = high > 0 && high < limit ? high : limit;
-	return 0;
 }
 
 /* The counter of version 1 can be set back to 0. */

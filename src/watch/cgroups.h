@@ -75,6 +75,7 @@ struct cgroups {
 	struct cgroup_reader reader;
 	uint32_t serial;
 	uint32_t left_out; /* control groups that found the table full */
+	uint64_t asked_again_ns;
 	struct cgroups_slot slots[WATCH_CGROUPS_MAX];
 	struct cgroup_stats stats;
 	struct io_limits io;
@@ -90,9 +91,9 @@ void cgroups_reset(struct cgroups *c);
 
 /*
  * Takes the control groups of the processes that the last call has asked for, and has those of a
- * few others read. Only called while no incident is open.
+ * few others read, of each again after some time. Only called while no incident is open.
  */
-void cgroups_learn(struct cgroups *c, struct processes *processes);
+void cgroups_learn(struct cgroups *c, struct processes *processes, uint64_t now_ns);
 /* Whether they are still being read. */
 bool cgroups_are_learning(const struct cgroups *c);
 

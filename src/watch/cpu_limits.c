@@ -96,48 +96,6 @@ static bool group_open(struct cpu_limits_group *group, int sysfs_fd, const struc
 	return false;
 }
 
-static void add_group(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
-	const struct cgroup_path *path, const struct cgroup_path *usage)
-{
-	uint64_t hash = cgroup_path_hash(path);
-	struct cpu_limits_group *place = NULL, opened = { .path_hash = hash };
-
-	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++) {
-		if (l->groups[i].used && l->groups[i].path_hash == hash)
-			return;
-		if (!l->groups[i].used && !place)
-			place = &l->groups[i];
-	}
-	if (!group_open(&opened, sysfs_fd, path, usage))
-		return;
-	if (!place ||
-		(!path->v1 &&
-			cgroup_stats_set(stats, CGROUP_STATS_CPU, (unsigned int)(place - l->groups),
-				path) < 0)) {
-		group_free(&opened);
-		l->left_out++;
-		return;
-	}
-	opened.serial = ++l->serial;
-	*place = opened;
-}
-
-/* The limit of a group holds for all below it, in both versions. */
-void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
-	const char *buf, size_t len)
-{
-	struct cgroup_path path, usage;
-	bool is_counted;
-
-	if (cgroup_path_parse(buf, len, "cpu", &path) < 0 || !cgroup_path_is_reachable(&path) ||
-		path.path.end - path.path.p < 2)
-		return;
-	is_counted = cgroup_path_parse(buf, len, "cpuacct", &usage) == 0 && usage.v1;
-	do
-		add_group(l, stats, sysfs_fd, &path, is_counted ? &usage : &path);
-	while (cgroup_path_ascend(&path) && (!is_counted || cgroup_path_ascend(&usage)));
-}
-
 /* An empty text: the file is not there or cannot be read. */
 static struct cursor read_text(int fd, char *buf, size_t size)
 {
@@ -161,6 +119,70 @@ static double read_limit(const struct cpu_limits_group *group, struct cursor quo
 	if (cursor_u64(&period, &period_us) < 0 || period_us == 0)
 		return 0;
 	return (double)quota_us / (double)period_us;
+}
+
+static bool has_limit(const struct cpu_limits_group *group)
+{
+	char quota[64], period[64];
+
+	return read_limit(group, read_text(group->fds[QUOTA], quota, sizeof(quota)), period,
+		       sizeof(period)) > 0;
+}
+
+/* A group without a limit gives way to one that has. NULL: there is no room. */
+static struct cpu_limits_group *find_place(struct cpu_limits *l,
+	const struct cpu_limits_group *group)
+{
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
+		if (!l->groups[i].used)
+			return &l->groups[i];
+	if (!has_limit(group))
+		return NULL;
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
+		if (!has_limit(&l->groups[i]))
+			return &l->groups[i];
+	l->left_out++;
+	return NULL;
+}
+
+static void add_group(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const struct cgroup_path *path, const struct cgroup_path *usage)
+{
+	uint64_t hash = cgroup_path_hash(path);
+	struct cpu_limits_group *place, opened = { .path_hash = hash };
+
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
+		if (l->groups[i].used && l->groups[i].path_hash == hash)
+			return;
+	if (!group_open(&opened, sysfs_fd, path, usage))
+		return;
+	place = find_place(l, &opened);
+	if (!place ||
+		(!path->v1 &&
+			cgroup_stats_set(stats, CGROUP_STATS_CPU, (unsigned int)(place - l->groups),
+				path) < 0)) {
+		group_free(&opened);
+		return;
+	}
+	group_free(place);
+	opened.serial = ++l->serial;
+	*place = opened;
+}
+
+/* The limit of a group holds for all below it, in both versions. */
+void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const char *buf, size_t len)
+{
+	struct cgroup_path path, usage;
+	bool is_counted;
+
+	if (cgroup_path_parse(buf, len, "cpu", &path) < 0 || !cgroup_path_is_reachable(&path) ||
+		path.path.end - path.path.p < 2)
+		return;
+	is_counted = cgroup_path_parse(buf, len, "cpuacct", &usage) == 0 && usage.v1;
+	do
+		add_group(l, stats, sysfs_fd, &path, is_counted ? &usage : &path);
+	while (cgroup_path_ascend(&path) && (!is_counted || cgroup_path_ascend(&usage)));
 }
 
 /* Of version 1. False: they cannot be read. */

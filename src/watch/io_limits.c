@@ -108,44 +108,6 @@ static bool group_open(struct io_limits_group *group, int sysfs_fd, const struct
 	return false;
 }
 
-static void add_group(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd,
-	const struct cgroup_path *path)
-{
-	uint64_t hash = cgroup_path_hash(path);
-	struct io_limits_group *place = NULL, opened = { .path_hash = hash };
-
-	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++) {
-		if (l->groups[i].used && l->groups[i].path_hash == hash)
-			return;
-		if (!l->groups[i].used && !place)
-			place = &l->groups[i];
-	}
-	if (!group_open(&opened, sysfs_fd, path))
-		return;
-	if (!place ||
-		(!path->v1 &&
-			cgroup_stats_set(stats, CGROUP_STATS_IO, (unsigned int)(place - l->groups),
-				path) < 0)) {
-		group_free(&opened);
-		l->left_out++;
-		return;
-	}
-	*place = opened;
-}
-
-void io_limits_learn(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd, const char *buf,
-	size_t len)
-{
-	struct cgroup_path path;
-
-	if (cgroup_path_parse(buf, len, "blkio", &path) < 0 || !cgroup_path_is_reachable(&path) ||
-		path.path.end - path.path.p < 2)
-		return;
-	do
-		add_group(l, stats, sysfs_fd, &path);
-	while (!path.v1 && cgroup_path_ascend(&path));
-}
-
 /* NULL: there is no more room. */
 static struct io_limits_device *get_device(struct io_limits_group *group, uint32_t major,
 	uint32_t minor)
@@ -229,6 +191,73 @@ static void drop_unlimited(struct io_limits_group *group)
 			group->devices[kept++] = *d;
 	}
 	group->devices_count = kept;
+}
+
+static bool read_limits(struct io_limits_group *group, char *buf, size_t size)
+{
+	const bool is_there =
+		group->v1 ? read_limits_v1(group, buf, size) : read_limits_v2(group, buf, size);
+
+	drop_unlimited(group);
+	return is_there;
+}
+
+static bool has_limit(struct io_limits_group *group)
+{
+	char buf[2048];
+
+	return read_limits(group, buf, sizeof(buf)) && group->devices_count > 0;
+}
+
+/* A group without a limit gives way to one that has. NULL: there is no room. */
+static struct io_limits_group *find_place(struct io_limits *l, struct io_limits_group *group)
+{
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
+		if (!l->groups[i].used)
+			return &l->groups[i];
+	if (!has_limit(group))
+		return NULL;
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
+		if (l->groups[i].devices_count == 0)
+			return &l->groups[i];
+	l->left_out++;
+	return NULL;
+}
+
+static void add_group(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd,
+	const struct cgroup_path *path)
+{
+	uint64_t hash = cgroup_path_hash(path);
+	struct io_limits_group *place, opened = { .path_hash = hash };
+
+	for (unsigned int i = 0; i < IO_LIMITS_GROUPS_MAX; i++)
+		if (l->groups[i].used && l->groups[i].path_hash == hash)
+			return;
+	if (!group_open(&opened, sysfs_fd, path))
+		return;
+	place = find_place(l, &opened);
+	if (!place ||
+		(!path->v1 &&
+			cgroup_stats_set(stats, CGROUP_STATS_IO, (unsigned int)(place - l->groups),
+				path) < 0)) {
+		group_free(&opened);
+		return;
+	}
+	group_free(place);
+	*place = opened;
+}
+
+void io_limits_learn(struct io_limits *l, struct cgroup_stats *stats, int sysfs_fd, const char *buf,
+	size_t len)
+{
+	struct cgroup_path path;
+
+	if (cgroup_path_parse(buf, len, "blkio", &path) < 0 || !cgroup_path_is_reachable(&path) ||
+		path.path.end - path.path.p < 2)
+		return;
+	do
+		add_group(l, stats, sysfs_fd, &path);
+	while (!path.v1 && cgroup_path_ascend(&path));
 }
 
 static void take_used(struct io_limits_device *d, const struct io_limits_values *done,
@@ -338,9 +367,8 @@ static bool group_update(struct io_limits *l, unsigned int slot, struct cgroup_s
 	group->before_ns = now_ns;
 	for (uint32_t i = 0; i < group->devices_count; i++)
 		memset(&group->devices[i].per_s, 0, sizeof(group->devices[i].per_s));
-	if (!(group->v1 ? read_limits_v1 : read_limits_v2)(group, buf, size))
+	if (!read_limits(group, buf, size))
 		return false;
-	drop_unlimited(group);
 	if (group->devices_count == 0)
 		return true;
 	if (group->v1)

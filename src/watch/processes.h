@@ -27,7 +27,7 @@
 
 struct watch_process {
 	int32_t pid;
-	bool cgroup_asked;	    /* cgroups_learn() has had it looked up */
+	uint64_t cgroup_asked_ns;   /* when cgroups_learn() had it looked up; 0: not yet */
 	bool has_left;		    /* its unit is another one: it is to be removed */
 	bool renamed;		    /* it stays while its unit is not known */
 	char comm[WATCH_COMM_SIZE]; /* raw */

@@ -184,7 +184,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	if (r < 0)
 		return r;
 	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
-	cgroups_learn(&w->cgroups, &w->processes);
+	cgroups_learn(&w->cgroups, &w->processes, watch_clock_ns(&w->clock));
 	*ret_watch = TAKE_PTR(w);
 	return 0;
 }
@@ -222,7 +222,7 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 	w->has_begun = false;
 	cgroups_reset(&w->cgroups);
 	processes_scan(&w->processes, &w->clock, UINT64_MAX, false);
-	cgroups_learn(&w->cgroups, &w->processes);
+	cgroups_learn(&w->cgroups, &w->processes, watch_clock_ns(&w->clock));
 	return 0;
 }
 
@@ -397,7 +397,7 @@ bool watch_end_sample(struct watch *w, bool armed)
 	filesystems_fill_limits(&w->filesystems, &w->limits);
 	process_io_update(&w->process_io, &w->processes, armed);
 	if (!armed) {
-		cgroups_learn(&w->cgroups, &w->processes);
+		cgroups_learn(&w->cgroups, &w->processes, watch_clock_ns(&w->clock));
 		process_io_fill(&w->process_io, &w->processes, &w->limits);
 	} else {
 		w->limits.process_io_count = 0;

@@ -393,7 +393,61 @@ static void test_groups_without_room(void **state)
 	}
 }
 
-/* /proc/PID/cgroup is looked at once, a few at a time, and never while an incident is open. */
+/* Whether each of the kinds of limits is known for that group; see below. */
+static bool has_limits(struct watch *w)
+{
+	const struct record_limits *limits = watch_limits(w);
+
+	return limits->cgroups_count == 1 && strstr(limits->cgroups[0].path, "/late") &&
+		limits->cpu_limits_count == 1 && strstr(limits->cpu_limits[0].path, "/late") &&
+		limits->io_count == 1 && strstr(limits->io[0].path, "/late");
+}
+
+/*
+ * There are more groups than a table has room for, all without a limit; of one the controllers are
+ * enabled only with its limit, as systemd does for `systemctl set-property`.
+ */
+static void test_a_limit_that_is_set_later(void **state)
+{
+	static const char *const files[][3] = {
+		{ "memory.max", "max\n", "1000\n" },
+		{ "memory.current", "900\n", "900\n" },
+		{ "cpu.max", "max 100000\n", "50000 100000\n" },
+		{ "memory.stat", "", "anon 1\nactive_file 0\ninactive_file 0\n" },
+		{ "cpu.stat", "", "usage_usec 1\nthrottled_usec 0\n" },
+		{ "io.max", "", "8:16 rbps=10485760 wbps=max riops=max wiops=max\n" },
+		{ "io.stat", "", "8:16 rbytes=1 wbytes=0 rios=1 wios=0 dbytes=0 dios=0\n" },
+	};
+	struct tree *t = *state;
+	struct watch *w;
+	char name[96];
+
+	tree_list_add(&t->process, "postgres");
+	for (int i = 0; i <= WATCH_CGROUPS_MAX; i++) {
+		tree_put_thread(t, 10 + i, 10 + i, "postgres", 'S', 500, 9);
+		snprintf(name, sizeof(name), "proc/%d/cgroup", 10 + i);
+		tree_put(t, name, i ? "0::/%d\n" : "0::/late\n", i);
+		for (size_t k = 0; i > 0 && k < sizeof(files) / sizeof(files[0]); k++) {
+			snprintf(name, sizeof(name), "sys/fs/cgroup/%d/%s", i, files[k][0]);
+			tree_put(t, name, "%s", files[k][1]);
+		}
+	}
+	w = tree_watch(t);
+	for (unsigned int i = 0; i < 6; i++)
+		tree_sample(t, w, 1000);
+	assert_int_equal(watch_limits(w)->cgroups_count, 0);
+	for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
+		snprintf(name, sizeof(name), "sys/fs/cgroup/late/%s", files[k][0]);
+		tree_put(t, name, "%s", files[k][2]);
+	}
+	/* One process is asked about again each five seconds. */
+	for (int i = 0; i < 6 * (WATCH_CGROUPS_MAX + 1) && !has_limits(w); i++)
+		tree_sample(t, w, 1000);
+	assert_true(has_limits(w));
+	watch_free(w);
+}
+
+/* /proc/PID/cgroup is looked at, a few at a time, and never while an incident is open. */
 static void test_learning(void **state)
 {
 	struct tree *t = *state;
@@ -585,6 +639,7 @@ int main(void)
 		tree_test(test_sample),
 		tree_test(test_v1),
 		tree_test(test_no_cgroup),
+		tree_test(test_a_limit_that_is_set_later),
 		tree_test(test_learning),
 		tree_test(test_groups_without_room),
 		tree_test(test_a_lock_that_is_held),
