@@ -133,6 +133,8 @@ static inline int setup(void **state)
 	assert_non_null(f);
 	assert_int_equal(tree_setup(&t), 0);
 	f->t = t;
+	/* Somebody waits for what is counted as waiting for I/O. */
+	tree_put_thread(f->t, 77, 77, "backup", 'D', 500, 9);
 	set_config(&f->config);
 	assert_int_equal(pipe2(f->output, O_CLOEXEC | O_NONBLOCK), 0);
 	fcntl(f->output[1], F_SETPIPE_SZ, OUTPUT_SIZE);
