@@ -9,7 +9,7 @@
 
 /* They may interrupt one another, so each has a slot, in `fresh_files` too. */
 enum scratch_slot {
-	SCRATCH_INSERT,
+	SCRATCH_BEGIN,
 	SCRATCH_ISSUE,
 	SCRATCH_COMPLETE,
 	SCRATCH_COUNT,
@@ -193,6 +193,8 @@ static __always_inline struct inode *inode_of_thread(struct task_struct *task, _
 	struct inode *inode;
 	struct file *file;
 
+	if (!tid)
+		return NULL;
 	if (!compat_task_is_kernel(flags)) {
 		if (!cfg_common.registers_offset)
 			return NULL;
@@ -297,11 +299,36 @@ static __always_inline void request_note_disk(struct request *rq, __u32 dev, __u
 		BPF_CORE_READ_STR_INTO(&device->name, disk, disk_name);
 }
 
+/* How a request was seen first. */
+enum begin {
+	BEGIN_START,
+	BEGIN_INSERT,
+	BEGIN_ISSUE,
+};
+
 /*
- * Called at the first insert or issue of a request, which runs in the submitter's context. A later
- * one may run in a kworker or in whichever thread was interrupted.
+ * An issue in the context of the submitter follows the start at once, or at the end of his plug,
+ * and on his CPU.
  */
-static __always_inline void request_begin(struct request *rq, bool is_issued, __u32 slot)
+#define LATE_NS 1000000
+
+/*
+ * One that the kernel put aside, without an insert, because the device had enough to do: whoever
+ * came next, or a kworker, sends it.
+ */
+static __always_inline bool is_sent_by_another(struct request *rq,
+	const struct event_block_request *r, enum begin begin)
+{
+	return begin == BEGIN_ISSUE && r->issue_ns - r->start_ns > LATE_NS &&
+		BPF_CORE_READ(rq, mq_ctx, cpu) != bpf_get_smp_processor_id();
+}
+
+/*
+ * Called when a request is seen first: at its start or its first insert, which runs in the
+ * submitter's context, or else at its first issue. A later one may run in a kworker or in whichever
+ * thread was interrupted.
+ */
+static __always_inline void request_begin(struct request *rq, enum begin begin, __u32 slot)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 key = (__u64)rq, now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
@@ -315,20 +342,24 @@ static __always_inline void request_begin(struct request *rq, bool is_issued, __
 	request_note_disk(rq, r.dev, now);
 	r.kind = (__u8)kind;
 	r.stamp = BPF_CORE_READ(rq, start_time_ns);
-	r.start_ns = r.stamp && r.stamp < now ? r.stamp : now;
-	r.issue_ns = is_issued ? now : 0;
+	/* From 6.13 on the kernel sets it a moment after the start. */
+	r.is_new = begin == BEGIN_START;
+	r.start_ns = r.stamp && r.stamp < now && !r.is_new ? r.stamp : now;
+	r.issue_ns = begin == BEGIN_ISSUE ? now : 0;
 	r.sector = BPF_CORE_READ(rq, __sector);
 	r.bytes = BPF_CORE_READ(rq, __data_len);
 	flusher = flusher_of(rq, kind, &is_shared);
 	if ((!cfg_common.filter_dev || bpf_map_lookup_elem(&filter_devs, &r.dev)) &&
 		(flusher || filter_task(id >> 32))) {
 		flags = BPF_CORE_READ(task, flags);
-		r.tid = (__u32)id;
 		r.thread_start_ns = BPF_CORE_READ(task, start_boottime);
 		r.is_inferred = flusher ? flusher->is_kernel : !!(flags & PF_KTHREAD);
 		r.is_uncertain = flusher && (is_shared || flusher->is_uncertain);
+		if (flusher || r.is_inferred || !is_sent_by_another(rq, &r, begin))
+			r.tid = (__u32)id;
 		request_note_file(rq, task, flags, &r, slot);
-		thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r, slot);
+		if (r.tid)
+			thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r, slot);
 	}
 	if (bpf_map_update_elem(&block_requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
@@ -342,24 +373,34 @@ static __always_inline bool request_is(struct request *rq, const struct event_bl
 {
 	__u64 stamp = BPF_CORE_READ(rq, start_time_ns);
 
+	if (r->is_new)
+		return true;
 	if (r->stamp)
 		return stamp && stamp <= r->stamp;
 	return !stamp && BPF_CORE_READ(rq, __sector) == r->sector;
 }
 
-SEC("raw_tp/block_rq_insert")
-int block_rq_insert_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+/*
+ * At block_io_start, which is called once for each request, or where the kernel has none (before
+ * 6.5) at block_rq_insert.
+ */
+SEC("raw_tp")
+int block_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct request *rq = compat_block_request(ctx,
 		bpf_core_type_exists(btf_trace_block_rq_insert___request));
 	struct event_block_request *known;
 	__u64 key = (__u64)rq;
 
+	if (bpf_core_type_exists(btf_trace_block_io_start)) {
+		request_begin(rq, BEGIN_START, SCRATCH_BEGIN);
+		return 0;
+	}
 	known = bpf_map_lookup_elem(&block_requests, &key);
 	/* The driver has put it back into the queue; its submitter is known already. */
 	if (known && request_is(rq, known))
 		return 0;
-	request_begin(rq, false, SCRATCH_INSERT);
+	request_begin(rq, BEGIN_INSERT, SCRATCH_BEGIN);
 	return 0;
 }
 
@@ -373,8 +414,12 @@ int block_rq_issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 
 	known = bpf_map_lookup_elem(&block_requests, &key);
 	if (!known || !request_is(rq, known)) {
-		request_begin(rq, true, SCRATCH_ISSUE);
+		request_begin(rq, BEGIN_ISSUE, SCRATCH_ISSUE);
 		return 0;
+	}
+	if (known->is_new) {
+		known->stamp = BPF_CORE_READ(rq, start_time_ns);
+		known->is_new = 0;
 	}
 	/*
 	 * The first issue counts: when the driver requeues or retries, that is the device's delay.
@@ -409,7 +454,8 @@ struct completion {
 	__u64 busy_ns;
 	__u64 bytes;
 	__u32 kind;
-	bool is_last; /* no part of the request is left */
+	bool is_last;	/* no part of the request is left */
+	bool is_issued; /* when that was is known, and so what of its time it was in the queue */
 	bool is_inferred;
 	bool is_uncertain;
 };
@@ -429,7 +475,7 @@ static __always_inline void work_add(struct event_block_work *work, const struct
 static __always_inline void load_add(struct event_block_load *load, const struct completion *c)
 {
 	work_add(&load->kinds[c->kind & (EVENT_BLOCK_KINDS - 1)], c);
-	if (c->is_last && has_bytes(c))
+	if (c->is_last && c->is_issued && has_bytes(c))
 		__sync_fetch_and_add(&load->device_ns, c->device_ns);
 	if (c->is_inferred)
 		__sync_fetch_and_add(&load->inferred_ns, c->busy_ns);
@@ -458,14 +504,16 @@ static __always_inline void device_add(struct event_block_device *device,
 	device->completed_ns = now;
 	if (!c->is_last || !has_bytes(c))
 		return;
+	/* Two updates at once may keep the smaller value, an error that does not matter. */
+	if (c->device_ns > device->device_max_ns)
+		device->device_max_ns = c->device_ns;
+	if (!c->is_issued)
+		return;
 	__sync_fetch_and_add(&device->queue[bucket_of(c->queue_ns) & (EVENT_BLOCK_BUCKETS - 1)], 1);
 	__sync_fetch_and_add(&device->device[bucket_of(c->device_ns) & (EVENT_BLOCK_BUCKETS - 1)],
 		1);
-	/* Two updates at once may keep the smaller value, an error that does not matter. */
 	if (c->queue_ns > device->queue_max_ns)
 		device->queue_max_ns = c->queue_ns;
-	if (c->device_ns > device->device_max_ns)
-		device->device_max_ns = c->device_ns;
 }
 
 static __always_inline void submitter_add(struct request *rq, const struct event_block_request *r,
@@ -570,6 +618,7 @@ int block_rq_complete_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	c.kind = known->kind;
 	c.is_inferred = known->is_inferred;
 	c.is_uncertain = known->is_uncertain;
+	c.is_issued = known->issue_ns > 0;
 	c.queue_ns = known->issue_ns > known->start_ns ? known->issue_ns - known->start_ns : 0;
 	c.device_ns = known->issue_ns ? now - known->issue_ns : 0;
 	device = device_get(known->dev, now);

@@ -371,8 +371,13 @@ struct blk_mq_hw_ctx {
 	struct blk_flush_queue *fq;
 };
 
+struct blk_mq_ctx {
+	unsigned int cpu;
+};
+
 struct request {
 	struct request_queue *q;
+	struct blk_mq_ctx *mq_ctx;
 	struct blk_mq_hw_ctx *mq_hctx;
 	unsigned int cmd_flags;
 	unsigned int __data_len;
@@ -543,6 +548,7 @@ typedef void (*btf_trace_io_uring_complete___with_cqe)(void *data, struct io_rin
  * to argument request based tracepoints", 5.11, and 5.10 stable) took the queue away.
  */
 typedef void (*btf_trace_block_rq_insert___request)(void *, struct request *);
+typedef void (*btf_trace_block_io_start)(void *, struct request *);
 typedef void (*btf_trace_block_rq_issue___request)(void *, struct request *);
 /* e8a676d61c07 ("block: simplify and extend the block_bio_merge tracepoint class", 5.11) */
 typedef void (*btf_trace_block_bio_queue___bio)(void *, struct bio *);

@@ -185,6 +185,9 @@ static __noinline void failure_report(struct task_struct *task, const struct sle
 	/* A socket and a pipe time out, too. */
 	if (!file || !file_mode_is_storage(BPF_CORE_READ(file, f_inode, i_mode)))
 		return;
+	e->flags = EVENT_FINISHED | EVENT_FAILED;
+	if (!file_describe(file, e))
+		return;
 	now = bpf_ktime_get_ns();
 	count = failure_count(pid, (__u32)-r->ret, now);
 	if (count == 0)
@@ -198,13 +201,10 @@ static __noinline void failure_report(struct task_struct *task, const struct sle
 	e->ret = r->ret;
 	e->syscall = -1;
 	e->op = (__u8)r->op;
-	e->flags = EVENT_FINISHED | EVENT_FAILED;
 	e->failures = count;
 	e->stack_len = 0;
 	e->path_len = 0;
 	task_describe(task, e);
-	if (!file_describe(file, e))
-		return;
 	path_collect(file, e, slot);
 	event_emit(e);
 }

@@ -643,7 +643,8 @@ struct event_block_request {
 	__event_u32 tid; /* 0: it is charged to nobody */
 	__event_u8 kind; /* enum event_block_kind */
 	__event_u8 is_inferred;
-	__event_u8 has_file;
+	__event_u8 has_file : 1;
+	__event_u8 is_new : 1; /* `stamp` is not known before its first issue */
 	__event_u8 is_uncertain;
 };
 

@@ -22,7 +22,7 @@ static void attach_where(struct probe_set *set, bool scanned)
 			continue;
 		/* A program that still ran when its link went has noted what it saw. */
 		if (probe->links_count == 0)
-			probe_clear_inflight(probe);
+			probe_clear_maps(probe);
 		if (probe->ops->reset && probe->object)
 			probe->ops->reset(probe);
 		r = probe_attach(probe);
@@ -79,7 +79,7 @@ bool probe_set_detach_next(struct probe_set *set)
 		 * detached last.
 		 */
 		if (probe->links_count == 0)
-			probe_clear_inflight(probe);
+			probe_clear_maps(probe);
 		return true;
 	}
 	return false;

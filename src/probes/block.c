@@ -490,7 +490,7 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 static const struct probe_program programs[] = {
 	{ "block_rq_complete_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_complete" },
 	{ "block_rq_issue_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_issue" },
-	{ "block_rq_insert_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_rq_insert" },
+	{ "block_begin_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_io_start|block_rq_insert" },
 	{ "block_dirty_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT,
 		"writeback_dirty_folio|writeback_dirty_page" },
 	{ "block_flush_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "block_bio_queue" },

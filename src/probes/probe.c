@@ -589,12 +589,24 @@ bool probe_inflight_map(const struct probe *probe, struct inflight_map *ret_map)
 	return true;
 }
 
-void probe_clear_inflight(const struct probe *probe)
+/* What failed in an earlier incident is no failure of the next one. */
+static void clear_failures(const struct probe *probe)
+{
+	const struct bpf_map *failures = probe_map(probe, "failures");
+	uint64_t key;
+
+	while (failures && bpf_map_get_next_key(bpf_map__fd(failures), NULL, &key) == 0)
+		if (bpf_map_delete_elem(bpf_map__fd(failures), &key) < 0)
+			return;
+}
+
+void probe_clear_maps(const struct probe *probe)
 {
 	struct inflight_map map;
 
 	if (probe_inflight_map(probe, &map))
 		inflight_clear(&map, UINT64_MAX);
+	clear_failures(probe);
 }
 
 uint64_t probe_skipped_runs(const struct probe *probe)

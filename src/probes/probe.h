@@ -264,6 +264,6 @@ bool probe_inflight_map(const struct probe *probe, struct inflight_map *ret_map)
  * Removes what the probe has noted, since no program is left to see its end. Of `wait` the session
  * has done so in parts when its incident was closed, so there is hardly anything left.
  */
-void probe_clear_inflight(const struct probe *probe);
+void probe_clear_maps(const struct probe *probe);
 
 #endif

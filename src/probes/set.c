@@ -320,7 +320,7 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 	}
 	/* What was noted while the backends were tried. */
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		probe_clear_inflight(&set->probes[i]);
+		probe_clear_maps(&set->probes[i]);
 	return any ? 0 : error;
 }
 
