@@ -75,17 +75,25 @@ static __always_inline void flusher_put(__u64 key, const struct event_block_flus
 		bpf_map_update_elem(&flushers, &key, flusher, BPF_ANY);
 }
 
+/* Of the md device that the bio goes to; 0: it goes to none, or the device passes it on. */
+static __always_inline __u64 key_of_array(struct bio *bio)
+{
+	struct gendisk *disk = compat_bio_disk(bio);
+
+	if (!cfg_md_end_flush || BPF_CORE_READ(disk, major) != MD_MAJOR)
+		return 0;
+	return dev_of_disk(MD_MAJOR, BPF_CORE_READ(disk, first_minor));
+}
+
 /* An md device flushes for one at a time, and what came meanwhile may need no flush any more. */
 static __always_inline void flusher_put_of_array(struct bio *bio,
 	struct event_block_flusher *flusher)
 {
-	struct gendisk *disk = compat_bio_disk(bio);
 	struct event_block_flusher *before;
-	__u64 key;
+	__u64 key = key_of_array(bio);
 
-	if (!cfg_md_end_flush || BPF_CORE_READ(disk, major) != MD_MAJOR)
+	if (!key)
 		return;
-	key = dev_of_disk(MD_MAJOR, BPF_CORE_READ(disk, first_minor));
 	before = bpf_map_lookup_elem(&flushers, &key);
 	flusher->is_uncertain = before && !before->is_taken && before->who.tid != flusher->who.tid;
 	flusher_put(key, flusher);
@@ -105,8 +113,11 @@ static __noinline void flusher_note(struct bio *bio)
 		return;
 	}
 	if (!filter_task(id >> 32)) {
-		/* An earlier bio at this address may have been of another thread. */
+		/* What is known of this address, or of the array, is another thread's. */
 		bpf_map_delete_elem(&flushers, &key);
+		key = key_of_array(bio);
+		if (key)
+			bpf_map_delete_elem(&flushers, &key);
 		return;
 	}
 	fresh.is_kernel = !!(BPF_CORE_READ(task, flags) & PF_KTHREAD);
