@@ -109,9 +109,12 @@ static bool read_directory(const struct watch_mountinfo *m, const char *option,
 	return false;
 }
 
-/* What is written to an overlay goes to its upper directory; most of the rest lies beside it. */
-static void find_other(const struct mounts *mounts, const struct watch_mountinfo *m,
-	struct mount *mount)
+/*
+ * What is written to an overlay goes to its upper directory; most of the rest lies beside it. Of a
+ * container, whoever mounted it for that saw the directory among the mounts of the `host`.
+ */
+static void find_other(const struct mounts *mounts, const struct mounts *host,
+	const struct watch_mountinfo *m, struct mount *mount)
 {
 	char path[MOUNTS_PATH_SIZE];
 	const struct mount *other;
@@ -120,6 +123,8 @@ static void find_other(const struct mounts *mounts, const struct watch_mountinfo
 		(!read_directory(m, "upperdir=", path) && !read_directory(m, "lowerdir=", path)))
 		return;
 	other = mounts_find_path(mounts, path);
+	if (host && (!other || strcmp(other->point, "/") == 0))
+		other = mounts_find_path(host, path);
 	if (!other || other == mount)
 		return;
 	mount->stands_on_other = true;
@@ -127,7 +132,8 @@ static void find_other(const struct mounts *mounts, const struct watch_mountinfo
 	mount->other_minor = other->minor;
 }
 
-void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size_t len)
+static void parse(struct mounts *mounts, const struct mounts *host, unsigned int max,
+	const char *buf, size_t len)
 {
 	struct cursor c = { buf, buf + len }, again = c, line;
 	struct watch_mountinfo info;
@@ -144,14 +150,19 @@ void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size
 	/* What one stands on may be mounted over later. */
 	for (unsigned int i = 0; i < mounts->count && cursor_line(&again, &line);)
 		if (parse_line(line, &info))
-			find_other(mounts, &info, &mounts->list[i++]);
+			find_other(mounts, host, &info, &mounts->list[i++]);
+}
+
+void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size_t len)
+{
+	parse(mounts, NULL, max, buf, len);
 }
 
 void mounts_parse_more(struct mounts *mounts, unsigned int max, const char *buf, size_t len)
 {
 	struct mounts more = { .list = mounts->list + mounts->count };
 
-	mounts_parse(&more, max - mounts->count, buf, len);
+	parse(&more, mounts, max - mounts->count, buf, len);
 	for (unsigned int i = 0; i < more.count; i++) {
 		struct mount *m = &more.list[i];
 

@@ -2,6 +2,7 @@
 /* time: none */
 /* Names for the numbers of an operation: process, user, device, path, stack, mount namespace. */
 #include "test_alloc.h"
+#include "test_waits.h"
 #include "test_watch_tree.h"
 
 #include <errno.h>
@@ -468,6 +469,18 @@ static struct record_operation on_device(struct fixture *f, uint32_t major, uint
 		no_stack);
 }
 
+/* Until a thread has read the mounts. */
+static void await_dev_name(struct fixture *f, unsigned int major, unsigned int minor,
+	const char *want)
+{
+	for (unsigned int i = 0; i < WAITS_MAX && strcmp(on_device(f, major, minor).dev_name, want);
+		i++) {
+		enrich_refresh(f->enrich);
+		usleep(1000);
+	}
+	assert_string_equal(on_device(f, major, minor).dev_name, want);
+}
+
 static void test_device(void **state)
 {
 	struct fixture *f = *state;
@@ -669,7 +682,6 @@ static void test_the_disk_of_several_that_is_waited_for(void **state)
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
-	refresh(f);
 	tree_put(f->t, "proc/diskstats",
 		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
 		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
@@ -679,7 +691,7 @@ static void test_the_disk_of_several_that_is_waited_for(void **state)
 		" 254 0 vda 9 0 8 1 1 0 8 1 0 101 2\n 254 16 vdb 9 0 8 1 1 0 8 1 0 501 2\n"
 		" 254 32 vdc 9 0 8 1 1 0 8 1 0 901 2\n");
 	tree_sample(f->t, f->watch, 1000);
-	assert_string_equal(on_device(f, 0, 30).dev_name, "vdb");
+	await_dev_name(f, 0, 30, "vdb");
 	assert_string_equal(on_device(f, 0, 31).dev_name, "vdc");
 	/* vda hangs while vdb is busy. */
 	for (unsigned int i = 0; i < 2; i++) {
@@ -728,7 +740,6 @@ static void test_the_disks_of_a_pool(void **state)
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
 	enrich_learn_disks(f->enrich, f->t->sysfs, udev_of(f), ++f->generation);
-	refresh(f);
 	tree_put(f->t, "proc/diskstats",
 		" 254 0 vda 1 0 8 1 1 0 8 1 0 1 2\n 254 16 vdb 1 0 8 1 1 0 8 1 0 1 2\n"
 		" 254 32 vdc 1 0 8 1 1 0 8 1 0 1 2\n");
@@ -737,7 +748,7 @@ static void test_the_disks_of_a_pool(void **state)
 		" 254 0 vda 9 0 8 1 1 0 8 1 0 101 2\n 254 16 vdb 9 0 8 1 1 0 8 1 0 501 2\n"
 		" 254 32 vdc 9 0 8 1 1 0 8 1 0 901 2\n");
 	tree_sample(f->t, f->watch, 1000);
-	assert_string_equal(on_device(f, 0, 30).dev_name, "vdb1");
+	await_dev_name(f, 0, 30, "vdb1");
 	assert_string_equal(on_device(f, 0, 31).dev_name, "vdc1");
 	/* A pool that is not known keeps its name. */
 	assert_string_equal(on_device(f, 0, 32).dev_name, "tan/x");
@@ -753,15 +764,19 @@ static void test_mounts_of_other_namespaces(void **state)
 	char path[RECORD_PATH_SIZE] = ".../x";
 
 	tree_put(f->t, "proc/1/mountinfo",
-		"22 1 254:1 / / rw - ext4 /dev/vda1 rw\n40 22 0:50 / /h rw - nfs4 a:/h rw\n");
+		"22 1 254:1 / / rw - ext4 /dev/vda1 rw\n40 22 0:50 / /h rw - nfs4 a:/h rw\n"
+		"41 22 254:0 / /home rw - ext4 /dev/vda rw\n");
 	tree_put(f->t, "proc/7/ns/mnt", "%s", "");
+	/* Of the second, a program in the container is who mounted it. */
 	tree_put(f->t, "proc/7/mountinfo",
-		"60 1 0:99 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/pool/1\n"
+		"60 1 0:99 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/home/u/containers/1/diff\n"
 		"61 60 0:98 / /pool rw - btrfs /dev/vda1 rw\n"
+		"63 60 0:97 / /pool/c/2 rw - overlay overlay rw,lowerdir=/l,upperdir=/pool/2\n"
 		"62 60 0:50 / /other rw - tmpfs tmpfs rw\n");
 	enrich_free(f->enrich);
 	assert_int_equal(enrich_new(f->t->procfs, f->watch, &f->enrich), 0);
-	assert_string_equal(on_device(f, 0, 99).dev_name, "vda1");
+	assert_string_equal(on_device(f, 0, 99).dev_name, "vda");
+	assert_string_equal(on_device(f, 0, 97).dev_name, "vda1");
 	assert_string_equal(on_device(f, 0, 98).dev_name, "vda1");
 	assert_string_equal(on_device(f, 0, 50).dev_name, "a:/h");
 	assert_string_equal(on_device(f, 0, 44).dev_name, "");
@@ -790,15 +805,12 @@ static void test_refresh(void **state)
 	assert_int_equal(mount("of-this-test", path, "tmpfs", 0, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
-	refresh(f);
-	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name,
-		"of-this-test");
+	await_dev_name(f, major(st.st_dev), minor(st.st_dev), "of-this-test");
 	refresh(f);
 	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name,
 		"of-this-test");
 	assert_int_equal(umount2(path, MNT_DETACH), 0);
-	refresh(f);
-	assert_string_equal(on_device(f, major(st.st_dev), minor(st.st_dev)).dev_name, "");
+	await_dev_name(f, major(st.st_dev), minor(st.st_dev), "");
 }
 
 static void assert_kernel_stack(struct fixture *f, uint64_t address, const char *want)
