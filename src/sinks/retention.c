@@ -224,7 +224,7 @@ int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limi
 {
 	_cleanup_(cleanup_list) struct kept_list list = { 0 };
 	size_t left;
-	int removed = 0, r;
+	int removed = 0, error = 0, r;
 
 	r = list_read(dir_fd, limits, clock, &list);
 	if (r < 0)
@@ -243,13 +243,14 @@ int retention_apply(int dir_fd, int lock_fd, const struct retention_limits *limi
 			!(limits->max_bytes && list.bytes > limits->max_bytes) && !file->too_old)
 			continue;
 		r = remove_record(dir_fd, lock_fd, file->name);
+		/* One that must stay, as with chattr +i, does not keep the others. */
 		if (r < 0)
-			return r;
-		if (r == 0)
+			error = r;
+		if (r <= 0)
 			continue;
 		removed++;
 		left--;
 		list.bytes -= file->bytes;
 	}
-	return removed;
+	return error < 0 ? error : removed;
 }

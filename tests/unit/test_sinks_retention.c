@@ -6,7 +6,9 @@
  */
 #include "test_sinks_dirs.h"
 
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 
 #include "util/file.h"
 #include "sinks/retention.h"
@@ -104,6 +106,35 @@ static void test_retention_removes_only_records(void **state)
 	assert_int_equal(apply(d, 1, 1, 1), 1);
 	assert_int_equal(dirs_count(d->config.record.dir, ""), 8);
 	assert_int_equal(dirs_count(d->config.record.dir, FIRST_ID), 1);
+}
+
+static bool set_immutable(const char *path, bool is_immutable)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int flags = is_immutable ? FS_IMMUTABLE_FL : 0;
+
+	return fd >= 0 && ioctl(fd, FS_IOC_SETFLAGS, &flags) == 0;
+}
+
+/* As an operator keeps it with chattr(1): the others go all the same. */
+static void test_a_record_that_cannot_be_removed(void **state)
+{
+	const struct dirs *d = *state;
+	char path[2 * PATH_MAX];
+	int removed, r;
+
+	for (unsigned int i = 0; i < 4; i++)
+		make_kept(d, i, 1000);
+	snprintf(path, sizeof(path), "%s/" FIRST, d->config.record.dir);
+	if (!set_immutable(path, true)) {
+		print_message("a file cannot be made immutable here: %s\n", strerror(errno));
+		skip();
+	}
+	r = apply(d, 0, 2, 0);
+	removed = 4 - dirs_count(d->config.record.dir, "");
+	assert_true(set_immutable(path, false));
+	assert_int_equal(r, -EPERM);
+	assert_int_equal(removed, 2);
 }
 
 static void test_retention_runs_after_each_record(void **state)
@@ -346,6 +377,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_DIRS(test_retention_is_exact),
 		WITH_DIRS(test_retention_removes_only_records),
+		WITH_DIRS(test_a_record_that_cannot_be_removed),
 		WITH_DIRS(test_retention_runs_after_each_record),
 		WITH_DIRS(test_the_newest_is_kept_when_the_clock_is_behind),
 		WITH_DIRS(test_continuations_go_first),
