@@ -9,6 +9,17 @@
 /* Below this a disk counts as hardly used. */
 #define IDLE_PCT 50
 
+/* Of the incidents before the one that ends first; NULL: all are of the open one. */
+static struct cooldown_cause *find_oldest(struct cooldown *c)
+{
+	struct cooldown_cause *oldest = NULL;
+
+	for (uint32_t i = 0; i < c->causes_count; i++)
+		if (c->causes[i].until_ns && (!oldest || c->causes[i].until_ns < oldest->until_ns))
+			oldest = &c->causes[i];
+	return oldest;
+}
+
 static void note(struct cooldown *c, const char *name, bool is_disk)
 {
 	struct cooldown_cause *cause = c->causes;
@@ -16,9 +27,12 @@ static void note(struct cooldown *c, const char *name, bool is_disk)
 
 	while (cause < end && (cause->is_disk != is_disk || strcmp(cause->name, name) != 0))
 		cause++;
-	if (!*name || cause == c->causes + COOLDOWN_CAUSES_MAX)
+	if (cause == c->causes + COOLDOWN_CAUSES_MAX)
+		cause = find_oldest(c);
+	else
+		c->causes_count += *name && cause == end;
+	if (!*name || !cause)
 		return;
-	c->causes_count += cause == end;
 	cause->until_ns = 0;
 	cause->is_disk = is_disk;
 	text_copy(cause->name, sizeof(cause->name), name);

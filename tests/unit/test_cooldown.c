@@ -134,6 +134,24 @@ static void test_too_many_causes_hold_everything_back(void **state)
 	assert_false(holds_disk("sdb"));
 }
 
+/* A table that is full of what is over has room for what the open incident is about. */
+static void test_what_is_over_gives_way(void **state)
+{
+	const uint64_t hours_ns = 10000 * NSEC_PER_SEC;
+	char name[RECORD_DISK_NAME_SIZE];
+
+	(void)state;
+	for (unsigned int i = 0; i < COOLDOWN_CAUSES_MAX; i++) {
+		snprintf(name, sizeof(name), "nvme%un1", i);
+		cooldown_note_disk(&cooldown, name);
+	}
+	cooldown_begin(&cooldown, END_NS, COOLDOWN_NS, true);
+	cooldown_note_disk(&cooldown, "sdz");
+	cooldown_begin(&cooldown, END_NS + hours_ns, COOLDOWN_NS, true);
+	assert_true(holds("await", "sdz", "", RULES_SCOPE_device, LATER_NS + hours_ns));
+	assert_false(holds("await", "nvme3n1", "", RULES_SCOPE_device, LATER_NS + hours_ns));
+}
+
 static void test_what_was_held_back(void **state)
 {
 	const struct record_trigger disk = { .rule = "utilisation", .device = "sdb" };
@@ -161,6 +179,7 @@ int main(void)
 		cmocka_unit_test_setup(test_other_subjects, setup),
 		cmocka_unit_test_setup(test_what_may_be_a_victim, setup),
 		cmocka_unit_test_setup(test_too_many_causes_hold_everything_back, setup),
+		cmocka_unit_test_setup(test_what_is_over_gives_way, setup),
 		cmocka_unit_test_setup(test_what_was_held_back, setup),
 	};
 
