@@ -134,7 +134,6 @@ static void disk_add_to_free(struct disks *d, struct disk_row *row)
 	if (!disk)
 		return;
 	disk_add(d, row, disk);
-	disk->suspended_fd = open_suspended(d, &disk->view);
 }
 
 static void row_judge(struct disks *d, struct disk_row *row)
@@ -325,7 +324,7 @@ static void note_newcomer(struct disks *d, const struct disk_row *row,
 	d->newcomers[i].stats = *stats;
 }
 
-static void place_newcomers(struct disks *d, bool in_flight, bool armed)
+static void place_newcomers(struct disks *d, bool in_flight)
 {
 	for (uint32_t i = 0; i < d->newcomers_count; i++) {
 		const struct disks_newcomer *newcomer = &d->newcomers[i];
@@ -341,8 +340,6 @@ static void place_newcomers(struct disks *d, bool in_flight, bool armed)
 		if (disk->used)
 			disk_forget(d, &d->rows.rows[disk->row]);
 		disk_add(d, &d->rows.rows[newcomer->row], disk);
-		if (!armed)
-			disk->suspended_fd = open_suspended(d, &disk->view);
 		disk_take_stats(d, disk, &newcomer->stats);
 		disk->worked_ns = d->now_ns;
 		d->left_out--;
@@ -418,6 +415,19 @@ static bool is_suspended(const struct disks_disk *disk)
 		file_read_fd(disk->suspended_fd, text, sizeof(text)) > 0 && text[0] == '1';
 }
 
+/* While the host is well: a look-up in sysfs may wait for who waits for memory in one. */
+static void open_new(struct disks *d)
+{
+	for (uint32_t i = 0; i < d->disks_count; i++) {
+		struct disks_disk *disk = &d->disks[i];
+
+		if (!disk->used || disk->is_looked_up)
+			continue;
+		disk->suspended_fd = open_suspended(d, &disk->view);
+		disk->is_looked_up = true;
+	}
+}
+
 /*
  * While the host is well: a device that is made anew under the same number has another file, and
  * the kernel allocates a buffer at the first reading.
@@ -441,10 +451,12 @@ void disks_end_reading(struct disks *d, bool armed)
 	for (uint32_t i = 0; d->seen < d->rows.count && i < d->rows.top; i++)
 		if (d->rows.rows[i].used && d->rows.rows[i].reading != d->reading)
 			row_forget(d, &d->rows.rows[i]);
-	place_newcomers(d, true, armed);
-	place_newcomers(d, false, armed);
-	if (!armed)
+	place_newcomers(d, true);
+	place_newcomers(d, false);
+	if (!armed) {
+		open_new(d);
 		keep_suspended_open(d);
+	}
 	for (uint32_t i = 0; i < d->disks_count; i++)
 		d->disks[i].view.suspended =
 			armed && d->disks[i].used && is_suspended(&d->disks[i]);

@@ -28,6 +28,7 @@ struct disks_disk {
 	uint64_t before_ns;
 	struct watch_diskstats before;
 	uint64_t waiting_since_ns; /* in flight without a completion; 0: not so */
+	bool is_looked_up;	   /* whether it can be suspended */
 	int suspended_fd;	   /* tells whether a dm device is suspended; -1: there is none */
 	struct record_disk view;
 };
