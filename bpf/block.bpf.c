@@ -359,7 +359,8 @@ static __always_inline void request_begin(struct request *rq, enum begin begin, 
 			r.tid = (__u32)id;
 		request_note_file(rq, task, flags, &r, slot);
 		if (r.tid)
-			thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r, slot);
+			thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r,
+				slot);
 	}
 	if (bpf_map_update_elem(&block_requests, &key, &r, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);
