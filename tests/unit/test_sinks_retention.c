@@ -121,7 +121,8 @@ static void test_a_record_that_cannot_be_removed(void **state)
 {
 	const struct dirs *d = *state;
 	char path[2 * PATH_MAX];
-	int removed, r;
+	unsigned int removed;
+	int r;
 
 	for (unsigned int i = 0; i < 4; i++)
 		make_kept(d, i, 1000);
