@@ -64,12 +64,31 @@ static int find_lock(const struct model *m, const struct model_wait *w,
 	return -1;
 }
 
+bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b)
+{
+	const struct model_wait *x = &waits->groups[a], *y = &waits->groups[b];
+	const bool is_map = x->cause == RECORD_CAUSE_memory_map_lock;
+
+	if (record_wait_of(y->cause) != RECORD_WAIT_lock ||
+		is_map != (y->cause == RECORD_CAUSE_memory_map_lock))
+		return false;
+	if (is_map)
+		return x->who.pid == y->who.pid;
+	return waits->keys[a].program == waits->keys[b].program &&
+		waits->keys[a].inode == waits->keys[b].inode;
+}
+
 static struct node *node_of_lock(struct graph *g, uint32_t i)
 {
-	const struct model_wait *w = &g->m->waits.groups[i];
-	int lock = find_lock(g->m, w, &g->m->waits.keys[i]);
+	const struct model_waits *waits = &g->m->waits;
+	int lock = find_lock(g->m, &waits->groups[i], &waits->keys[i]);
+	uint32_t first = 0;
 
-	return lock >= 0 ? graph_get(g, &node_lock, lock) : graph_get(g, &node_map, w->who.pid);
+	if (lock >= 0)
+		return graph_get(g, &node_lock, lock);
+	while (first < i && !graph_is_same_lock(waits, i, first))
+		first++;
+	return graph_get(g, &node_map, (int)first);
 }
 
 /* Of the groups at their limit, the one that they are in; -1: the host, or it is not known. */
@@ -279,7 +298,7 @@ static uint32_t collect(struct graph *g, const struct node *end, bool of_session
 		const struct model_thread *t = &waits->threads[i];
 		const struct model_wait *w = &waits->groups[t->group];
 
-		if (t->tid && graph_flows_to(g, t->group, end) && !is_own(g, end, w, t) &&
+		if (t->tid > 0 && graph_flows_to(g, t->group, end) && !is_own(g, end, w, t) &&
 			is_of_session(g, w, t->tid) == of_sessions)
 			g->tids[count++] = t->tid;
 	}
@@ -304,7 +323,7 @@ static void add_threads(struct graph *g, struct node *end, bool without_sessions
 		const struct model_wait *w = &waits->groups[t->group];
 		const uint64_t ns = t->waited_ms * NSEC_PER_MSEC;
 
-		if (t->tid == 0 || !graph_flows_to(g, t->group, end))
+		if (t->tid <= 0 || !graph_flows_to(g, t->group, end))
 			continue;
 		if (is_own(g, end, w, t)) {
 			v->own_ns += ns;

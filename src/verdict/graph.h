@@ -13,8 +13,10 @@
 #include "model/model.h"
 #include "util/text.h"
 
-#define GRAPH_NODES_MAX 64
-#define GRAPH_CULPRITS_MAX 4
+/* What each group waits for, each disk, and what databases, samples and the kernel say. */
+#define GRAPH_NODES_MAX (MODEL_GROUPS_MAX + MODEL_DISKS_MAX + 64)
+/* Of each disk, and of what has filled a file system. */
+#define GRAPH_CULPRITS_MAX (MODEL_DISKS_MAX + 1)
 
 struct graph;
 struct node;
@@ -103,6 +105,12 @@ struct node *graph_get(struct graph *graph, const struct node_kind *kind, int in
 struct node *graph_find(const struct graph *graph, const struct node_kind *kind, int index);
 /* The node of what a thread waits for, except for locks; NULL: for nothing of 250 ms or more. */
 struct node *graph_of_thread(struct graph *graph, int32_t tid);
+/*
+ * Whether what two groups wait for is the same lock as far as is known: that of a memory map is of
+ * a process, that of an inode of its file; any other, as that of a journal, may be the same for all
+ * processes of the program.
+ */
+bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b);
 /* The node that threads of a process waited for most; NULL: for none. */
 struct node *graph_of_process(struct graph *graph, int32_t pid, const char *comm);
 /* Whether a group waited for what flows to that end. */

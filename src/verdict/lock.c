@@ -10,10 +10,10 @@ static const struct model_lock *lock_of(const struct graph *g, const struct node
 }
 
 /*
- * What other threads of the process waited for most that makes its holder wait: a disk or its dirty
- * pages. NULL: for too little to matter.
+ * What other threads of the process, or of the program, waited for most that makes its holder wait:
+ * a disk or its dirty pages. program 0: only of the process. NULL: for too little to matter.
  */
-static struct node *node_of_others(struct graph *g, int32_t pid)
+static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t program)
 {
 	const struct model_waits *waits = &g->m->waits;
 	struct node *most = NULL;
@@ -23,7 +23,8 @@ static struct node *node_of_others(struct graph *g, int32_t pid)
 		const struct model_wait *w = &waits->groups[i];
 		struct node *n = g->of_group[i];
 
-		if (n && w->who.pid == pid && model_wait_ns(w) >= most_ns &&
+		if (n && (w->who.pid == pid || (program && waits->keys[i].program == program)) &&
+			model_wait_ns(w) >= most_ns &&
 			(n->kind == &node_disk || n->kind == &node_dirty)) {
 			most = n;
 			most_ns = model_wait_ns(w);
@@ -46,7 +47,7 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
 		return next;
 	n->is_link_inferred = true;
-	return node_of_others(g, l->holder.pid);
+	return node_of_others(g, l->holder.pid, 0);
 }
 
 /* "its process's memory map lock (mmap_lock)", "the lock of the inode of big/t.ibd" */
@@ -181,24 +182,39 @@ const struct node_kind node_held = {
 	.waited_for = " for it",
 };
 
-/* A lock of the kernel about which nothing was read: index is the process. */
+/* A lock of the kernel about which nothing was read: index is the first group that waits for it. */
+
+/* NULL: it is no lock of a memory map, or none was seen. */
+static const struct model_map_holder *map_holder_of(const struct graph *g, const struct node *n)
+{
+	const struct model_wait *w = &g->m->waits.groups[n->index];
+
+	return w->cause == RECORD_CAUSE_memory_map_lock
+		? model_waits_find_map_holder(&g->m->waits, w->who.pid)
+		: NULL;
+}
 
 /*
- * A thread of the same process that waits for a disk at fault may hold it meanwhile; so may the one
- * whose stack shows that it holds the lock of the memory map.
+ * A thread of the same process that waits for a disk at fault may hold it meanwhile, and so may one
+ * of the program where it is no lock of the memory map; there it is the one whose stack shows it.
  */
 static struct node *follow_map(struct graph *g, struct node *n)
 {
-	const struct model_map_holder *h = model_waits_find_map_holder(&g->m->waits, n->index);
+	const struct model_waits *waits = &g->m->waits;
+	const struct model_wait *w = &waits->groups[n->index];
+	const struct model_map_holder *h = map_holder_of(g, n);
 	struct node *next = h ? graph_of_thread(g, h->who.tid) : NULL;
 
 	n->is_link_inferred = true;
-	return next ? next : node_of_others(g, n->index);
+	if (next)
+		return next;
+	return node_of_others(g, w->who.pid,
+		w->cause == RECORD_CAUSE_memory_map_lock ? 0 : waits->keys[n->index].program);
 }
 
 static void say_map(const struct graph *g, const struct node *n, struct text *t)
 {
-	const struct model_map_holder *h = model_waits_find_map_holder(&g->m->waits, n->index);
+	const struct model_map_holder *h = map_holder_of(g, n);
 
 	if (h) {
 		words_add_who(t, &h->who);

@@ -474,7 +474,7 @@ void judge_add_object(const struct graph *g, const struct node *n, struct text *
 		if (n->index >= 0)
 			text_add(out, words_disk_name(g->m, n->index));
 	} else if (n->kind == &node_map) {
-		text_addf(out, "of process %d", n->index);
+		text_addf(out, "of process %d", g->m->waits.groups[n->index].who.pid);
 	} else if (n->kind == &node_queue || n->kind == &node_silence) {
 		text_add(out, g->m->sessions.list[n->index].target);
 	}
