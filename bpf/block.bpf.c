@@ -339,6 +339,10 @@ static __always_inline void request_begin(struct request *rq, enum begin begin, 
 
 	if (!request_describe(rq, &kind, &r.dev))
 		return;
+	r.bytes = BPF_CORE_READ(rq, __data_len);
+	/* A flush without data, for which the queue has a request of its own. */
+	if (begin == BEGIN_START && !r.bytes && kind == EVENT_BLOCK_WRITE)
+		return;
 	request_note_disk(rq, r.dev, now);
 	r.kind = (__u8)kind;
 	r.stamp = BPF_CORE_READ(rq, start_time_ns);
@@ -347,7 +351,6 @@ static __always_inline void request_begin(struct request *rq, enum begin begin, 
 	r.start_ns = r.stamp && r.stamp < now && !r.is_new ? r.stamp : now;
 	r.issue_ns = begin == BEGIN_ISSUE ? now : 0;
 	r.sector = BPF_CORE_READ(rq, __sector);
-	r.bytes = BPF_CORE_READ(rq, __data_len);
 	flusher = flusher_of(rq, kind, &is_shared);
 	if ((!cfg_common.filter_dev || bpf_map_lookup_elem(&filter_devs, &r.dev)) &&
 		(flusher || filter_task(id >> 32))) {
@@ -420,6 +423,7 @@ int block_rq_issue_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	}
 	if (known->is_new) {
 		known->stamp = BPF_CORE_READ(rq, start_time_ns);
+		known->sector = BPF_CORE_READ(rq, __sector);
 		known->is_new = 0;
 	}
 	/*
