@@ -60,3 +60,9 @@ bool disk_name_is_on(const char *name, const char *disk)
 		disk = of_path;
 	return strcmp(name, disk) == 0 || disk_name_is_partition_of(name, disk);
 }
+
+bool disk_name_is_stacked(const char *name)
+{
+	return strncmp(name, "loop", 4) == 0 || strncmp(name, "dm-", 3) == 0 ||
+		strncmp(name, "md", 2) == 0;
+}

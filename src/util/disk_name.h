@@ -20,6 +20,8 @@ bool disk_name_is_partition_of(const char *name, const char *disk);
  * empty: the name is not that of a path, or has no room.
  */
 bool disk_name_of_path(const char *path, char *ret_disk, size_t size);
+/* Whether disks of that name stand on others as a rule: those of dm, md and loop. */
+bool disk_name_is_stacked(const char *name);
 
 /* Whether the one is the other, a partition of it, or has it as a path. */
 bool disk_name_is_on(const char *name, const char *disk);

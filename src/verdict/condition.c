@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "util/disk_name.h"
 
 static const struct model_disk *get(const struct model *m, int disk)
 {
@@ -450,12 +451,6 @@ bool condition_is_any(const struct model *m)
 	return false;
 }
 
-static bool is_stacked(const struct model_disk *d)
-{
-	return strncmp(d->name, "loop", 4) == 0 || strncmp(d->name, "dm-", 3) == 0 ||
-		strncmp(d->name, "md", 2) == 0;
-}
-
 static bool has_load(const struct model *m, int disk)
 {
 	const struct model_loads_of *loads = model_loads_find(&m->loads, disk);
@@ -479,7 +474,7 @@ static bool is_better(const struct model *m, int a, int b, bool blames)
 		{ x->has_totals, y->has_totals },
 		{ blames && has_load(m, a), blames && has_load(m, b) },
 		{ blames ? x_ns : 0, blames ? y_ns : 0 },
-		{ !is_stacked(x), !is_stacked(y) },
+		{ !disk_name_is_stacked(x->name), !disk_name_is_stacked(y->name) },
 		{ x->no_completion_ns, y->no_completion_ns },
 		{ x_ns, y_ns },
 		{ x->busy.ns, y->busy.ns },

@@ -41,13 +41,20 @@ static bool process_waits(struct any_thread *look, int procfs_fd, const char *pi
 
 	snprintf(path, sizeof(path), "%.15s/task", pid);
 	task_fd = openat(procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (task_fd < 0)
-		return false;
 	dents_reset(&tasks);
-	/* What it has no time for is left to another round, or one process would be all it sees. */
-	while (goes_on && has_time(look) && dents_next_number(&tasks, task_fd, &tid, &name) > 0)
+	for (uint32_t i = 0;
+		task_fd >= 0 && goes_on && dents_next_number(&tasks, task_fd, &tid, &name) > 0;
+		i++) {
+		if (i < look->seen)
+			continue;
+		if (!has_time(look))
+			return false;
 		if (waits(task_fd, name, &goes_on))
 			return true;
+		look->seen++;
+	}
+	look->pid++;
+	look->seen = 0;
 	return false;
 }
 
@@ -65,10 +72,11 @@ bool any_thread_waits(struct any_thread *look, int procfs_fd)
 	while (has_time(look) && (r = dents_next_number(&processes, fd, &pid, &name)) > 0) {
 		if (pid < look->pid || !look->enter(look->arg, pid))
 			continue;
+		if (pid != look->pid)
+			look->seen = 0;
 		look->pid = pid;
 		if (process_waits(look, procfs_fd, name))
 			return true;
-		look->pid++;
 	}
 	/* Once all were looked at, it begins with the first again. */
 	if (r <= 0)

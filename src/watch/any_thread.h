@@ -15,7 +15,8 @@
 #include "watch/clocks.h"
 
 struct any_thread {
-	int32_t pid; /* the look goes on with it, or with the first behind it */
+	int32_t pid;   /* the look goes on with it, or with the first behind it */
+	uint32_t seen; /* threads of that process, whose ids may come in any order */
 	/* Before each process, which may hang: false: it is passed by. */
 	bool (*enter)(void *arg, int32_t pid);
 	void *arg;

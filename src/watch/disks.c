@@ -512,14 +512,35 @@ static bool disk_says_more(const struct disks_disk *one, const struct disks_disk
 	return one->before.io_ticks_ms > other->before.io_ticks_ms;
 }
 
+/* 5.10 has no time of a disk at work while nothing completes. */
+static double busy_pct(const struct record_disk *disk)
+{
+	return disk->inflight && disk->no_completion_ns ? 100 : disk->util_pct;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
 double disks_busy_pct(const struct disks *d)
 {
-	double pct = 0;
+	double plain = 0, paths = 0, stacked = 0;
+	char name[RECORD_DISK_NAME_SIZE];
 
-	for (uint32_t i = 0; i < d->disks_count; i++)
-		if (d->disks[i].used)
-			pct += d->disks[i].view.util_pct;
-	return pct;
+	for (uint32_t i = 0; i < d->disks_count; i++) {
+		const struct record_disk *disk = &d->disks[i].view;
+
+		if (!d->disks[i].used)
+			continue;
+		if (disk_name_is_stacked(disk->dev_name))
+			stacked = larger(stacked, busy_pct(disk));
+		else if (disk_name_of_path(disk->dev_name, name, sizeof(name)))
+			paths += busy_pct(disk);
+		else
+			plain += busy_pct(disk);
+	}
+	return larger(larger(plain, paths), stacked);
 }
 
 void disks_fill_sample(const struct disks *d, struct record_reading *sample)

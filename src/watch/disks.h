@@ -119,7 +119,11 @@ const struct record_disk *disks_find(const struct disks *d, uint32_t major, uint
 /* What zram devices moved between the last two readings; 0 where one has gone meanwhile. */
 struct disks_zram disks_zram_since(const struct disks *d);
 
-/* How busy all of them were in the last interval, added up, in percent. */
+/*
+ * How busy they were in the last interval, added up, in percent, no request twice: without what
+ * stands on others, unless that was busier, as where these are ignored. A disk that completes
+ * nothing is busy.
+ */
 double disks_busy_pct(const struct disks *d);
 
 /* Puts the disks with the most trouble into the sample and counts the others. */

@@ -92,7 +92,7 @@ static bool value_iowait(const struct subject *s, double *ret_value)
 
 static bool value_iowait_cpus(const struct subject *s, double *ret_value)
 {
-	*ret_value = at_most(s->sample->cpu.iowait_cpus, s->io_pct / 100 * s->sample->cpu.cpus);
+	*ret_value = at_most(s->sample->cpu.iowait_cpus, s->io_pct / 100);
 	return true;
 }
 

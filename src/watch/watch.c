@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -386,7 +387,7 @@ bool watch_end_sample(struct watch *w, bool armed)
 	w->has_begun = false;
 	w->has_threads = thread_scanner_take(&w->threads, &w->processes, &w->cgroups.freezers,
 		&w->clock, &s->threads, &w->limits.stopped);
-	w->io_pct = 100;
+	w->io_pct = INFINITY;
 	if (is_unexplained(w, s) && w->has_threads && !w->threads.sees_waiting)
 		w->io_pct = disks_busy_pct(&w->disks);
 	processes_scan(&w->processes, &w->clock,

@@ -113,9 +113,9 @@ int watch_take_sample(struct watch *watch, bool armed);
 bool watch_has_threads(const struct watch *watch);
 
 /*
- * For how much of the newest interval threads may have waited for I/O, in percent. Where the kernel
- * counted clearly more than disks were busy, and no thread is in D, what is beyond that waited for
- * a socket through io_uring. Else all of it.
+ * For how much of the newest interval threads may have waited for I/O, in percent: for as long as
+ * disks were busy, where the kernel counted clearly more and no thread is in D. What is beyond that
+ * waited for a socket through io_uring. Else as long as the kernel says: INFINITY.
  */
 double watch_io_pct(const struct watch *watch);
 

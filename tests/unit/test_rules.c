@@ -342,6 +342,12 @@ static void test_waiting_without_work_for_disks(void **state)
 	assert_int_equal(idle_step(&rig, 700), 1);
 	assert_float_equal((float)rig.firings[0].value, 70, 1e-3f);
 
+	/* A volume on the disk has the same requests once more. */
+	for (unsigned int i = 0; i < 3; i++) {
+		rig.volume_ms += 180;
+		assert_int_equal(idle_step(&rig, 180), 0);
+	}
+
 	/* That ends, also while the waiting is counted on. */
 	assert_int_equal(idle_step(&rig, 0), 0);
 	assert_int_equal(rules_active(rig.rules), 0);

@@ -28,6 +28,7 @@ struct rig {
 		uint64_t reads, read_ms, inflight, io_ms;
 		bool absent;
 	} disks[2];
+	uint64_t volume_ms; /* of dm-0, which stands on one of them; 0: there is none */
 };
 
 static inline void rig_put(struct rig *rig)
@@ -44,6 +45,9 @@ static inline void rig_put(struct rig *rig)
 			rig->disks[i].reads, rig->disks[i].read_ms, rig->disks[i].inflight,
 			rig->disks[i].io_ms);
 	}
+	if (rig->volume_ms)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			"253 0 dm-0 %lu 0 0 0 0 0 0 0 0 %lu 0\n", rig->volume_ms, rig->volume_ms);
 	tree_put(rig->tree, "proc/diskstats", "%s", text);
 	tree_put_stat(rig->tree, rig->busy, rig->iowait, rig->blocked_tasks);
 	tree_put_psi(rig->tree, "io", rig->psi_some_us, rig->psi_full_us);
