@@ -80,10 +80,10 @@
 		return svg("g", null, cells);
 	}
 
-	/** Names of every second row: the lower limit of its bucket. */
+	/** Names of every second row, from the slowest on: the lower limit of its bucket. */
 	function drawRows(range) {
 		const labels = [];
-		for (let bucket = range.low; bucket <= range.high; bucket += 2)
+		for (let bucket = range.high; bucket >= range.low; bucket -= 2)
 			labels.push(svg("text", { x: LEFT - 6, y: (range.high - bucket + 1) * ROW, "text-anchor": "end" },
 				duration(bucket ? limitOf(bucket - 1) : 0)));
 		return svg("g", { class: "axis", "aria-hidden": "true" }, labels);
@@ -173,7 +173,7 @@
 
 	function makeScale() {
 		const boxes = Array.from({ length: STEPS }, (_, i) => el("i", { class: `heat-key h${i + 1}` }));
-		return el("p", { class: "heat-scale", "aria-hidden": "true" }, "few requests ", boxes, " many");
+		return el("p", { class: "heat-scale", "aria-hidden": "true" }, "one request ", boxes, " the most of that disk");
 	}
 
 	/** How many requests of a disk were seen. */

@@ -17,8 +17,8 @@
 		process: "Processes", statement: "Statements", file: "Files", cgroup: "Control groups", thread: "Threads",
 	};
 	const COLUMNS = [
-		{ title: "Disk" }, { title: "By" }, { title: "Name" }, { title: "Unit" }, { title: "Busy", num: true },
-		{ title: "Share", num: true }, { title: "Requests", num: true }, { title: "Bytes", num: true },
+		{ title: "Disk" }, { title: "By" }, { title: "Name" }, { title: "Unit" }, { title: "Disk time", num: true },
+		{ title: "Of the span", num: true }, { title: "Requests", num: true }, { title: "Bytes", num: true },
 		{ title: "Basis" },
 	];
 
@@ -113,7 +113,7 @@
 		[...table.tBodies[0].rows].forEach((row, i) => { row.dataset.by = found.loads[i].by; });
 		frame.prepend(el("p", { class: "about" },
 			`Loads are known for ${seconds(found.from)} to ${seconds(found.to)}, which is nearest to the span. ` +
-			"Share is of that time; ≤ stands where an earlier list does not have the name."));
+			"≤ stands where an earlier list does not have the name."));
 		return frame;
 	}
 

@@ -102,7 +102,7 @@
 				["CPU, some", psi.cpu_some, 3],
 			], PERCENT),
 			samplePlot("CPU, %", percent, [["busy", cpu.busy, 3], ["I/O wait", cpu.iowait, 1, true]], PERCENT),
-			samplePlot("Blocked threads, as the kernel counts them", number, [["D state", samples.blocked, 4]]),
+			samplePlot("Threads in I/O wait, as the kernel counts them", number, [["in I/O wait", samples.blocked, 4]]),
 		].filter(Boolean);
 	}
 

@@ -12,6 +12,7 @@
 	const HEIGHT = 76;
 	const AXIS_HEIGHT = 22;
 	const AXIS_WIDTH = 46;
+	const PADDING = 18;			// half of the last label of the time axis
 	const SHOWN_GROUPS = 5;		// the host, databases and three disks
 	const LABELLED_GROUPS = 2;	// the others have the lines of the marks and not their names
 	const LABEL_ROWS = 3;
@@ -115,12 +116,19 @@
 		moving = false;
 	}
 
+	/** Values without a neighbour have no line, so they get a dot. */
+	function lonely(u, index) {
+		const values = u.data[index];
+		const isThere = (i) => values[i] !== null && values[i] !== undefined;
+		return values.map((_, i) => i).filter((i) => isThere(i) && !isThere(i - 1) && !isThere(i + 1));
+	}
+
 	function uSeries(spec, line) {
 		const stroke = () => lineColor(line);
 		const area = spec.area ? () => `${lineColor(line)}33` : undefined;
 		return {
 			label: line.label, width: spec.stacked ? 1 : 1.5, dash: line.dash ? [5, 3] : undefined, stroke,
-			fill: spec.stacked ? stroke : area, points: { show: false },
+			fill: spec.stacked ? stroke : area, points: spec.stacked ? { show: false } : { show: true, size: 5, filter: lonely },
 			paths: spec.stacked ? uPlot.paths.stepped({ align: 1 }) : undefined,
 		};
 	}
@@ -147,7 +155,7 @@
 	function options(plot, width) {
 		const { spec, isLast } = plot;
 		return {
-			width, height: HEIGHT + (isLast ? AXIS_HEIGHT - 4 : 0), padding: [6, 10, 0, 0], legend: { show: false },
+			width, height: HEIGHT + (isLast ? AXIS_HEIGHT - 4 : 0), padding: [6, PADDING, 0, 0], legend: { show: false },
 			cursor: {
 				y: false, sync: { key: SYNC, scales: ["x", null] }, drag: { x: true, y: false, setScale: false },
 				bind: { dblclick: () => () => { page.span.showAll(); return null; } },
@@ -203,7 +211,7 @@
 
 	/** Finds a row for each label in which it does not lie on another one. */
 	function placeLabels(strip, width) {
-		const scale = page.axis.timeScale(page.span.view(), AXIS_WIDTH, width - 10);
+		const scale = page.axis.timeScale(page.span.view(), AXIS_WIDTH, width - PADDING);
 		const ends = new Array(LABEL_ROWS).fill(-Infinity);
 		for (const label of strip.children) {
 			const x = scale(Number(label.dataset.t));

@@ -12,9 +12,9 @@
 	const { make, text, path, num, process } = page.tables;
 
 	const COLUMNS = [
-		{ title: "Process" }, { title: "Operation" }, { title: "File" }, { title: "Waited for" },
-		{ title: "Threads", num: true }, { title: "Operations", num: true }, { title: "Together", num: true },
-		{ title: "Longest", num: true },
+		{ title: "Process" }, { title: "Waited for" }, { title: "Together", num: true },
+		{ title: "Longest", num: true }, { title: "Threads", num: true }, { title: "Operations", num: true },
+		{ title: "Operation" }, { title: "File" },
 	];
 
 	const causeOf = (o) => [o.cause || "not known", diskName(o.disk)].filter(Boolean).join(", ");
@@ -38,8 +38,8 @@
 		return [...groups.values()].sort((a, b) => b.together - a.together);
 	}
 
-	const makeRow = (g) => [process(g.comm, g.pid), g.op, path(g.path), text(g.cause), num(g.threads.size, number),
-		num(g.count, number), num(g.together, duration), num(g.longest, duration)];
+	const makeRow = (g) => [process(g.comm, g.pid), text(g.cause), num(g.together, duration), num(g.longest, duration),
+		num(g.threads.size, number), num(g.count, number), g.op, path(g.path)];
 
 	function makeTable(span) {
 		const groups = inSpan();

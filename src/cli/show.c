@@ -333,19 +333,18 @@ static int run(const struct options *o)
 static const struct options_item items[] = {
 	{ "events", NULL, "print every line of the record in the order of time, not the page" },
 	{ "format", "FORMAT",
-		"how long threads waited for each stack: folded, for flame graph tools, or pprof; or a line for each\n"
-		"operation: csv, for a spreadsheet" },
+		"blocked time by stack: folded, for flame graph tools, or pprof; csv: a line for each operation" },
 	{ "stacks", "WHICH",
-		"of such a stack the functions of the kernel, of the program, or both" },
+		"frames of the kernel, of the program, or both; with folded and pprof" },
 	{ "frames", "LIST",
-		"what stands before the functions: process, or also thread and statement, with commas "
-		"between them; standard: process,thread" },
+		"what stands before the frames: process,thread or also statement; with folded and pprof" },
 };
 
 const struct options_command command_show = {
 	.name = "show",
 	.arguments = "ID|FILE|last|last-N",
-	.summary = "show one incident as a page; any part of an ID that no other has will do",
+	.summary =
+		"show one incident as text; last is the newest, last-1 the one before, FILE a record anywhere",
 	.items = items,
 	.items_count = ARRAY_SIZE(items),
 	.args_min = 1,

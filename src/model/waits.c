@@ -214,6 +214,7 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 	/* Whether it did before has been forgotten. */
 	if (r->type == RECORD_STUCK) {
 		t->hangs = true;
+		t->hangs_ms = to_ms(op->dur_ns);
 		waits->hanging++;
 	}
 	if (to_ms(op->dur_ns) > t->longest_ms)
@@ -280,7 +281,7 @@ uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid)
 {
 	const struct model_thread *t = find_hanging((struct model_waits *)waits, tid);
 
-	return t ? t->longest_ms * NSEC_PER_MSEC : 0;
+	return t ? t->hangs_ms * NSEC_PER_MSEC : 0;
 }
 
 /*
@@ -300,7 +301,7 @@ struct model_hanging model_waits_find_hanging(const struct model *m, int group, 
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX && waits->hanging; i++) {
 		const struct model_thread *t = &waits->threads[i];
 		const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
-		const uint64_t age_ns = t->longest_ms * NSEC_PER_MSEC;
+		const uint64_t age_ns = t->hangs_ms * NSEC_PER_MSEC;
 
 		if (!t->hangs || (group >= 0 && t->group != group) ||
 			is_missed(line_ns, age_ns, now_ns))

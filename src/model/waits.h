@@ -61,6 +61,7 @@ struct model_thread {
 	uint32_t until_ms; /* up to when it is counted, since MODEL_LEAD_NS before the trigger */
 	uint32_t waited_ms;
 	uint32_t longest_ms;
+	uint32_t hangs_ms; /* age by that line */
 };
 
 /* Who writes a file, or waits for reads of it. */

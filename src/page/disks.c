@@ -122,7 +122,7 @@ static void add_requests(struct text *t, const struct model_disk *disk)
 
 static void add_no_completions(struct text *t, const struct model_disk *disk)
 {
-	text_add(t, "no completions for up to ");
+	text_add(t, "no completions for at least ");
 	record_add_duration(t, disk->no_completion_ns);
 }
 
@@ -146,7 +146,7 @@ static void print_disk_line(struct draw *d, const struct model_disk *disk)
 	draw_end(d);
 }
 
-/* "  it stands on loop0: no completions for up to 2.40 s, util at most 100 %, 31 requests, ..." */
+/* "  it stands on loop0: no completions for at least 2.40 s, util at most 100 %, 31 requests, ..." */
 static void print_related(struct draw *d, const char *relation, const struct model_disk *disk)
 {
 	char buf[256];
@@ -309,20 +309,36 @@ static bool was_used(const struct page *p, int disk)
 	return d->requests > 0 || d->util_max_pct > 0 || rank(p, disk) > 0;
 }
 
+static bool is_related(const struct page *p, int disk, int i, bool above)
+{
+	return i != disk && was_used(p, i) &&
+		model_disks_is_on(&p->model.disks, above ? i : disk, above ? disk : i);
+}
+
+/* The nearest one that has not been named; -1: there is none. */
+static int find_nearest(const struct page *p, int disk, bool above, const bool *named)
+{
+	int nearest = -1;
+
+	for (int i = 0; i < (int)p->model.disks.count; i++)
+		if (is_related(p, disk, i, above) && !named[i] &&
+			(nearest < 0 || is_related(p, i, nearest, above)))
+			nearest = i;
+	return nearest;
+}
+
 /* Disks below this one, or above it, that have no entry of their own. */
 static void print_relations(struct page *p, int disk, bool above, bool *named)
 {
-	const struct model_disks *disks = &p->model.disks;
-	uint32_t rows = 0;
+	int i;
 
-	for (int i = 0; i < (int)disks->count && rows < RELATED_MAX; i++) {
-		if (i == disk || named[i] || !was_used(p, i) ||
-			!model_disks_is_on(disks, above ? i : disk, above ? disk : i))
-			continue;
+	for (uint32_t rows = 0; rows < RELATED_MAX; rows++) {
+		i = find_nearest(p, disk, above, named);
+		if (i < 0)
+			return;
 		print_related(&p->draw, above ? "  on it stands " : "  it stands on ",
-			&disks->list[i]);
+			&p->model.disks.list[i]);
 		named[i] = true;
-		rows++;
 	}
 }
 

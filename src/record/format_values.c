@@ -38,10 +38,25 @@ void format_add_or_unknown(struct text *t, const char *s)
 	record_add_printable(t, *s ? s : "?");
 }
 
+/* Rounded, as the page with scripts does, to the last digit that is shown. */
+static uint64_t round_to(uint64_t ns, uint64_t unit_ns)
+{
+	return ns > UINT64_MAX - unit_ns ? ns : (ns + unit_ns / 2) / unit_ns * unit_ns;
+}
+
 void record_add_duration(struct text *t, uint64_t duration_ns)
 {
-	uint64_t sec = duration_ns / NSEC_PER_SEC;
+	uint64_t sec;
 
+	if (duration_ns >= 3600 * NSEC_PER_SEC)
+		duration_ns = round_to(duration_ns, 60 * NSEC_PER_SEC);
+	else if (duration_ns >= 60 * NSEC_PER_SEC)
+		duration_ns = round_to(duration_ns, NSEC_PER_SEC);
+	else if (duration_ns >= NSEC_PER_SEC)
+		duration_ns = round_to(duration_ns, 10 * NSEC_PER_MSEC);
+	else if (duration_ns >= 10 * NSEC_PER_MSEC)
+		duration_ns = round_to(duration_ns, NSEC_PER_MSEC);
+	sec = duration_ns / NSEC_PER_SEC;
 	if (duration_ns < NSEC_PER_MSEC)
 		text_addf(t, "%llu us", duration_ns / NSEC_PER_USEC);
 	else if (duration_ns < 10 * NSEC_PER_MSEC)

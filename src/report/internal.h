@@ -71,6 +71,7 @@ struct report_mark {
 	uint64_t at_ns;
 	const char *kind;
 	uint32_t text;
+	uint32_t dev_name; /* of a disk that hung; 0: none */
 };
 
 /* A list that grows. */

@@ -109,17 +109,25 @@ int report_find_statement(const struct report *p, const struct statement_query *
 
 /* Taking lines */
 
-/* In the order of time: a hang is told after it began. */
-static int add_mark(struct report *p, uint64_t at_ns, const char *kind, const char *text)
+/*
+ * In the order of time: a hang is told after it began. Valid until the next one; NULL: no memory.
+ */
+static struct report_mark *insert_mark(struct report *p, uint64_t at_ns, const char *kind,
+	const char *text)
 {
 	struct report_mark *m = report_list_add(&p->marks);
 
 	if (!m)
-		return -ENOMEM;
+		return NULL;
 	for (; m > p->marks.items && m[-1].at_ns > at_ns; m--)
 		*m = m[-1];
-	*m = (struct report_mark){ at_ns, kind, strings_add(&p->strings, text) };
-	return 0;
+	*m = (struct report_mark){ at_ns, kind, strings_add(&p->strings, text), 0 };
+	return m;
+}
+
+static int add_mark(struct report *p, uint64_t at_ns, const char *kind, const char *text)
+{
+	return insert_mark(p, at_ns, kind, text) ? 0 : -ENOMEM;
 }
 
 static int add_trigger(struct report *p, uint64_t at_ns, const char *kind,
@@ -158,25 +166,39 @@ static int add_sample(struct report *p, const struct record_sample *sample)
 	return 0;
 }
 
-static bool has_hang(const struct report *p, uint32_t text, uint64_t since_ns)
+/* The mark of the same hang; NULL: there is none yet. */
+static struct report_mark *find_hang(struct report *p, uint32_t dev_name, uint64_t since_ns)
 {
-	for (uint32_t i = 0; i < p->marks.count; i++)
-		if (p->marks.items[i].text == text &&
-			since_ns < p->marks.items[i].at_ns + NSEC_PER_SEC)
-			return true;
-	return false;
+	for (uint32_t i = 0; i < p->marks.count; i++) {
+		struct report_mark *m = &p->marks.items[i];
+
+		if (m->dev_name && m->dev_name == dev_name && since_ns < m->at_ns + NSEC_PER_SEC)
+			return m;
+	}
+	return NULL;
 }
 
 /* The lines of one hang tell its begin again and again. */
 static int add_hang(struct report *p, const struct record *r)
 {
 	const uint64_t since_ns = r->mono_ns - r->device.no_completion_ns;
-	char text[RECORD_DISK_NAME_SIZE + 64];
+	const uint32_t dev_name = strings_add(&p->strings, r->device.dev_name);
+	struct report_mark *mark = find_hang(p, dev_name, since_ns);
+	char buf[RECORD_DISK_NAME_SIZE + 96];
+	struct text t = TEXT_ON(buf);
 
-	snprintf(text, sizeof(text), "disk %s completes nothing from here on", r->device.dev_name);
-	if (has_hang(p, strings_add(&p->strings, text), since_ns))
+	text_reset(&t);
+	text_addf(&t, "disk %s completed nothing from here on for at least ", r->device.dev_name);
+	record_add_duration(&t, r->device.no_completion_ns);
+	if (mark) {
+		mark->text = strings_add(&p->strings, buf);
 		return 0;
-	return add_mark(p, since_ns, "hung", text);
+	}
+	mark = insert_mark(p, since_ns, "hung", buf);
+	if (!mark)
+		return -ENOMEM;
+	mark->dev_name = dev_name;
+	return 0;
 }
 
 static int add_device(struct report *p, const struct record *r)

@@ -87,12 +87,12 @@ static void add_when(struct report *p, struct text *out)
 	char buf[RECORD_TIME_SIZE];
 
 	clock_format_rfc3339(p->opened_real_ns, buf, sizeof(buf));
-	begin_fact(out, "When");
+	begin_fact(out, "Recorded from");
 	text_addf(out, "<time datetime=\"%s\">", buf);
 	add_utc(out, p->opened_real_ns);
 	text_add(out, "</time>");
 	end_fact(out);
-	begin_fact(out, p->closed ? "How long" : "So far");
+	begin_fact(out, p->closed ? "Recorded for" : "So far");
 	html_add_duration(out, report_duration_ns(p));
 	end_fact(out);
 }
@@ -114,8 +114,10 @@ static void add_culprit(struct report *p, struct text *out)
 	const char *end = part ? strstr(part->text, ": ") : NULL;
 	char name[sizeof(part->text)];
 
-	if (!part)
+	if (!part) {
+		add_fact(out, "Culprit", "none was found");
 		return;
+	}
 	if (end)
 		text_copy(name, (size_t)(end - part->text) + 1, part->text);
 	else
@@ -295,7 +297,7 @@ static void add_load(struct report *p, const struct report_load *l, struct text 
 
 void report_add_loads(struct report *p, struct text *out)
 {
-	static const char *const columns[] = { "Disk", "By", "Name", "Unit", "#Busy", "#Share",
+	static const char *const columns[] = { "Disk", "By", "Name", "Unit", "#Disk time", "#Share",
 		"#Requests", "#Bytes", "Basis", NULL };
 	struct load_row *list = malloc((p->loads.count + 1) * sizeof(*list));
 	uint32_t count = 0;
@@ -384,27 +386,28 @@ static void add_victims_row(struct report *p, const struct victims_row *row, str
 	text_add(out, "<tr><td><bdi>");
 	text_add_html(out, strings_get(&p->strings, o->comm));
 	text_addf(out, "</bdi> <span class=\"minor\">pid %" PRId32 "</span></td>", o->pid);
-	html_add_cell(out, record_op_text(o->op));
-	text_add(out, "<td><bdi class=\"path\">");
-	text_add_html(out, o->path ? strings_get(&p->strings, o->path) : "-");
-	text_add(out, "</bdi></td><td>");
+	text_add(out, "<td>");
 	text_add(out, o->cause ? record_cause_text(o->cause) : "-");
 	if (*disk) {
 		text_add(out, ", ");
 		text_add_html(out, disk);
 	}
 	text_add(out, "</td>");
-	html_add_count_cell(out, row->threads);
-	html_add_count_cell(out, row->operations);
 	html_add_duration_cell(out, row->ns);
 	html_add_duration_cell(out, o->ns);
-	text_add(out, "</tr>\n");
+	html_add_count_cell(out, row->threads);
+	html_add_count_cell(out, row->operations);
+	html_add_cell(out, record_op_text(o->op));
+	text_add(out, "<td><bdi class=\"path\">");
+	text_add_html(out, o->path ? strings_get(&p->strings, o->path) : "-");
+	text_add(out, "</bdi></td></tr>\n");
 }
 
 void report_add_blocked(struct report *p, struct text *out)
 {
-	static const char *const columns[] = { "Process", "Operation", "File", "Waited for",
-		"#Threads", "#Operations", "#Together", "#Longest", NULL };
+	/* A phone has room for the first ones. */
+	static const char *const columns[] = { "Process", "Waited for", "#Together", "#Longest",
+		"#Threads", "#Operations", "Operation", "File", NULL };
 	const uint32_t count = p->operations.count;
 	const struct report_operation **list = malloc((count + 1) * sizeof(*list));
 	struct victims_row *rows = malloc((count + 1) * sizeof(*rows));
@@ -475,7 +478,9 @@ void report_add_statements(struct report *p, struct text *out)
 		"#Ran for", "Waits for", "#Blocked by", NULL };
 
 	if (!p->statements.count) {
-		text_add(out, "<p class=\"none\">No statement was seen.</p>\n");
+		text_add(out,
+			p->model.sessions.count ? "<p class=\"none\">No statement was seen.</p>\n"
+						: "<p class=\"none\">No database was asked.</p>\n");
 		return;
 	}
 	html_begin_table(out, "Statements seen in the databases", columns);
@@ -501,8 +506,9 @@ void report_add_coverage(struct report *p, struct text *out)
 		html_add_cell(out, c->probe ? record_probe_text(c->probe) : "");
 		html_add_cell(out, c->backend ? record_backend_text(c->backend) : "");
 		html_add_cell(out, c->pairing ? record_pairing_text(c->pairing) : "");
-		html_add_cell(out, c->reason);
-		text_add(out, "</tr>\n");
+		text_add(out, "<td><span class=\"words\">");
+		text_add_html(out, *c->reason ? c->reason : "-");
+		text_add(out, "</span></td></tr>\n");
 	}
 	html_end_table(out);
 }
@@ -529,7 +535,7 @@ static void add_lost(struct text *out, const char *what, uint64_t count, const c
 
 static void add_costs(const struct record_close *c, struct text *out)
 {
-	text_add(out, "<dl class=\"facts\">\n");
+	text_add(out, "<h3>What recording cost</h3>\n<dl class=\"facts\">\n");
 	begin_fact(out, "CPU time");
 	html_add_duration(out, c->cost.cpu_ns);
 	end_fact(out);

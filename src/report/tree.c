@@ -2,6 +2,7 @@
 /* Who waited for whom, as a tree: at its roots what waited for nothing else. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/internal.h"
 #include "util/sort.h"
@@ -32,25 +33,54 @@ static void add_count(struct text *out, uint64_t count, const char *one, const c
 	text_add(out, "</span>");
 }
 
-/* Threads that wait for it directly. */
+struct waiting {
+	const struct model_wait *wait;
+	uint64_t ns;
+};
+
+static int compare_waiting(const void *a, const void *b)
+{
+	const struct waiting *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* "mariadbd[2211] frozen queue": a group has threads of one name and cause. */
+static void add_group(const struct waiting *waiting, struct text *out)
+{
+	const struct model_wait *w = waiting->wait;
+	const char *process = *w->process ? w->process : w->who.comm;
+
+	begin_entry(out, "process");
+	text_add_html(out, process);
+	if (strcmp(process, w->who.comm) != 0) {
+		text_add(out, "/");
+		text_add_html(out, w->who.comm);
+	}
+	if (!w->is_several)
+		text_addf(out, "[%" PRId32 "]", w->who.pid);
+	text_add(out, "</bdi>");
+	if (w->cause)
+		text_addf(out, " <span class=\"minor\">%s</span>", record_cause_text(w->cause));
+	add_time(out, waiting->ns);
+	add_count(out, model_wait_threads(w), "thread", "threads");
+	text_add(out, "</p></li>\n");
+}
+
+/* Threads that wait for it directly, those that waited most first. */
 static void add_groups(const struct report *p, const struct node *n, struct text *out)
 {
 	const struct model_waits *waits = &p->model.waits;
+	struct waiting list[MODEL_GROUPS_MAX];
+	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < waits->groups_count; i++) {
-		const struct model_wait *w = &waits->groups[i];
-
-		if (p->graph.of_group[i] != n)
-			continue;
-		begin_entry(out, "process");
-		text_add_html(out, *w->process ? w->process : w->who.comm);
-		text_add(out, "</bdi>");
-		add_time(out, model_wait_ns(w));
-		add_count(out, model_wait_threads(w), "thread", "threads");
-		text_add(out, " ");
-		html_add_basis(out, RECORD_BASIS_measured);
-		text_add(out, "</p></li>\n");
-	}
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (p->graph.of_group[i] == n)
+			list[count++] = (struct waiting){ &waits->groups[i],
+				model_wait_ns(&waits->groups[i]) };
+	sort_in_place(list, count, sizeof(list[0]), compare_waiting);
+	for (uint32_t i = 0; i < count; i++)
+		add_group(&list[i], out);
 }
 
 /* Those who wait for it without a thread in the kernel, as sessions of a database do. */
@@ -66,8 +96,6 @@ static void add_extra(const struct node *n, struct text *out)
 	add_time(out, v->waited_ns);
 	add_count(out, v->statements, "statement", "statements");
 	add_count(out, v->threads, "thread", "threads");
-	text_add(out, " ");
-	html_add_basis(out, RECORD_BASIS_measured);
 	text_add(out, "</p></li>\n");
 }
 
@@ -107,12 +135,14 @@ static void add_node(const struct report *p, const struct node *n, unsigned int 
 	text_add_html(out, object);
 	text_add(out, "</bdi>");
 	if (!n->next) {
-		add_time(out, graph_weight_ns(n));
+		add_time(out, n->victims.waited_ns + n->victims.own_ns);
 		add_count(out, n->victims.threads, "thread", "threads");
 		add_count(out, n->victims.statements, "statement", "statements");
 	}
-	text_add(out, " ");
-	html_add_basis(out, n->is_link_inferred ? RECORD_BASIS_inferred : RECORD_BASIS_measured);
+	if (n->next ? n->is_link_inferred : n->basis == RECORD_BASIS_inferred) {
+		text_add(out, " ");
+		html_add_basis(out, RECORD_BASIS_inferred);
+	}
 	text_add(out, "</p>\n");
 	if (!n->next)
 		add_what_happened(p, n, out);

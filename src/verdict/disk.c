@@ -399,7 +399,7 @@ static void add_disk_part(const struct graph *g, const struct node *n, struct re
 		text_add(&t, "not sampled");
 	}
 	if (d->no_completion_ns > 0) {
-		text_add(&t, ", no completions for ");
+		text_add(&t, ", no completions for at least ");
 		record_add_duration(&t, d->no_completion_ns);
 		part->longest_ns = d->no_completion_ns;
 	}

@@ -28,8 +28,36 @@ static void find_unknown(struct graph *g)
 		n->is_symptom = true;
 }
 
-static void add_disks(struct text *t, const struct model *m)
+static bool has_disk_at_limit(const struct graph *g)
 {
+	for (uint32_t i = 0; i < g->count; i++)
+		if (g->nodes[i].kind == &node_disk)
+			return true;
+	return false;
+}
+
+/* They waited for a disk, and none was at its limit. */
+static bool is_for_disks(const struct graph *g, const struct node *n)
+{
+	const struct model_waits *waits = &g->m->waits;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		if (g->of_group[i] != n)
+			continue;
+		if (record_wait_of(waits->groups[i].cause) != RECORD_WAIT_device)
+			return false;
+		count++;
+	}
+	return count > 0;
+}
+
+static void add_disks(struct text *t, const struct graph *g)
+{
+	const struct model *m = g->m;
+
+	if (has_disk_at_limit(g))
+		return;
 	if (m->samples == 0)
 		text_add(t, ", and the disks were not sampled");
 	else if (m->disks.left_out_ms >= (double)NOTICED_NS / NSEC_PER_MSEC)
@@ -43,18 +71,19 @@ static void say_unknown(const struct graph *g, const struct node *n, struct text
 {
 	const struct model *m = g->m;
 
-	(void)n;
 	if (m->waits.longest_ns == 0) {
 		text_add(t, "no cause was found: no operation took ");
 		words_add_time(t, m->min_stall_ns);
 		text_add(t, " or longer");
-		add_disks(t, m);
+		add_disks(t, g);
 		return;
 	}
 	text_add(t, "operations took up to ");
-	words_add_time(t, m->waits.longest_ns);
-	text_add(t, "; what they waited for is not known");
-	add_disks(t, m);
+	words_add_time(t, n->victims.longest_ns ? n->victims.longest_ns : m->waits.longest_ns);
+	text_add(t,
+		is_for_disks(g, n) ? "; they waited for a disk"
+				   : "; what they waited for is not known");
+	add_disks(t, g);
 }
 
 const struct node_kind node_unknown = {

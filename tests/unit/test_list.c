@@ -39,7 +39,7 @@ static void test_list(void **state)
 		"CULPRIT                    STALLS  STUCK    LONGEST  LOST  STATE\n"
 		"20261120T031207Z-3f9c  2026-11-20 04:12:07 +01:00    23.40 s  saturated   sdb         "
 		"mariadbd[2230] 92 %            12      3     4.20 s     2  closed\n"
-		"20261121T000000Z-0001  2026-11-20 04:12:07 +01:00    12.34 s  -           sdb         "
+		"20261121T000000Z-0001  2026-11-20 04:12:07 +01:00    12.35 s  -           sdb         "
 		"-                               1   some     512 ms     0  cut off\n");
 	assert_int_equal(run_list(f, true, buf, sizeof(buf)), EXIT_CODE_OK);
 	assert_non_null(strstr(buf,

@@ -96,7 +96,7 @@ static void test_many(void **state)
 		lines++;
 	assert_int_equal(lines, 10);
 	assert_string_equal(strstr(f->buf, "  left out"),
-		"  left out here:  42.19 s with other stacks\n");
+		"  left out here:  42.20 s with other stacks\n");
 }
 
 int main(void)

@@ -83,7 +83,8 @@ static void test_disks_below_and_above_are_named(void **state)
 	add_device(f, 3, "vdx", "");
 	add_device(f, 4, "vdy", "loop1");
 	print(f, 100);
-	assert_has(f, "\n  it stands on loop0: no completions for up to 2.40 s, 1234 requests, ");
+	assert_has(f,
+		"\n  it stands on loop0: no completions for at least 2.40 s, 1234 requests, ");
 	assert_has(f, "\n  it stands on dm-0: util at most 88 %, ");
 	assert_has(f, "\n  on it stands vdy: ");
 	assert_has(f, "\n  left out here: vdx\n");
@@ -198,7 +199,7 @@ static void test_no_completions_has_one_length(void **state)
 	add(f);
 	print(f, 100);
 	assert_has(f, " NO COMPLETIONS for 1.72 s\n");
-	assert_has(f, ", no completions for up to 1.72 s\n");
+	assert_has(f, ", no completions for at least 1.72 s\n");
 	assert_lacks(f, "NO COMPLETIONS for 1.00 s");
 	make_device(f, 0, "loop0", "")->no_completion_ns = 2 * NSEC_PER_SEC;
 	f->record.mono_ns = AT(900);
