@@ -122,6 +122,27 @@ struct file {
 	unsigned int f_flags;
 	unsigned int f_mode;
 	loff_t f_pos;
+	void *private_data;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct socket;
+
+struct sock {
+	struct sock_common __sk_common;
+	struct socket *sk_socket;
+};
+
+struct unix_sock {
+	struct sock *peer;
+};
+
+struct socket {
+	struct file *file;
+	struct sock *sk;
 };
 
 struct address_space {
@@ -596,6 +617,8 @@ struct syscall_exit_context {
 #define S_IFDIR 0040000
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
+#define S_IFSOCK 0140000
+#define AF_UNIX 1
 #define O_APPEND 02000
 #define E2BIG 7
 #define EEXIST 17

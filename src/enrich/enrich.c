@@ -137,7 +137,7 @@ void enrich_find_file_server(struct enrich *e, uint32_t major, uint32_t minor,
 		.mounts = &e->mounts,
 		.major = major,
 		.minor = minor,
-		.is_fuse = waits_for == RECORD_CAUSE_fuse_server,
+		.waits_for = waits_for,
 		.incident_ns = incident_ns,
 		.now_ns = clock_mono_ns(),
 	};

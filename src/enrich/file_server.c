@@ -7,28 +7,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 
-#include "enrich/open_files.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/renewable_worker.h"
 #include "util/text.h"
 #include "watch/dents.h"
+#include "watch/open_files.h"
 #include "watch/thread_status.h"
 
 /* Two buffers for directories and one for a file. */
 #define THREAD_STACK_BYTES (32 * 1024)
 #define FILE_BYTES 4096
+/* FAN_PRE_ACCESS of 6.14 */
+#define PRE_ACCESS 0x100000
 
 /* Of the thread while it is busy. */
 struct search {
-	uint32_t minor; /* of the connection */
+	enum record_cause waits_for;
+	uint32_t minor; /* of the connection, or of what is marked: as the kernel numbers devices */
 	char mount[MOUNTS_PATH_SIZE];
 	/* Of this search: */
 	int procfs_fd;
 	bool kernel_tells;	/* fdinfo says which connection a descriptor is of, as 6.18 does */
-	uint32_t candidates;	/* processes that serve some FUSE file system */
+	uint32_t candidates;	/* processes that serve some FUSE file system, or listen */
 	int32_t last_candidate; /* their descriptors come in a row */
 	int32_t named_pid;	/* the first whose command line has the mount point; 0: none has */
 	uint64_t took_ns;
@@ -91,19 +95,11 @@ static bool read_connection(struct search *s, int32_t pid, const char *fd, uint3
 	return line && sscanf(line, "fuse_connection: %" SCNu32, ret_minor) == 1;
 }
 
-static bool look_at(void *arg, int32_t pid, const char *fd)
+static bool look_for_fuse(struct search *s, int32_t pid, const char *fd)
 {
-	struct search *s = arg;
-	char link[64], path[32];
 	uint32_t minor;
-	ssize_t n;
 
-	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
-	n = readlinkat(s->procfs_fd, link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return true;
-	path[n] = '\0';
-	if (strcmp(path, "/dev/fuse") != 0 || is_mount_helper(s, pid))
+	if (is_mount_helper(s, pid))
 		return true;
 	if (!read_connection(s, pid, fd, &minor)) {
 		add_candidate(s, pid);
@@ -113,6 +109,77 @@ static bool look_at(void *arg, int32_t pid, const char *fd)
 	if (minor == s->minor)
 		s->found.pid = pid;
 	return minor != s->minor;
+}
+
+/*
+ * "fanotify sdev:800013 mflags:0 mask:10000 ignored_mask:0": whether that mark asks for permission,
+ * and whether it is one of the file system.
+ */
+static bool asks_permission(const char *line, uint32_t minor, bool *ret_is_there)
+{
+	const char *mask = strstr(line, " mask:"), *dev = strstr(line, "sdev:");
+	unsigned int bits = 0, number = 0;
+
+	if (!mask || sscanf(mask, " mask:%x", &bits) != 1)
+		return false;
+	*ret_is_there = dev && sscanf(dev, "sdev:%x", &number) == 1 && number == minor;
+	return bits & (FAN_OPEN_PERM | FAN_ACCESS_PERM | FAN_OPEN_EXEC_PERM | PRE_ACCESS);
+}
+
+/* A mark of a mount has a number that only its own namespace knows. */
+static bool look_for_listener(struct search *s, int32_t pid, const char *fd)
+{
+	char path[64], *next, *line;
+	bool is_there = false;
+
+	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
+	if (file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf)) <= 0)
+		return true;
+	for (line = s->buf; line && *line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		if (strncmp(line, "fanotify ", strlen("fanotify ")) != 0 ||
+			!asks_permission(line, s->minor, &is_there))
+			continue;
+		if (pid != s->last_candidate)
+			s->candidates++;
+		s->last_candidate = pid;
+		if (is_there)
+			s->found.pid = pid;
+	}
+	return true;
+}
+
+static bool look_at(void *arg, int32_t pid, const char *fd)
+{
+	struct search *s = arg;
+	char link[64], path[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
+	n = readlinkat(s->procfs_fd, link, path, sizeof(path) - 1);
+	if (n <= 0)
+		return true;
+	path[n] = '\0';
+	if (s->waits_for == RECORD_CAUSE_access_check)
+		return strcmp(path, "anon_inode:[fanotify]") != 0 || look_for_listener(s, pid, fd);
+	return strcmp(path, "/dev/fuse") != 0 || look_for_fuse(s, pid, fd);
+}
+
+/* The audit daemon is known by its name: what it has open others have, too. */
+static bool wants(void *arg, int32_t pid)
+{
+	struct search *s = arg;
+
+	if (s->waits_for != RECORD_CAUSE_audit)
+		return true;
+	open_files_read_comm(s->procfs_fd, pid, s->buf, sizeof(s->buf));
+	if (strcmp(s->buf, "auditd") == 0) {
+		s->candidates++;
+		s->last_candidate = pid;
+	}
+	return false;
 }
 
 /* '\0': it is gone. */
@@ -156,7 +223,7 @@ static void run(void *state, const int *fds)
 {
 	struct search *s = state;
 	uint64_t begin_ns = clock_mono_ns(), deadline_ns = begin_ns + OPEN_FILES_LIMIT_NS;
-	const struct open_files files = { fds[0], deadline_ns, look_at, s };
+	const struct open_files files = { fds[0], deadline_ns, look_at, s, wants };
 
 	s->procfs_fd = fds[0];
 	s->kernel_tells = false;
@@ -165,6 +232,10 @@ static void run(void *state, const int *fds)
 	s->found = (struct record_file_server){ .search = RECORD_SEARCH_complete };
 	if (!open_files_visit(&files))
 		s->found.search = RECORD_SEARCH_cut_off;
+	/* Nobody else can be asked for permission. */
+	if (!s->found.pid && s->waits_for == RECORD_CAUSE_access_check && s->candidates == 1 &&
+		s->found.search == RECORD_SEARCH_complete)
+		s->found.pid = s->last_candidate;
 	s->found.basis = s->found.pid ? RECORD_BASIS_measured : RECORD_BASIS_inferred;
 	/* One of those that were not looked at may be the server as well. */
 	if (!s->found.pid && !s->kernel_tells)
@@ -221,7 +292,7 @@ void file_server_replace_hung(struct file_server *w, uint64_t now_ns)
 static bool is_other(const struct file_server *w, const struct file_server_question *q)
 {
 	return q->incident_ns != w->incident_ns || q->major != w->answer.dev.major ||
-		q->minor != w->answer.dev.minor;
+		q->minor != w->answer.dev.minor || q->waits_for != w->answer.waits_for;
 }
 
 static void begin(struct file_server *w, const struct file_server_question *q)
@@ -232,6 +303,7 @@ static void begin(struct file_server *w, const struct file_server_question *q)
 	w->is_expected = false;
 	w->rest_until_ns = 0;
 	w->answer = (struct record_file_server){ .present = true,
+		.waits_for = q->waits_for,
 		.dev = { .major = q->major, .minor = q->minor } };
 	if (!m)
 		return;
@@ -245,6 +317,7 @@ static void search(struct file_server *w, const struct file_server_question *q)
 	struct search *s = w->worker.state;
 
 	/* The connection has the number of the file system, or of the disk below (fuseblk). */
+	s->waits_for = q->waits_for;
 	s->minor = q->major << 20 | q->minor;
 	text_copy(s->mount, sizeof(s->mount), m ? m->point : "");
 	w->is_expected = true;
@@ -264,6 +337,13 @@ static void take_found(struct file_server *w, const struct search *s)
 	w->is_expected = false;
 }
 
+/* That of NFS is on another host. */
+static bool has_process(enum record_cause waits_for)
+{
+	return waits_for == RECORD_CAUSE_fuse_server || waits_for == RECORD_CAUSE_access_check ||
+		waits_for == RECORD_CAUSE_audit;
+}
+
 void file_server_find(struct file_server *w, const struct file_server_question *q,
 	struct record_file_server *ret_found)
 {
@@ -272,7 +352,7 @@ void file_server_find(struct file_server *w, const struct file_server_question *
 	if (!renewable_worker_is_busy(&w->worker)) {
 		if (w->is_expected)
 			take_found(w, w->worker.state);
-		if (q->is_fuse && q->now_ns >= w->rest_until_ns)
+		if (has_process(q->waits_for) && q->now_ns >= w->rest_until_ns)
 			search(w, q);
 	} else if (renewable_worker_is_late(&w->worker, q->now_ns)) {
 		w->answer.search = RECORD_SEARCH_timed_out;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who serves a file system whose answers threads wait for: the process behind a FUSE file system
- * and its state, and the server of an NFS mount.
+ * Who has to answer before threads can go on: the process behind a FUSE file system, that which
+ * allows files to be opened (fanotify), or the audit daemon, with its state; and the server of an
+ * NFS mount.
  * Called by enrich.c while an incident is open.
  * Never looks at other processes on the event loop; its thread does, which may hang.
  */
@@ -31,7 +32,7 @@ struct file_server_question {
 	const struct mounts *mounts;
 	uint32_t major;
 	uint32_t minor;
-	bool is_fuse;	      /* else nobody is searched */
+	enum record_cause waits_for;
 	uint64_t incident_ns; /* when it began */
 	uint64_t now_ns;
 };

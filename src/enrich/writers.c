@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "enrich/open_files.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/renewable_worker.h"
 #include "util/text.h"
+#include "watch/open_files.h"
 
 #define BLOCK_BYTES 512
 /* Two buffers for directories, a path of 4 KB, and statx(2). */
@@ -206,7 +206,8 @@ static void run(void *state, const int *fds)
 {
 	struct search *s = state;
 	uint64_t begin_ns = clock_mono_ns();
-	const struct open_files files = { fds[0], begin_ns + OPEN_FILES_LIMIT_NS, look_at_file, s };
+	const struct open_files files = { fds[0], begin_ns + OPEN_FILES_LIMIT_NS, look_at_file, s,
+		NULL };
 
 	s->procfs_fd = fds[0];
 	s->begin_real_ns = clock_real_ns();

@@ -376,7 +376,8 @@ static bool matters(const struct record_lock_wait *line)
 {
 	const struct record_lock_holder *h = &line->holder;
 
-	return record_lock_is_of_kernel(line->kind) ||
+	/* A pipe or socket is full: somebody has kept others waiting. */
+	return record_lock_is_of_kernel(line->kind) || record_lock_has_reader(line->kind) ||
 		(h->present &&
 			(h->deadlocked_with || !syscall_may_wait_for_work(h->state, h->syscall)));
 }
@@ -407,6 +408,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	l->kind = line->kind;
 	l->inode = line->inode;
 	l->process = model_who_of(line->pid, 0, line->comm);
+	l->fd = line->fd;
 	model_set_path(l->path, line->path);
 	if (line->waiters * line->longest_ns > l->waited_ns)
 		l->waited_ns = line->waiters * line->longest_ns;
@@ -419,6 +421,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	if (!h->present || (l->holder.pid && h->held_ns <= l->held_ns))
 		return;
 	l->holder = model_who_of(h->pid, h->tid, h->comm);
+	l->is_inferred = h->basis == RECORD_BASIS_inferred;
 	l->held_ns = h->held_ns;
 	l->syscall = h->syscall;
 	l->holder_state = h->state;

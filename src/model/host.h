@@ -119,7 +119,9 @@ struct model_lock {
 	uint64_t waited_ns; /* about: all that waited at once, as long as the longest of them */
 	uint32_t waiters;   /* at most */
 	uint32_t readers;   /* that held it then; 0: a writer did */
+	int32_t fd;	    /* of a pipe; -1: not known */
 	struct model_who holder; /* pid 0: not known */
+	bool is_inferred;	 /* the holder */
 	uint64_t held_ns;	 /* at least */
 	int32_t syscall;
 	char holder_state;

@@ -153,6 +153,8 @@ struct probe_ops {
 	 */
 	const char *lock_program;
 	const char *lock_stack_program;
+	/* The one that says what a socket is connected to, see bpf/sockets.bpf.h; NULL: none. */
+	const char *socket_program;
 	/*
 	 * The I/O path that this program is for, when a kernel that refuses the program loses only
 	 * that path, or part of a path (RECORD_IO_PATH_COUNT); NONE: the backend needs the program.

@@ -19,6 +19,7 @@ static const struct probe_program programs[] = {
 	{ "wait_resolve", PROBE_ATTACH_NONE, NULL },
 	{ "wait_lock", PROBE_ATTACH_NONE, NULL },
 	{ "wait_lock_stack", PROBE_ATTACH_NONE, NULL },
+	{ "wait_socket_peer", PROBE_ATTACH_NONE, NULL },
 };
 
 static const struct probe_backend backends[] = {
@@ -146,6 +147,7 @@ const struct probe_ops probe_wait_ops = {
 	.task_scan_program = "wait_task_scan",
 	.lock_program = "wait_lock",
 	.lock_stack_program = "wait_lock_stack",
+	.socket_program = "wait_socket_peer",
 	.elf = wait_elf,
 	.open = wait_open,
 	.destroy = wait_destroy,

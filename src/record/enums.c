@@ -53,6 +53,11 @@ bool record_lock_is_of_kernel(enum record_kernel_lock kind)
 	return kind == RECORD_KERNEL_LOCK_memory_map || kind == RECORD_KERNEL_LOCK_inode;
 }
 
+bool record_lock_has_reader(enum record_kernel_lock kind)
+{
+	return kind == RECORD_KERNEL_LOCK_pipe || kind == RECORD_KERNEL_LOCK_socket;
+}
+
 bool record_probe_has_requests(enum record_probe probe)
 {
 	static const bool has_requests[] = {

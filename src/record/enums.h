@@ -61,6 +61,8 @@ enum record_wait record_wait_of(enum record_cause cause);
 
 /* Its waiters sleep in operations that have lines; those of a lock of a program need not. */
 bool record_lock_is_of_kernel(enum record_kernel_lock kind);
+/* It is a pipe or socket from which somebody should read, and no lock. */
+bool record_lock_has_reader(enum record_kernel_lock kind);
 
 /*
  * Whether the operations of a probe are requests, for which no thread need wait. A probe that is

@@ -4,11 +4,17 @@
 
 #include "record/format.h"
 
-/* "memory map lock of mariadbd[2211]", "inode lock of /srv/file", "mutex of mariadbd[2211]" */
+/* "memory map lock of mariadbd[2211]", "inode lock of /srv/file", "pipe of mariadbd[2211]" */
 static void add_lock(struct text *t, const struct record_lock_wait *lock)
 {
+	static const bool is_name[RECORD_KERNEL_LOCK_COUNT] = {
+		[RECORD_KERNEL_LOCK_mutex] = true,
+		[RECORD_KERNEL_LOCK_pipe] = true,
+		[RECORD_KERNEL_LOCK_socket] = true,
+	};
+
 	format_add_or_unknown(t, record_kernel_lock_text(lock->kind));
-	text_add(t, lock->kind == RECORD_KERNEL_LOCK_mutex ? " of " : " lock of ");
+	text_add(t, is_name[lock->kind] ? " of " : " lock of ");
 	if (*lock->path) {
 		record_add_printable(t, lock->path);
 		return;
@@ -26,10 +32,14 @@ static void add_holder(struct text *t, const struct record_lock_wait *lock)
 			text_addf(t, "held by %" PRIu32 " reader%s", lock->readers,
 				lock->readers == 1 ? "" : "s");
 		else
-			text_add(t, "its holder is not known");
+			text_add(t,
+				record_lock_has_reader(lock->kind)
+					? "who should read from it is not known"
+					: "its holder is not known");
 		return;
 	}
-	text_add(t, "held by ");
+	text_add(t, h->basis == RECORD_BASIS_inferred ? "probably " : "");
+	text_add(t, record_lock_has_reader(lock->kind) ? "not read by " : "held by ");
 	format_add_or_unknown(t, h->comm);
 	text_addf(t, "[%" PRId32 "/%" PRId32 "] for at least ", h->pid, h->tid);
 	record_add_duration(t, h->held_ns);

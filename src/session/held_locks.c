@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports locks of programs at which threads stand still. */
+/* Reports locks of programs at which threads stand still, and pipes. */
 #include <string.h>
 
 #include "enrich/waits.h"
@@ -15,8 +15,10 @@ static bool is_lock_of(const struct session_lock *lock, const struct held_lock *
 
 	if (lock->kind != seen->kind)
 		return false;
+	if (seen->kind == RECORD_KERNEL_LOCK_mutex && lock->pid != seen->pid)
+		return false;
 	if (seen->address)
-		return lock->pid == seen->pid && lock->address == seen->address;
+		return lock->address == seen->address;
 	return model_is_same_file(&lock->file, &file) && lock->range_begin == seen->range_begin &&
 		lock->is_of_process == seen->is_of_process;
 }
@@ -61,6 +63,7 @@ static void fill_holder(const struct session *s, const struct held_lock *seen, u
 		.end_ns = look_ns };
 
 	h->present = true;
+	h->basis = seen->is_inferred ? RECORD_BASIS_inferred : RECORD_BASIS_measured;
 	h->pid = seen->holder_pid;
 	h->tid = seen->holder;
 	text_copy(h->comm, sizeof(h->comm), seen->holder_comm);
@@ -104,7 +107,8 @@ static void write_held(struct session *s, const struct held_lock *seen, uint64_t
 	model_set_path(lock->path, seen->path);
 	text_copy(r->path, sizeof(r->path), lock->path);
 	r->dev = seen->dev;
-	r->inode = seen->inode;
+	r->inode = record_lock_has_reader(seen->kind) ? seen->address : seen->inode;
+	r->fd = record_lock_has_reader(seen->kind) ? seen->fd : -1;
 	r->waiters = seen->waiters;
 	r->longest_ns = look_ns - seen->since_ns;
 	if (holder)
@@ -112,11 +116,24 @@ static void write_held(struct session *s, const struct held_lock *seen, uint64_t
 	session_write_lock(s, lock);
 }
 
+static void give_socket_program(struct session *s)
+{
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		const struct probe *probe = &s->probes.probes[i];
+
+		if (probe->ops && probe->ops->socket_program)
+			held_locks_set_socket_program(s->held_locks,
+				probe_program_fd(probe, probe->ops->socket_program));
+	}
+}
+
 static const struct held_locks_answer *find(struct session *s)
 {
 	const struct watch_process *processes;
 	unsigned int count;
 
+	if (session_is_open(s))
+		give_socket_program(s);
 	processes = watch_processes(s->o.watch, &count);
 	return held_locks_find(s->held_locks, processes, count, session_is_open(s),
 		clock_mono_ns());

@@ -88,6 +88,8 @@ struct session_kept_lock {
 	uint64_t connection_id;
 	uint32_t waiters; /* 0: there is none */
 	uint32_t readers;
+	int32_t fd;
+	enum record_basis basis;
 	int32_t pid; /* of the holder */
 	int32_t tid;
 	int32_t syscall;

@@ -140,7 +140,9 @@ void session_find_file_server(struct session *s, struct record_file_server *ret_
 {
 	const struct model_wait *w = model_waits_find_longest(&s->model.waits, RECORD_WAIT_server);
 
-	if (w && (w->dev.major || w->dev.minor))
+	if (w &&
+		(w->dev.major || w->dev.minor || w->cause == RECORD_CAUSE_access_check ||
+			w->cause == RECORD_CAUSE_audit))
 		enrich_find_file_server(s->o.enrich, w->dev.major, w->dev.minor, w->cause,
 			s->incident.trigger_ns, ret_found);
 }

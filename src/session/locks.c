@@ -318,6 +318,7 @@ static void fill_holder(const struct session *s, const struct session_lock *lock
 		.end_ns = clock_mono_ns() };
 
 	h->present = true;
+	h->basis = RECORD_BASIS_measured;
 	h->pid = (int32_t)answer->pid;
 	h->tid = (int32_t)answer->tid;
 	text_copy(h->comm, sizeof(h->comm), answer->comm);
@@ -346,7 +347,8 @@ static struct record_lock_wait *begin_line(struct session *s, const struct sessi
 	text_copy(r->comm, sizeof(r->comm), lock->comm);
 	text_copy(r->path, sizeof(r->path), lock->path);
 	r->dev = lock->file.dev;
-	r->inode = lock->file.inode;
+	r->inode = record_lock_has_reader(lock->kind) ? lock->address : lock->file.inode;
+	r->fd = -1;
 	return r;
 }
 
@@ -377,6 +379,8 @@ void session_write_lock(struct session *s, struct session_lock *lock)
 	lock->kept = (struct session_kept_lock){
 		.waiters = r->waiters,
 		.readers = r->readers,
+		.fd = r->fd,
+		.basis = h->basis,
 		.longest_ns = r->longest_ns,
 		.held_ns = h->held_ns,
 		.connection_id = h->connection_id,
@@ -399,8 +403,10 @@ static void write_kept(struct session *s, const struct session_lock *lock)
 	r->waiters = kept->waiters;
 	r->longest_ns = kept->longest_ns;
 	r->readers = kept->readers;
+	r->fd = kept->fd;
 	if (kept->pid) {
 		h->present = true;
+		h->basis = kept->basis;
 		h->pid = kept->pid;
 		h->tid = kept->tid;
 		text_copy(h->comm, sizeof(h->comm), kept->comm);

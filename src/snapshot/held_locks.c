@@ -38,6 +38,7 @@ static const struct timespec again = { .tv_nsec = 50 * NSEC_PER_MSEC };
 struct held_locks {
 	struct renewable_worker worker;		 /* its state is a struct lock_search */
 	int32_t hung[RENEWABLE_WORKER_HUNG_MAX]; /* in which process, by its place in the worker */
+	int socket_program_fd;			 /* below 0: there is none */
 	bool is_asked;
 	bool is_skipping; /* a process, in which an earlier look hangs */
 	bool has_told;	  /* that this look hangs and cannot be replaced */
@@ -143,7 +144,9 @@ static void run(void *state, const int *fds)
 {
 	static void (*const sources[])(struct lock_search *) = {
 #define SOURCE(name) lock_search_##name,
+#define CALL(name)
 #include "snapshot/lock_sources.def"
+#undef CALL
 #undef SOURCE
 	};
 	uint64_t cpu_ns = clock_thread_cpu_ns();
@@ -155,6 +158,7 @@ static void run(void *state, const int *fds)
 	s->has_new = false;
 	s->last = s->answer;
 	s->answer = (struct held_locks_answer){ .look_ns = s->begin_ns };
+	lock_search_look(s);
 	for (unsigned int i = 0; i < ARRAY_SIZE(sources); i++)
 		sources[i](s);
 	for (uint32_t i = 0; i < s->answer.count; i++)
@@ -185,8 +189,14 @@ int held_locks_new(int procfs_fd, struct held_locks **ret_mutexes)
 		free(m);
 		return r;
 	}
+	m->socket_program_fd = -1;
 	*ret_mutexes = m;
 	return 0;
+}
+
+void held_locks_set_socket_program(struct held_locks *m, int program_fd)
+{
+	m->socket_program_fd = program_fd;
 }
 
 struct held_locks *held_locks_free(struct held_locks *m)
@@ -249,6 +259,8 @@ static void look(struct held_locks *m, const struct watch_process *processes, un
 	interval_ns = interval_ns < least_ns ? least_ns : interval_ns;
 	interval_ns = interval_ns > MOST_NS ? MOST_NS : interval_ns;
 	s->armed = armed;
+	if (armed)
+		lock_search_ask_sockets(s, m->socket_program_fd);
 	s->only_known = m->all_ns && now_ns < m->all_ns + interval_ns;
 	if (s->only_known && !m->has_new)
 		return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Locks of programs that threads stand still at, and who holds them. What kinds there are and how
+ * Locks of programs that threads stand still at, and who holds them; also pipes and
+ * sockets from which nobody reads. What kinds there are and how
  * each is looked for is in lock_search.h.
  * Called by the session, for each sample and each scan of the operations in flight.
  * Never looks at other processes on the event loop: for the system call and for the memory of a
@@ -17,9 +18,9 @@
 #include "snapshot/thread.h"
 #include "watch/processes.h"
 
-/* Locks of each kind in an answer, those with most waiters; and of both kinds. */
+/* Locks of each kind in an answer, those with most waiters; and of all four kinds. */
 #define HELD_LOCKS_OF_KIND 4
-#define HELD_LOCKS_MAX (2 * HELD_LOCKS_OF_KIND)
+#define HELD_LOCKS_MAX (4 * HELD_LOCKS_OF_KIND)
 #define HELD_LOCK_PATH_SIZE 256
 /* Whoever has no answer after this time hangs or has no CPU. */
 #define HELD_LOCKS_LIMIT_NS 2000000000ULL
@@ -27,7 +28,8 @@
 /* A lock at which threads have stood still since an earlier look. */
 struct held_lock {
 	enum record_kernel_lock kind;
-	uint64_t address; /* of its word in the process that waits; 0: it is of a file */
+	/* Of its word in the process that waits; the inode of what is to be read; 0: of a file. */
+	uint64_t address;
 	struct record_dev dev;
 	uint64_t inode;
 	uint64_t range_begin; /* of that file, in bytes */
@@ -39,7 +41,9 @@ struct held_lock {
 	int32_t waiter;			/* its thread, of locks of files; 0: it was not found */
 	uint64_t switches;		/* context switches of that thread */
 	char comm[WATCH_COMM_SIZE];	/* of its program */
+	int32_t fd;			/* by which it writes to a pipe or socket */
 	int32_t holder_pid;	/* 0: several had it one after the other, or it is not known */
+	bool is_inferred;	/* it is the likeliest of several */
 	int32_t holder;		/* thread id; 0: the process as a whole */
 	uint64_t held_since_ns; /* when it was seen first to hold it */
 	/*
@@ -65,6 +69,13 @@ struct held_locks;
 int held_locks_new(int procfs_fd, struct held_locks **ret_locks);
 /* Returns at once. NULL is accepted; returns NULL. */
 struct held_locks *held_locks_free(struct held_locks *locks);
+
+/*
+ * The program that knows what sockets are connected to, see bpf/sockets.bpf.h; below 0: there is
+ * none, and only pipes are told. It must stay loaded until the next call of this or of
+ * held_locks_find() has returned.
+ */
+void held_locks_set_socket_program(struct held_locks *locks, int program_fd);
 
 /*
  * Makes another thread in place of one that has not answered for HELD_LOCKS_LIMIT_NS. Allocates:

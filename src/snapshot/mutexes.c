@@ -5,16 +5,11 @@
 #include <linux/futex.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "snapshot/lock_search.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
-#include "util/file.h"
-#include "watch/dents.h"
-#include "watch/thread_status.h"
 
 /* Mutexes of a process whose owner waits for the next one. */
 #define CHAIN_MAX 8
@@ -83,28 +78,6 @@ static int32_t read_owner(int procfs_fd, int32_t pid, uint64_t address, uint32_t
 
 /* A look, on the thread */
 
-/* Mutexes of a container have the ids that its threads have there. */
-static bool has_own_ids(const struct lock_search *s, int32_t pid)
-{
-	struct watch_thread_status status;
-
-	return thread_status_read(s->procfs_fd, pid, &status) == 0 && status.has_own_ids;
-}
-
-static struct lock_waiter *find_waiter(struct lock_search *s, int32_t tid)
-{
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->waiters[i].tid == tid)
-			return &s->waiters[i];
-	return NULL;
-}
-
-/* It waited in an earlier look, too. */
-static bool stands(const struct lock_search *s, const struct lock_waiter *w)
-{
-	return w->since_ns < s->begin_ns;
-}
-
 /* Many wait for the same mutex, so the owner is mostly known. */
 static int32_t find_owner(const struct lock_search *s, int32_t pid, uint64_t address,
 	uint32_t expected)
@@ -112,7 +85,8 @@ static int32_t find_owner(const struct lock_search *s, int32_t pid, uint64_t add
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct lock_waiter *w = &s->waiters[i];
 
-		if (w->pid == pid && w->address == address && w->seen_ns == s->begin_ns)
+		if (w->kind == RECORD_KERNEL_LOCK_mutex && w->pid == pid && w->address == address &&
+			w->seen_ns == s->begin_ns)
 			return w->owner;
 	}
 	return read_owner(s->procfs_fd, pid, address, expected);
@@ -126,118 +100,36 @@ static bool is_thread_of(const struct lock_search *s, int32_t pid, int32_t tid)
 	return faccessat(s->procfs_fd, path, F_OK, 0) == 0;
 }
 
-/* Whoever lets a mutex go wakes one of its waiters: another thread may have had it since. */
-static void note_let_go(struct lock_search *s, int32_t pid, uint64_t address)
+bool lock_search_mutexes_waits(struct lock_search *s, const char *line, struct lock_waiter *w)
 {
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->waiters[i].pid == pid && s->waiters[i].address == address)
-			s->waiters[i].held_since_ns = s->begin_ns;
-}
-
-/* Where the thread waits now, and of which times. */
-static void note_waiter(struct lock_search *s, const struct lock_waiter *now)
-{
-	struct lock_waiter *w = find_waiter(s, now->tid);
-
-	if (!w && s->count == LOCK_SEARCH_WAITERS_MAX)
-		return;
-	if (!w) {
-		s->waiters[s->count++] = *now;
-		s->has_new = true;
-		return;
-	}
-	if (w->pid != now->pid || w->address != now->address || w->switches != now->switches) {
-		note_let_go(s, w->pid, w->address);
-		*w = *now;
-		s->has_new = true;
-		return;
-	}
-	w->seen_ns = s->begin_ns;
-	if (w->owner != now->owner)
-		w->held_since_ns = s->begin_ns;
-	w->owner = now->owner;
-}
-
-static void forget_who_left(struct lock_search *s)
-{
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->waiters[i].seen_ns != s->begin_ns)
-			note_let_go(s, s->waiters[i].pid, s->waiters[i].address);
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->waiters[i].seen_ns == s->begin_ns)
-			s->waiters[kept++] = s->waiters[i];
-	s->count = kept;
-}
-
-static void look_at_thread(struct lock_search *s, int32_t pid, int32_t tid)
-{
-	struct watch_thread_status status;
-	struct lock_waiter w = { .pid = pid,
-		.tid = tid,
-		.since_ns = s->begin_ns,
-		.seen_ns = s->begin_ns,
-		.held_since_ns = s->begin_ns };
-	char path[48], line[256];
 	uint32_t expected;
 	int32_t number;
 
-	snprintf(path, sizeof(path), "%d/task/%d/syscall", pid, tid);
-	if (file_read_at(s->procfs_fd, path, line, sizeof(line)) <= 0 ||
-		!mutexes_parse_syscall(line, &number, &w.address, &expected))
-		return;
+	if (!s->may_have_mutexes || !mutexes_parse_syscall(line, &number, &w->address, &expected))
+		return false;
 	/*
 	 * Who waits for a condition or a semaphore expects another value. That memory may be
 	 * swapped out, and reading it would keep the lock of the memory map while it is read.
 	 */
 	if (expected != WORD_CONTENDED && !(expected & FUTEX_WAITERS))
-		return;
-	w.owner = find_owner(s, pid, w.address, expected);
-	if (w.owner <= 0 || !is_thread_of(s, pid, w.owner))
-		return;
-	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
-	if (thread_status_read_at(s->procfs_fd, path, &status) < 0 || !status.has_switches)
-		return;
-	w.switches = status.switches;
-	note_waiter(s, &w);
-}
-
-static void look_at_process(struct lock_search *s, int32_t pid)
-{
-	_cleanup_close_ int fd = -1;
-	struct dents dents;
-	const char *name;
-	struct stat st;
-	char path[32];
-	int32_t tid;
-
-	if (!lock_search_may_look_at(s, pid))
-		return;
-	snprintf(path, sizeof(path), "%d/task", pid);
-	fd = openat(s->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	/* A single thread, as a server of PostgreSQL has, waits for no other one. */
-	if (fd < 0 || (fstat(fd, &st) == 0 && st.st_nlink == 2 + 1) || has_own_ids(s, pid))
-		return;
-	dents_reset(&dents);
-	while (clock_mono_ns() < s->deadline_ns && dents_next_number(&dents, fd, &tid, &name) > 0)
-		look_at_thread(s, pid, tid);
-}
-
-/* None is added to the list, since each is in it. */
-static void look_at_waiters(struct lock_search *s)
-{
-	for (uint32_t i = 0; i < s->count && clock_mono_ns() < s->deadline_ns; i++)
-		if (lock_search_may_look_at(s, s->waiters[i].pid))
-			look_at_thread(s, s->waiters[i].pid, s->waiters[i].tid);
+		return false;
+	w->kind = RECORD_KERNEL_LOCK_mutex;
+	w->owner = find_owner(s, w->pid, w->address, expected);
+	return w->owner > 0 && is_thread_of(s, w->pid, w->owner);
 }
 
 /* What was found */
 
+/* It waited in an earlier look, too. */
+static bool stands(const struct lock_search *s, const struct lock_waiter *w)
+{
+	return w->kind == RECORD_KERNEL_LOCK_mutex && lock_search_stands(s, w);
+}
+
 /* Where the owner of its mutex stands; NULL: it does not wait for another one. */
 static const struct lock_waiter *find_next(struct lock_search *s, const struct lock_waiter *w)
 {
-	const struct lock_waiter *next = find_waiter(s, w->owner);
+	const struct lock_waiter *next = lock_search_find_waiter(s, w->owner);
 
 	return next && stands(s, next) && next->pid == w->pid ? next : NULL;
 }
@@ -267,7 +159,7 @@ static uint64_t find_root(struct lock_search *s, const struct lock_waiter *w)
 /* The holder is one of those that wait for this mutex in the end. */
 static int32_t find_deadlock(struct lock_search *s, const struct lock_waiter *root, int32_t holder)
 {
-	const struct lock_waiter *w = find_waiter(s, holder);
+	const struct lock_waiter *w = lock_search_find_waiter(s, holder);
 
 	return w && stands(s, w) && w->pid == root->pid && w->root == root->address ? w->owner : 0;
 }
@@ -311,16 +203,11 @@ static bool is_first_at_root(const struct lock_search *s, const struct lock_wait
 	return true;
 }
 
-/* How long it takes is bounded by LOCK_SEARCH_WAITERS_MAX. */
 void lock_search_mutexes(struct lock_search *s)
 {
-	if (s->only_known)
-		look_at_waiters(s);
-	for (uint32_t i = 0; i < s->pids_count && !s->only_known; i++)
-		look_at_process(s, s->pids[i]);
-	forget_who_left(s);
 	for (uint32_t i = 0; i < s->count; i++)
-		s->waiters[i].root = find_root(s, &s->waiters[i]);
+		if (s->waiters[i].kind == RECORD_KERNEL_LOCK_mutex)
+			s->waiters[i].root = find_root(s, &s->waiters[i]);
 	for (uint32_t i = 0; i < s->count; i++)
 		if (is_first_at_root(s, &s->waiters[i]))
 			take_mutex(s, &s->waiters[i]);

@@ -294,10 +294,20 @@ static void find_silences(struct graph *g)
 	}
 }
 
-static struct node *find_lock_of(struct graph *g, int32_t pid)
+/* Each PostgreSQL session is a process of the same name. */
+static bool is_of_server(const struct node *n, const struct model_who *server)
+{
+	return n->extra.who.pid == server->pid ||
+		(n->kind == &node_peer && *server->comm &&
+			strcmp(n->extra.who.comm, server->comm) == 0);
+}
+
+/* A lock, a pipe or a socket that its threads waited for. */
+static struct node *find_lock_of(struct graph *g, const struct model_who *server)
 {
 	for (uint32_t i = 0; i < g->count; i++)
-		if (g->nodes[i].kind == &node_held && g->nodes[i].extra.who.pid == pid)
+		if ((g->nodes[i].kind == &node_held || g->nodes[i].kind == &node_peer) &&
+			is_of_server(&g->nodes[i], server))
 			return &g->nodes[i];
 	return NULL;
 }
@@ -343,7 +353,7 @@ static struct node *follow_silence(struct graph *g, struct node *n)
 		return NULL;
 	next = graph_of_process(g, d->server.pid, d->server.comm);
 	if (!next)
-		next = find_lock_of(g, d->server.pid);
+		next = find_lock_of(g, &d->server);
 	if (!next)
 		next = graph_find(g, &node_queue, n->index);
 	if (!next)

@@ -67,28 +67,6 @@ static void add_lock(const struct model_lock *l, struct text *t)
 	}
 }
 
-static void add_what_holder_did(const struct model_lock *l, struct text *t)
-{
-	const char *call = words_syscall(l->syscall);
-
-	/* A process as a whole, as that with the lock of a file, has no thread. */
-	if (l->deadlocked_with && l->deadlocked_with == l->holder.tid)
-		text_add(t, " and waited for it itself: a deadlock");
-	else if (l->deadlocked_with)
-		text_addf(t,
-			" and waited for one that thread %" PRId32
-			" held, which waited for this one in turn: a deadlock",
-			l->deadlocked_with);
-	else if (l->holder_cause)
-		text_addf(t, ", waiting itself for: %s", record_cause_text(l->holder_cause));
-	else if (l->holder_state == 'T' || l->holder_state == 't')
-		text_add(t, ", stopped (T)");
-	else if (l->holder_state == 'S' && call)
-		text_addf(t, ", asleep in %s", call);
-	else if (call)
-		text_addf(t, " in %s", call);
-}
-
 static void add_holder(const struct model_lock *l, struct text *t)
 {
 	words_add_who(t, &l->holder);
@@ -98,7 +76,7 @@ static void add_holder(const struct model_lock *l, struct text *t)
 	add_lock(l, t);
 	text_add(t, " for at least ");
 	words_add_time(t, l->held_ns);
-	add_what_holder_did(l, t);
+	words_add_what_holder_did(l, t);
 }
 
 static void say_lock(const struct graph *g, const struct node *n, struct text *t)
@@ -159,7 +137,8 @@ static void find_held(struct graph *g)
 		const struct model_lock *l = &g->m->host.locks[i];
 		struct node *n;
 
-		if (record_lock_is_of_kernel(l->kind) || !l->holder.pid)
+		if (record_lock_is_of_kernel(l->kind) || record_lock_has_reader(l->kind) ||
+			!l->holder.pid)
 			continue;
 		n = graph_get(g, &node_held, i);
 		if (!n)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* File servers: a process behind FUSE, or another host. */
+/* Who has to answer about files: a process behind FUSE, a listener, auditd, or another host. */
 #include <string.h>
 
 #include "verdict/words.h"
@@ -19,17 +19,34 @@ static void judge(struct graph *g, struct node *n)
 		n->basis = RECORD_BASIS_inferred;
 }
 
+/* What others than file systems are asked for; NULL: it is a file system. */
+static const char *duty_of(const struct record_file_server *s)
+{
+	switch (s->waits_for) {
+	case RECORD_CAUSE_access_check:
+		return "has to allow files to be opened";
+	case RECORD_CAUSE_audit:
+		return "takes the audit records";
+	default:
+		return NULL;
+	}
+}
+
+/* "sshfs (pid 7), which serves host:/data on /srv,", "clamd (pid 9), which has to allow ...," */
 static void add_server(const struct graph *g, struct text *t)
 {
 	const struct record_file_server *s = &g->m->host.file_server;
 	const struct model_who who = model_who_of(s->pid, s->pid, s->comm);
+	const char *duty = duty_of(s);
 
-	if (s->pid) {
+	if (s->pid)
 		words_add_who(t, &who);
-		text_add(t, *s->source ? ", which serves " : "");
-	}
-	if (*s->source)
-		text_addf(t, "%s on %s", s->source, *s->mount ? s->mount : "a mount");
+	if (duty)
+		text_addf(t, "%s %s", s->pid ? ", which" : "a program that", duty);
+	else if (*s->source)
+		text_addf(t, "%s%s on %s", s->pid ? ", which serves " : "", s->source,
+			*s->mount ? s->mount : "a mount");
+	text_add(t, s->pid && (duty || *s->source) ? "," : "");
 }
 
 static const char *what_it_did(const struct graph *g)
@@ -54,14 +71,14 @@ static void say(const struct graph *g, const struct node *n, struct text *t)
 	const struct record_file_server *s = &g->m->host.file_server;
 
 	(void)n;
-	if (!s->present || (!s->pid && !*s->source)) {
+	if (!s->present || (!s->pid && !*s->source && !duty_of(s))) {
 		text_add(t, "a file server did not answer; which one is not known");
 		return;
 	}
 	text_add(t, s->basis == RECORD_BASIS_inferred ? "probably " : "");
 	add_server(g, t);
-	text_add(t, s->pid && *s->source ? "," : "");
 	text_add(t, what_it_did(g));
+	text_add(t, !s->pid && duty_of(s) ? "; which one is not known" : "");
 }
 
 static void add_parts(const struct graph *g, const struct node *n, struct record_verdict *v)
@@ -71,7 +88,7 @@ static void add_parts(const struct graph *g, const struct node *n, struct record
 	struct text t;
 
 	(void)n;
-	if (!s->present || (!s->pid && !*s->source))
+	if (!s->present || (!s->pid && !*s->source && !duty_of(s)))
 		return;
 	part = words_add_part(v, RECORD_WHAT_cause,
 		s->basis == RECORD_BASIS_inferred ? RECORD_BASIS_inferred : RECORD_BASIS_measured,
@@ -79,7 +96,6 @@ static void add_parts(const struct graph *g, const struct node *n, struct record
 	if (!part)
 		return;
 	add_server(g, &t);
-	text_add(&t, s->pid && *s->source ? "," : "");
 	text_add(&t, what_it_did(g));
 	part->pid = s->pid;
 	text_copy(part->comm, sizeof(part->comm), s->comm);

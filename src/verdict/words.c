@@ -315,3 +315,25 @@ void words_set_who(struct record_verdict_part *part, const struct model_who *who
 	part->tid = who->tid != who->pid ? who->tid : 0;
 	text_copy(part->comm, sizeof(part->comm), who->comm);
 }
+
+void words_add_what_holder_did(const struct model_lock *l, struct text *t)
+{
+	const char *call = words_syscall(l->syscall);
+
+	/* A process as a whole, as that with the lock of a file, has no thread. */
+	if (l->deadlocked_with && l->deadlocked_with == l->holder.tid)
+		text_add(t, " and waited for it itself: a deadlock");
+	else if (l->deadlocked_with)
+		text_addf(t,
+			" and waited for one that thread %" PRId32
+			" held, which waited for this one in turn: a deadlock",
+			l->deadlocked_with);
+	else if (l->holder_cause)
+		text_addf(t, ", waiting itself for: %s", record_cause_text(l->holder_cause));
+	else if (l->holder_state == 'T' || l->holder_state == 't')
+		text_add(t, ", stopped (T)");
+	else if (l->holder_state == 'S' && call)
+		text_addf(t, ", asleep in %s", call);
+	else if (call)
+		text_addf(t, " in %s", call);
+}

@@ -43,8 +43,7 @@ int dents_next_number(struct dents *d, int fd, int32_t *ret_number, const char *
 		struct cursor c = { name, name + strlen(name) };
 		uint64_t number;
 
-		if (cursor_u64(&c, &number) < 0 || c.p != c.end || number == 0 ||
-			number > INT32_MAX)
+		if (cursor_u64(&c, &number) < 0 || c.p != c.end || number > INT32_MAX)
 			continue;
 		*ret_number = (int32_t)number;
 		*ret_name = name;

@@ -27,8 +27,8 @@ void dents_reset(struct dents *d);
 int dents_next(struct dents *d, int fd, const char **ret_name);
 
 /*
- * Returns 1 with the next number and its name (valid until the next call), 0 at the end, or a
- * negative errno (-ENOENT: the process is gone).
+ * Returns 1 with the next number, as of a process, or of a descriptor, which may be 0, and its name
+ * (valid until the next call); 0 at the end, or a negative errno (-ENOENT: the process is gone).
  */
 int dents_next_number(struct dents *d, int fd, int32_t *ret_number, const char **ret_name);
 

@@ -19,6 +19,10 @@
  *	fusehang --has32                ends well if the kernel has such calls
  *	fusehang --exec-thread FILE COMMAND...
  *	                                a second thread reads 511 bytes, then executes COMMAND
+ *	fusehang --listen DIR READY     has to allow files of the mount DIR to be opened (fanotify),
+ *	                                makes the file READY, and never answers; ends by a signal
+ *	fusehang --bind PATH READY      has a unix socket for datagrams at PATH, makes the file
+ *	                                READY, and never receives any; ends by a signal
  *
  * Build: cc -pthread fusehang.c
  */
@@ -34,10 +38,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -335,6 +342,35 @@ static int execute_by_thread(char **argv)
 		pause();
 }
 
+static int stay(const char *ready)
+{
+	say_ready(ready);
+	for (;;)
+		pause();
+}
+
+static int listen_to(char **argv)
+{
+	int fd = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
+
+	if (fd < 0 ||
+		fanotify_mark(fd, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN_PERM, AT_FDCWD, argv[0]) <
+			0)
+		die("fanotify");
+	return stay(argv[1]);
+}
+
+static int bind_to(char **argv)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", argv[0]);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		die(argv[0]);
+	return stay(argv[1]);
+}
+
 int main(int argc, char **argv)
 {
 	char options[128];
@@ -352,6 +388,10 @@ int main(int argc, char **argv)
 #endif
 	if (argc >= 4 && strcmp(argv[1], "--exec-thread") == 0)
 		return execute_by_thread(argv + 2);
+	if (argc == 4 && strcmp(argv[1], "--listen") == 0)
+		return listen_to(argv + 2);
+	if (argc == 4 && strcmp(argv[1], "--bind") == 0)
+		return bind_to(argv + 2);
 	if (argc == 5 && strcmp(argv[1], "--plain") == 0) {
 		is_plain = true;
 		argv++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
-/* Which process serves a FUSE file system; a fifo in /proc is a file that hangs. */
+/* Which process has to answer about files; a fifo in /proc is a file that hangs. */
 #include "test_watch_tree.h"
 
 #include <sys/syscall.h>
@@ -51,7 +51,7 @@ static int setup(void **state)
 	assert_int_equal(file_server_new(f->procfs_fd, &f->server), 0);
 	f->q = (struct file_server_question){ .mounts = &f->mounts,
 		.minor = FUSE_MINOR,
-		.is_fuse = true,
+		.waits_for = RECORD_CAUSE_fuse_server,
 		.incident_ns = NSEC_PER_SEC,
 		.now_ns = NSEC_PER_SEC };
 	*state = f;
@@ -209,6 +209,79 @@ static void test_a_thread_in_d_state(void **state)
 	assert_int_equal(found.state, 'D');
 }
 
+#define FANOTIFY "anon_inode:[fanotify]"
+#define OF_MOUNT "fanotify mnt_id:22 mflags:0 mask:10000 ignored_mask:0\n"
+/* 0:52, as the kernel writes it. */
+#define OF_FILE_SYSTEM "fanotify sdev:34 mflags:0 mask:30000 ignored_mask:0\n"
+
+static struct record_file_server search_for(struct fixture *f, enum record_cause waits_for)
+{
+	f->q.waits_for = waits_for;
+	return search(f);
+}
+
+static void assert_who(const struct record_file_server *found, int pid, enum record_basis basis)
+{
+	assert_int_equal(found->pid, pid);
+	assert_int_equal(found->basis, basis);
+}
+
+/* Others are told what happens, and may not forbid it. */
+static void test_the_only_listener(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "indexer", FANOTIFY,
+		"fanotify flags:0 event-flags:0\nfanotify sdev:34 mflags:0 mask:3b ignored_mask:0\n");
+	put_process(f, 20, "sshfs", "/dev/fuse", "fuse_connection:\t52\n");
+	put_process(f, 30, "clamd", FANOTIFY, "fanotify flags:5 event-flags:8000\n" OF_MOUNT);
+	put_thread(f, 30, 30, "T (stopped)");
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 30, RECORD_BASIS_measured);
+	assert_string_equal(found.comm, "clamd");
+	assert_int_equal(found.state, 'T');
+	assert_int_equal(found.waits_for, RECORD_CAUSE_access_check);
+}
+
+static void test_the_listener_of_the_file_system(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "clamd", FANOTIFY,
+		"fanotify sdev:800001 mflags:0 mask:10000 ignored_mask:0\n");
+	put_process(f, 20, "fapolicyd", FANOTIFY, OF_FILE_SYSTEM);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 20, RECORD_BASIS_measured);
+}
+
+static void test_several_listeners(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "clamd", FANOTIFY, OF_MOUNT);
+	put_process(f, 20, "fapolicyd", FANOTIFY, OF_MOUNT);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+}
+
+static void test_audit_daemon(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "auditctl", "/dev/null", "");
+	put_process(f, 20, "auditd", "/dev/null", "");
+	f->q.minor = 0;
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 20, RECORD_BASIS_inferred);
+	put_process(f, 30, "auditd", "/dev/null", "");
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+}
+
 static void test_nfs(void **state)
 {
 	struct fixture *f = *state;
@@ -216,7 +289,7 @@ static void test_nfs(void **state)
 
 	put_process(f, 10, "sshfs", "/dev/fuse", "");
 	f->q.minor = 60;
-	f->q.is_fuse = false;
+	f->q.waits_for = RECORD_CAUSE_nfs_server;
 	for (unsigned int i = 0; i < 10; i++) {
 		found = ask(f);
 		assert_true(found.present);
@@ -289,6 +362,10 @@ int main(void)
 		server_test(test_the_only_one),
 		server_test(test_the_one_with_the_mount_point),
 		server_test(test_a_thread_in_d_state),
+		server_test(test_the_only_listener),
+		server_test(test_the_listener_of_the_file_system),
+		server_test(test_several_listeners),
+		server_test(test_audit_daemon),
 		server_test(test_nfs),
 		server_test(test_a_mount_that_is_not_there),
 		server_test(test_a_search_that_hangs_is_replaced),

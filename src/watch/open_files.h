@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The descriptors that processes have open, one after the other.
- * Called by the searches of this room, on threads of their own.
+ * Called by searches, on threads of their own.
  * Never called on the event loop: for /proc/PID/fd the kernel takes a lock that a process may hold
  * for long, and there may be hundreds of thousands of descriptors.
  */
-#ifndef IOSTALL_ENRICH_OPEN_FILES_H
-#define IOSTALL_ENRICH_OPEN_FILES_H
+#ifndef IOSTALL_WATCH_OPEN_FILES_H
+#define IOSTALL_WATCH_OPEN_FILES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +23,14 @@ struct open_files {
 	/* `fd`: the name of an entry of PID/fd. False: no further descriptor is wanted. */
 	bool (*visit)(void *arg, int32_t pid, const char *fd);
 	void *arg;
+	/* Whether a process is to be looked at; NULL: each is. */
+	bool (*wants)(void *arg, int32_t pid);
 };
 
 /* Until all are visited, or no further one is wanted. False: the deadline came first. */
 bool open_files_visit(const struct open_files *files);
+/* The same for those of one process. */
+bool open_files_visit_process(const struct open_files *files, int32_t pid);
 
 /* Empty: the process has gone. */
 void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size);

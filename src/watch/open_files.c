@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "enrich/open_files.h"
+#include "watch/open_files.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,6 +25,8 @@ static enum answer visit_process(const struct open_files *files, int32_t pid)
 	char path[64];
 	int32_t number;
 
+	if (files->wants && !files->wants(files->arg, pid))
+		return GO_ON;
 	snprintf(path, sizeof(path), "%d/fd", pid);
 	fd = openat(files->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dents_reset(&dents);
@@ -50,6 +52,11 @@ bool open_files_visit(const struct open_files *files)
 		answer = clock_mono_ns() >= files->deadline_ns ? TOO_LATE
 							       : visit_process(files, pid);
 	return answer != TOO_LATE;
+}
+
+bool open_files_visit_process(const struct open_files *files, int32_t pid)
+{
+	return visit_process(files, pid) != TOO_LATE;
 }
 
 void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size)
