@@ -14,7 +14,7 @@
 #include "config/config.h"
 #include "util/text.h"
 
-#define CONFIG_SETTINGS_MAX 192
+#define CONFIG_SETTINGS_MAX 256
 #define CONFIG_FULL_NAME_SIZE 64
 
 enum config_type {

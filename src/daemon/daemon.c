@@ -154,6 +154,7 @@ static void note_databases(struct daemon *d)
 			.in_state = is_new ? (int32_t)activity.in_state : -1,
 			.longest_s = is_new ? (double)activity.longest_ns / NSEC_PER_SEC : NAN,
 			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
+			.connections_pct = is_new ? activity.connections_pct : NAN,
 		},
 		&activity.targets);
 }

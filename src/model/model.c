@@ -34,8 +34,10 @@ static void add_sample(struct model *m, const struct record_sample *sample)
 	m->samples += !is_before;
 	model_host_add_sample(m, sample, is_before);
 	model_disks_add_sample(m, sample, is_before);
-	if (!sample->before_trigger)
-		model_sessions_add_silence(m, &sample->silence);
+	if (sample->before_trigger)
+		return;
+	model_sessions_add_silence(m, &sample->silence);
+	model_sessions_add_connections(m, &sample->connections, sample->reading.interval_ns);
 }
 
 void model_add(struct model *m, const struct record *r)

@@ -224,6 +224,19 @@ void model_sessions_add_silence(struct model *m, const struct record_silence *si
 }
 
 /* It may be answered before the first sample of the incident. */
+void model_sessions_add_connections(struct model *m, const struct record_connections *c,
+	uint64_t interval_ns)
+{
+	struct model_database *d = c->present ? get_database(&m->sessions, c->target) : NULL;
+
+	if (!d)
+		return;
+	d->connections = *c;
+	d->connections_ns += interval_ns;
+	if (c->pid && !d->server.pid)
+		d->server = model_who_of(c->pid, c->pid, c->comm);
+}
+
 void model_sessions_add_trigger(struct model *m, const struct record_trigger *trigger)
 {
 	struct record_silence silence = { .present = true };

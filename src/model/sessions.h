@@ -57,6 +57,9 @@ struct model_database {
 	/* The queue that has waited most; waiters 0: there was none. */
 	struct record_queue queue;
 	uint64_t queue_ns; /* the part of its time since MODEL_LEAD_NS before the trigger */
+	/* All its connections used, as last told, and for how long since MODEL_LEAD_NS before. */
+	struct record_connections connections;
+	uint64_t connections_ns;
 	uint32_t moved_count;
 	struct model_moved moved[MODEL_MOVED_MAX];
 	/* The statement that moved most; text "" and connection_id 0: there is none. */
@@ -77,6 +80,9 @@ struct model;
 void model_sessions_add_sql(struct model *model, const struct record *line);
 void model_sessions_add_queue(struct model *model, const struct record *line);
 void model_sessions_add_silence(struct model *model, const struct record_silence *silence);
+/* interval_ns: of the sample. */
+void model_sessions_add_connections(struct model *model,
+	const struct record_connections *connections, uint64_t interval_ns);
 void model_sessions_add_trigger(struct model *model, const struct record_trigger *trigger);
 
 /* Whether the thread ran a statement. */

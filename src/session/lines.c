@@ -168,6 +168,34 @@ static void find_silence(struct session *s, struct record_silence *ret_silence)
 	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
 }
 
+/* Who logs in now is refused. */
+static void find_connections(struct session *s, struct record_connections *ret_connections)
+{
+	struct watch_thread_status status;
+	struct sql_evidence e;
+
+	for (unsigned int i = 0; i < sql_targets_count(s->o.sql); i++) {
+		const struct sql_connections *c;
+
+		sql_get_evidence(s->o.sql, i, &e);
+		c = e.current ? &e.current->connections : NULL;
+		if (!c || !c->allowed || c->used < c->allowed)
+			continue;
+		*ret_connections = (struct record_connections){ .present = true,
+			.used = c->used,
+			.allowed = c->allowed,
+			.of_user = c->of_user,
+			.of_user_idle = c->of_user_idle,
+			.pid = e.server_pid };
+		text_copy(ret_connections->target, sizeof(ret_connections->target), e.target);
+		text_copy(ret_connections->user, sizeof(ret_connections->user), c->user);
+		break;
+	}
+	if (ret_connections->pid &&
+		thread_status_read(s->procfs_fd, ret_connections->pid, &status) == 0)
+		text_copy(ret_connections->comm, sizeof(ret_connections->comm), status.comm);
+}
+
 static void write_sample(struct session *s, const struct record_reading *sample,
 	bool before_trigger)
 {
@@ -182,6 +210,7 @@ static void write_sample(struct session *s, const struct record_reading *sample,
 	if (!before_trigger) {
 		session_find_writer(s, &r->sample.writer);
 		session_find_file_server(s, &r->sample.file_server);
+		find_connections(s, &r->sample.connections);
 		find_silence(s, &r->sample.silence);
 	}
 	s->incident.samples++;

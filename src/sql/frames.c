@@ -52,7 +52,8 @@ static bool check_directory(const struct sql_frame_directory *f, size_t size)
 
 static bool check_end(const struct sql_frame_end *f, size_t size)
 {
-	return size == sizeof(*f) && IS_TERMINATED(f->error) && IS_TERMINATED(f->missing);
+	return size == sizeof(*f) && IS_TERMINATED(f->error) && IS_TERMINATED(f->missing) &&
+		IS_TERMINATED(f->connections.user);
 }
 
 int sql_frame_check(const union sql_helper_frame *f, size_t size)

@@ -148,8 +148,18 @@ struct sql_frame_directory {
 	char path[SQL_PATH_SIZE]; /* the data directory, or a tablespace */
 };
 
+/* How near a server is to the number of clients that it allows. */
+struct sql_connections {
+	uint32_t used;		  /* also by sessions that are idle */
+	uint32_t allowed;	  /* for accounts without special rights; 0: unknown */
+	uint32_t of_user;	  /* by the user who has most */
+	uint32_t of_user_idle;	  /* those of them that do nothing */
+	char user[SQL_NAME_SIZE]; /* "": unknown */
+};
+
 struct sql_frame_end {
 	struct sql_frame frame;
+	struct sql_connections connections;
 	uint32_t sessions_left_out; /* active sessions beyond SQL_SESSIONS_MAX */
 	uint32_t sessions_idle;
 	uint32_t values_invalid;    /* numbers and rows that cannot be true, and so were dropped */

@@ -185,6 +185,7 @@ void sql_snapshot_end(struct sql_snapshot *s, const struct sql_frame_end *frame,
 	s->answered_ns = answered_ns;
 	s->server_ns = frame->server_ns;
 	s->idle = frame->sessions_idle;
+	s->connections = frame->connections;
 	s->left_out += frame->sessions_left_out;
 	s->invalid += frame->values_invalid;
 	s->active += s->left_out;

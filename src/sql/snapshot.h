@@ -68,6 +68,7 @@ struct sql_snapshot {
 	uint64_t answered_ns;
 	uint64_t server_ns;
 	uint32_t idle;
+	struct sql_connections connections;
 	uint32_t left_out;
 	uint32_t invalid;    /* numbers that could not be true */
 	uint32_t active;     /* statements of clients */

@@ -340,6 +340,13 @@ static void take_highest(struct highest *highest, const struct sql_target *t, ui
 	text_copy(highest->name, WATCH_SQL_TARGET_SIZE, t->name);
 }
 
+static uint64_t connections_permille(const struct sql_snapshot *s)
+{
+	const struct sql_connections *c = &s->connections;
+
+	return c->allowed ? 1000ull * c->used / c->allowed : 0;
+}
+
 void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct sql_activity *ret_activity)
 {
@@ -349,6 +356,7 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	struct highest longest = { 0, activity.targets.longest };
 	struct highest in_state = { 0, activity.targets.in_state };
 	struct highest unanswered = { 0, activity.targets.unanswered };
+	struct highest connections = { 0, activity.targets.connections };
 
 	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
 		const struct sql_target *t = sql->targets[i];
@@ -368,7 +376,9 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 		take_highest(&lasting, t, t->current->lasting);
 		take_highest(&longest, t, t->current->longest_ns);
 		take_highest(&in_state, t, count);
+		take_highest(&connections, t, connections_permille(t->current));
 	}
+	activity.connections_pct = (double)connections.value / 10;
 	activity.longest_ns = longest.value;
 	activity.unanswered_ns = unanswered.value;
 	*ret_activity = activity;

@@ -136,6 +136,7 @@ struct sql_activity {
 	uint32_t in_state; /* those of the lasting ones whose state is one of the patterns */
 	uint64_t longest_ns;
 	uint64_t unanswered_ns; /* the longest, of targets in a session */
+	double connections_pct; /* of those that a server allows, the highest; 0: unknown */
 	struct watch_sql_targets targets;
 };
 

@@ -246,6 +246,12 @@ static bool value_sql_unanswered(const struct subject *s, double *ret_value)
 	return true;
 }
 
+static bool value_sql_connections(const struct subject *s, double *ret_value)
+{
+	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.connections_pct);
+	return true;
+}
+
 static const struct rule_kind {
 	const char *name;
 	const char *unit;
@@ -397,6 +403,8 @@ static const char *target_of(enum config_rule_name rule, const struct watch_sql_
 		return targets->active;
 	case CONFIG_RULE_sql_state:
 		return targets->in_state;
+	case CONFIG_RULE_sql_connections:
+		return targets->connections;
 	default:
 		return targets->unanswered;
 	}

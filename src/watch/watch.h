@@ -30,6 +30,7 @@ struct watch_sql_targets {
 	char longest[WATCH_SQL_TARGET_SIZE];
 	char in_state[WATCH_SQL_TARGET_SIZE];
 	char unanswered[WATCH_SQL_TARGET_SIZE];
+	char connections[WATCH_SQL_TARGET_SIZE];
 };
 
 /* Everything is copied. Lists may be NULL: no process, every device, no device ignored. */

@@ -3,7 +3,7 @@
 /* The rules over what others say: databases, and the user's own check. */
 #include "test_rules_setup.h"
 
-static const struct watch_sql_targets targets = { "most", "slow", "locked", "silent" };
+static const struct watch_sql_targets targets = { "most", "slow", "locked", "silent", "full" };
 
 static size_t sql_step(struct rig *rig, const struct record_sql_activity *sql)
 {
@@ -187,13 +187,14 @@ static void test_health_of_another_target(void **state)
 
 static void test_each_rule_of_databases(void **state)
 {
-	struct record_sql_activity sql = { true, 200, 31, 11, 5.5, 101 };
+	struct record_sql_activity sql = { true, 200, 31, 11, 5.5, 101, 100 };
 	struct rig rig = rig_new(*state);
 
 	rig_enable(&rig, CONFIG_RULE_sql_longest);
 	rig_enable(&rig, CONFIG_RULE_sql_active);
 	rig_enable(&rig, CONFIG_RULE_sql_state);
 	rig_enable(&rig, CONFIG_RULE_sql_unanswered);
+	rig_enable(&rig, CONFIG_RULE_sql_connections);
 	assert_int_equal(sql_step(&rig, &sql), 2);
 	assert_string_equal(rig.firings[0].name, "sql_longest");
 	assert_string_equal(rig.firings[0].subject, "slow");
@@ -201,12 +202,14 @@ static void test_each_rule_of_databases(void **state)
 	assert_string_equal(rig.firings[1].name, "sql_unanswered");
 	assert_string_equal(rig.firings[1].subject, "silent");
 	assert_float_equal((float)rig.firings[1].value, 5.5f, 1e-4f);
-	assert_int_equal(sql_step(&rig, &sql), 2);
+	assert_int_equal(sql_step(&rig, &sql), 3);
 	assert_string_equal(rig.firings[0].name, "sql_active");
 	assert_string_equal(rig.firings[1].name, "sql_state");
 	assert_string_equal(rig.firings[0].subject, "most");
 	assert_string_equal(rig.firings[1].subject, "locked");
 	assert_float_equal((float)rig.firings[1].value, 11, 1e-4f);
+	assert_string_equal(rig.firings[2].name, "sql_connections");
+	assert_string_equal(rig.firings[2].subject, "full");
 	rig_free(&rig);
 }
 

@@ -58,6 +58,8 @@ static void test_target_with_most_statements(void **state)
 	assert_in_range(activity.in_state, 5, 7);
 	assert_int_equal(activity.longest_ns, 3 * NSEC_PER_SEC);
 	assert_string_equal(activity.targets.active, "good");
+	assert_float_equal((float)activity.connections_pct, 80, 1e-4f);
+	assert_string_not_equal(activity.targets.connections, "");
 	assert_string_equal(activity.targets.longest, "good");
 	assert_string_equal(activity.targets.in_state, "good");
 	teardown(&f);

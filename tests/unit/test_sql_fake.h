@@ -90,6 +90,7 @@ static inline void fake_end_after(uint64_t ask, uint64_t server_ns, const char *
 	struct sql_frame_end f = {
 		.frame = { SQL_FRAME_END, sizeof(f), ask },
 		.sessions_idle = 7,
+		.connections = { .used = 120, .allowed = 150, .user = "app" },
 		.server_ns = server_ns,
 		.renew = renew,
 	};

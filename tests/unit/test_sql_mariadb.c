@@ -29,7 +29,7 @@
 #define CELL_TIME_S 5
 #define THREADS_QUERY "SELECT ID, TID, QUERY_ID, TIME_US"
 static char text[2048];
-static char *cells[] = { (char[]){ "17" }, (char[]){ "app" }, (char[]){ "h" }, NULL,
+static char *cells[] = { (char[]){ "17" }, (char[12]){ "app" }, (char[]){ "h" }, NULL,
 	(char[]){ "Query" }, (char[32]){ "3" }, (char[]){ "" }, text, (char[]){ "0" } };
 /* The same of THREADS_QUERY. */
 static char *thread_cells[] = { (char[]){ "17" }, (char[32]){ "2225" }, (char[32]){ "100" },
@@ -39,6 +39,10 @@ static unsigned int rows_left;
 static unsigned int threads_asked;
 static unsigned long text_length; /* as the server tells it; 0: that of the text */
 static bool is_about_threads;
+/* Of @@max_connections. */
+static char *allowed_cells[] = { (char[32]){ "151" } };
+static bool is_about_allowed;
+static unsigned int allowed_asked;
 static int answers[2];
 
 /* 0: as many as the cells have. */
@@ -60,6 +64,10 @@ static unsigned int next_error;
 static int send_query(MYSQL *mysql, const char *query, unsigned long len)
 {
 	(void)mysql;
+	is_about_allowed = memcmp(query, "SELECT @@", strlen("SELECT @@")) == 0;
+	allowed_asked += is_about_allowed;
+	if (is_about_allowed)
+		return 0;
 	is_about_threads = len == strlen(THREADS_QUERY) && memcmp(query, THREADS_QUERY, len) == 0;
 	threads_asked += is_about_threads;
 	next_error = 0;
@@ -90,6 +98,8 @@ static const char *get_error(MYSQL *mysql)
 static MYSQL_RES *use_result(MYSQL *mysql)
 {
 	(void)mysql;
+	if (is_about_allowed)
+		return (MYSQL_RES *)allowed_cells;
 	return (MYSQL_RES *)(is_about_threads ? thread_cells : cells);
 }
 
@@ -100,6 +110,8 @@ static void free_result(MYSQL_RES *result)
 
 static unsigned int num_fields(MYSQL_RES *result)
 {
+	if (result == (MYSQL_RES *)allowed_cells)
+		return ARRAY_SIZE(allowed_cells);
 	if (columns)
 		return columns;
 	return result == (MYSQL_RES *)cells ? ARRAY_SIZE(cells) : ARRAY_SIZE(thread_cells);
@@ -107,6 +119,8 @@ static unsigned int num_fields(MYSQL_RES *result)
 
 static MYSQL_ROW fetch_row(MYSQL_RES *result)
 {
+	if (result == (MYSQL_RES *)allowed_cells)
+		return (MYSQL_ROW)result;
 	if (row_error)
 		next_error = row_error;
 	if (rows_left == 0 || next_error)
@@ -216,7 +230,7 @@ struct worker {
 static int forget(void **state)
 {
 	(void)state;
-	threads_asked = columns = rows_of_list = next_error = row_error = 0;
+	allowed_asked = threads_asked = columns = rows_of_list = next_error = row_error = 0;
 	text_length = 0;
 	is_about_threads = false;
 	snprintf(thread_cells[1], 32, "2225");
@@ -273,6 +287,62 @@ static struct sql_frame_session ask(struct worker *a, unsigned int time_s, unsig
 	assert_true(recv(a->fds[1], &session, sizeof(session), 0) > 0);
 	assert_int_equal(session.tid, 2225);
 	return session;
+}
+
+/* One session in the list, and as many of the same user, who are idle. */
+static struct sql_connections count_connections(struct worker *a, const char *allowed)
+{
+	struct sql_answer answer = { .fd = a->fds[0],
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_MYSQL };
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+
+	text_reset(&error);
+	snprintf(allowed_cells[0], 32, "%s", allowed);
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	return answer.connections;
+}
+
+/* It is asked once, and again before all are said to be used. */
+static void test_connections(void **state)
+{
+	struct worker *a = *state;
+	struct sql_connections c;
+
+	rows_of_list = 3;
+	c = count_connections(a, "5");
+	assert_int_equal(c.used, 3);
+	assert_int_equal(c.allowed, 5);
+	assert_string_equal(c.user, "app");
+	assert_int_equal(c.of_user, 3);
+	assert_int_equal(c.of_user_idle, 0);
+	assert_int_equal(allowed_asked, 1);
+	count_connections(a, "5");
+	assert_int_equal(allowed_asked, 1);
+	rows_of_list = 5;
+	assert_int_equal(count_connections(a, "500").allowed, 500);
+	assert_int_equal(allowed_asked, 2);
+	assert_int_equal(count_connections(a, "5").allowed, 500);
+	assert_int_equal(allowed_asked, 2);
+}
+
+/* Threads of the server itself are no clients. */
+static void test_connections_of_users(void **state)
+{
+	struct worker *a = *state;
+	struct sql_connections c;
+
+	text_copy(cells[4], 6, "Sleep");
+	rows_of_list = 2;
+	c = count_connections(a, "151");
+	assert_int_equal(c.of_user_idle, 2);
+	text_copy(cells[1], 12, "system user");
+	c = count_connections(a, "151");
+	assert_int_equal(c.used, 0);
+	assert_string_equal(c.user, "");
+	text_copy(cells[1], 12, "app");
+	text_copy(cells[4], 6, "Query");
 }
 
 /* As if all that was asked and answered had been so much earlier. */
@@ -581,6 +651,8 @@ int main(void)
 		WITH_ASKER(test_thread_list_has_exact_times),
 		WITH_ASKER(test_next_statement_gets_no_old_time),
 		WITH_ASKER(test_kept_threads_of_an_earlier_statement),
+		WITH_ASKER(test_connections),
+		WITH_ASKER(test_connections_of_users),
 		WITH_ASKER(test_kept_threads_of_the_same_statement),
 		WITH_ASKER(test_a_glance_is_cheap),
 		WITH_ASKER(test_late_error_is_ignored),

@@ -14,10 +14,11 @@
 #include "util/cleanup.h"
 
 /* The server: of the list of sessions, each row is the same. */
-static const char *const row[] = { "7", "300000", "2225", "app", NULL, "shop", "active", "IO: Read",
-	"client backend", NULL, "-5", "3000000000", "8", "SELECT 1", "f", "f", "5000000000", "3" };
+static const char *const row[] = { "7", "300000", "300007", "97", "shop", "80", "75", "2225", "app",
+	NULL, "shop", "active", "IO: Read", "client backend", NULL, "-5", "3000000000", "8",
+	"SELECT 1", "f", "f", "5000000000", "3" };
 static const char *cells[ARRAY_SIZE(row)];
-enum { PID = 2, LEADER = 9, ELAPSED = 11, SERVED = 17 };
+enum { OF_USER = 5, PID = 7, LEADER = 14, ELAPSED = 16, SERVED = 22 };
 
 static char session, result;
 static bool is_list, is_done;
@@ -266,6 +267,11 @@ static void test_row(void **state)
 	assert_int_equal(a->answer.invalid, 0);
 	assert_int_equal(a->answer.idle, 7);
 	assert_int_equal(a->answer.left_out, 300000 - 1);
+	assert_int_equal(a->answer.connections.used, 300007);
+	assert_int_equal(a->answer.connections.allowed, 97);
+	assert_string_equal(a->answer.connections.user, "shop");
+	assert_int_equal(a->answer.connections.of_user, 80);
+	assert_int_equal(a->answer.connections.of_user_idle, 75);
 }
 
 /* Each number that cannot be true is dropped and counted; the session stays. */
@@ -278,6 +284,7 @@ static void test_absurd_numbers_cost_themselves(void **state)
 	cells[LEADER] = "-1";
 	cells[ELAPSED] = "9223372036854775807";
 	cells[SERVED] = "4294967296";
+	cells[OF_USER] = "-1";
 	assert_int_equal(snapshot(a), 0);
 	receive(a, &s);
 	assert_int_equal(s.tid, 0);
@@ -285,14 +292,14 @@ static void test_absurd_numbers_cost_themselves(void **state)
 	assert_int_equal(s.worker, 1);
 	assert_int_equal(s.served, 0);
 	assert_int_equal(s.elapsed_ns, 0);
-	assert_int_equal(a->answer.invalid, 4);
+	assert_int_equal(a->answer.invalid, 5);
 	/* A clock that was set back is not absurd. */
 	memcpy(cells, row, sizeof(cells));
 	cells[ELAPSED] = "-5000000";
 	assert_int_equal(snapshot(a), 0);
 	receive(a, &s);
 	assert_int_equal(s.elapsed_ns, 0);
-	assert_int_equal(a->answer.invalid, 4);
+	assert_int_equal(a->answer.invalid, 5);
 }
 
 static void test_other_columns(void **state)

@@ -32,6 +32,7 @@ struct sql_answer {
 	enum sql_dialect dialect;
 	uint64_t idle;
 	uint64_t left_out;
+	struct sql_connections connections;
 	uint64_t invalid; /* numbers and rows of the server that cannot be true */
 	unsigned int sent;
 	unsigned int locks;

@@ -279,6 +279,7 @@ static int answer_ask(struct helper *h, const struct sql_frame *ask)
 	end.server_ns = h->connected ? clock_mono_ns() - begin_ns : 0;
 	end.sessions_left_out = (uint32_t)answer.left_out;
 	end.sessions_idle = (uint32_t)answer.idle;
+	end.connections = answer.connections;
 	end.values_invalid = answer.invalid < UINT32_MAX ? (uint32_t)answer.invalid : UINT32_MAX;
 	text_copy(end.error, sizeof(end.error), h->error);
 	if (!h->connected)

@@ -56,8 +56,9 @@ struct sql_link {
 	struct mariadb_functions lib;
 	MYSQL *mysql; /* NULL: no session */
 	bool thread_pool;
-	bool by_threads;	 /* sessions are listed from performance_schema.threads */
-	char threads_query[256]; /* "": the server has no other list of threads */
+	uint64_t connections_allowed; /* max_connections; 0: not known */
+	bool by_threads;	      /* sessions are listed from performance_schema.threads */
+	char threads_query[256];      /* "": the server has no other list of threads */
 
 	uint64_t pending_since_ns; /* when the question without an answer was asked; 0: none */
 	bool pending_threads;	   /* that question is threads_query */

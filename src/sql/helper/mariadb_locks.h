@@ -37,6 +37,9 @@ struct mariadb_session {
 };
 
 /* Rows are read one by one; only as many as an answer may have are kept. */
+/* Of more users those that come first in the server's list are counted. */
+#define MARIADB_USERS_MAX 64
+
 struct mariadb_list {
 	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
 	size_t count;
@@ -46,6 +49,13 @@ struct mariadb_list {
 	uint64_t invalid;
 	size_t bytes_read;
 	bool is_short; /* only the beginning of each statement was asked for */
+	uint32_t connections;
+	uint32_t users_count;
+	struct mariadb_user {
+		char name[SQL_NAME_SIZE];
+		uint32_t connections;
+		uint32_t idle;
+	} users[MARIADB_USERS_MAX];
 };
 
 /* A transaction of InnoDB that is open. */

@@ -55,6 +55,8 @@ static const char select_query[] =
 	"PROCESSLIST_COMMAND, PROCESSLIST_TIME, PROCESSLIST_STATE, PROCESSLIST_INFO, THREAD_OS_ID "
 	"FROM performance_schema.threads WHERE TYPE = 'FOREGROUND' AND PROCESSLIST_ID IS NOT NULL";
 
+static const char allowed_query[] = "SELECT @@max_connections";
+
 /* Of a server that never ends: what follows is not read. */
 #define ANSWER_BYTES_MAX (64UL << 20)
 /* Further threads are not remembered; each takes 32 bytes. */
@@ -338,12 +340,45 @@ static void keep_sleeper(const struct sql_link *link, struct mariadb_list *list,
 		row->idle = true;
 }
 
+static struct mariadb_user *find_user(struct mariadb_list *list, const char *name)
+{
+	struct mariadb_user *user = list->users;
+
+	while (user < list->users + list->users_count && strcmp(user->name, name) != 0)
+		user++;
+	if (user == list->users + MARIADB_USERS_MAX)
+		return NULL;
+	if (user == list->users + list->users_count) {
+		text_copy(user->name, sizeof(user->name), name);
+		list->users_count++;
+	}
+	return user;
+}
+
+static void count_connection(struct mariadb_list *list, const MYSQL_ROW cells, bool is_idle)
+{
+	struct mariadb_user *user;
+	char name[SQL_NAME_SIZE];
+
+	sql_copy_cell(name, sizeof(name), cells[CELL_USER]);
+	/* Threads of the server itself. */
+	if (strcmp(name, "system user") == 0 || strcmp(name, "event_scheduler") == 0)
+		return;
+	list->connections++;
+	user = find_user(list, name);
+	if (!user)
+		return;
+	user->connections++;
+	user->idle += is_idle;
+}
+
 static void take_row(const struct sql_link *link, struct mariadb_list *list, const MYSQL_ROW cells,
 	uint64_t text_bytes)
 {
 	const char *command = cells[CELL_COMMAND] ? cells[CELL_COMMAND] : "";
 	const char *state = cells[CELL_STATE] ? cells[CELL_STATE] : "";
 
+	count_connection(list, cells, strcmp(command, "Sleep") == 0);
 	if (sql_cell_u64(cells[CELL_ID]) == link->lib.mysql_thread_id(link->mysql))
 		return;
 	if (strcmp(command, "Sleep") == 0) {
@@ -476,6 +511,48 @@ static bool may_be_cut(const struct sql_link *link, const struct mariadb_list *l
 	return link->threads_query[0] == '\0' && text_bytes >= KEPT_BYTES_MIN;
 }
 
+/* It may be set anew at any time, so it is asked for before all are said to be used. */
+static int ask_allowed(struct sql_link *link, const struct mariadb_list *list, struct text *error)
+{
+	char late_buf[SQL_ERROR_SIZE];
+	struct text late = TEXT_ON(late_buf);
+	MYSQL_RES *result;
+	MYSQL_ROW row;
+	int r;
+
+	if (link->pending_since_ns > 0 ||
+		(link->connections_allowed && list->connections < link->connections_allowed))
+		return 0;
+	text_reset(&late);
+	r = mariadb_ask(link, allowed_query, 1, THREADS_TIMEOUT_MS, &result, &late);
+	if (r == 0) {
+		row = link->lib.mysql_fetch_row(result);
+		link->connections_allowed = row ? sql_cell_u64(row[0]) : 0;
+		link->lib.mysql_free_result(result);
+	}
+	if (r == -ENOTCONN)
+		text_add(error, late.buf);
+	return r == -ENOTCONN ? r : 0;
+}
+
+static struct sql_connections connections_of(const struct sql_link *link,
+	const struct mariadb_list *list)
+{
+	struct sql_connections connections = { .used = list->connections,
+		.allowed = (uint32_t)link->connections_allowed };
+
+	for (uint32_t i = 0; i < list->users_count; i++) {
+		const struct mariadb_user *user = &list->users[i];
+
+		if (user->connections <= connections.of_user)
+			continue;
+		connections.of_user = user->connections;
+		connections.of_user_idle = user->idle;
+		text_copy(connections.user, sizeof(connections.user), user->name);
+	}
+	return connections;
+}
+
 static void send_list(const struct sql_link *link, const struct mariadb_list *list,
 	struct sql_answer *answer)
 {
@@ -495,6 +572,7 @@ static void send_list(const struct sql_link *link, const struct mariadb_list *li
 	mariadb_send_locks(link, list, answer);
 	answer->invalid += list->invalid;
 	sql_answer_count(answer, list->active - active_sent, list->idle);
+	answer->connections = connections_of(link, list);
 }
 
 int mariadb_snapshot(struct sql_link *link, struct sql_answer *answer, struct text *error)
@@ -508,6 +586,8 @@ int mariadb_snapshot(struct sql_link *link, struct sql_answer *answer, struct te
 		r = mariadb_find_locks(link, answer->is_glance, &list, error);
 	if (r == 0 && needs_threads(link, &list, answer->is_glance))
 		r = ask_threads(link, error);
+	if (r == 0)
+		r = ask_allowed(link, &list, error);
 	if (r == 0)
 		send_list(link, &list, answer);
 	free_list(&list);

@@ -38,11 +38,19 @@
 	"AND EXISTS (SELECT FROM a WHERE active AND backend_type = 'io worker') GROUP BY pid"
 #define NOT_SERVED "SELECT NULL::int AS pid, NULL::bigint AS served"
 
+/* Other processes have places of their own. */
+#define CLIENT "backend_type = 'client backend'"
+/* Some are kept for accounts with special rights. */
+#define ALLOWED                                                                                    \
+	"current_setting('max_connections')::int - "                                               \
+	"current_setting('superuser_reserved_connections')::int - "                                \
+	"coalesce(current_setting('reserved_connections', true)::int, 0)"
+
 static int prepare(struct sql_link *link, const struct postgres_columns *has, struct text *error)
 {
 	const char *leader = has->leader ? "leader_pid" : "NULL::int";
 	unsigned int chars = link->setup->text_mode == SQL_TEXT_OFF ? 0 : SQL_REDACT_BYTES_MAX / 4;
-	char query[2560];
+	char query[3072];
 
 	/*
 	 * There is always one row with the counts, so an idle server is different from no answer. A
@@ -51,8 +59,12 @@ static int prepare(struct sql_link *link, const struct postgres_columns *has, st
 	snprintf(query, sizeof(query),
 		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active FROM pg_stat_activity), "
 		"o AS MATERIALIZED (%s) "
-		"SELECT c.idle, c.active, s.* FROM (SELECT count(*) FILTER (WHERE state = 'idle'), "
-		"count(*) FILTER (WHERE active AND %s IS NULL) FROM a) AS c (idle, active) LEFT JOIN ("
+		"SELECT c.*, u.*, s.* FROM (SELECT count(*) FILTER (WHERE state = 'idle'), "
+		"count(*) FILTER (WHERE active AND %s IS NULL), "
+		"count(*) FILTER (WHERE " CLIENT "), " ALLOWED " FROM a) AS c "
+		"LEFT JOIN (SELECT usename, count(*), count(*) FILTER (WHERE state LIKE 'idle%%') "
+		"FROM a WHERE " CLIENT
+		" GROUP BY 1 ORDER BY 2 DESC LIMIT 1) AS u ON true LEFT JOIN ("
 		"SELECT pid, usename, host(client_addr), datname, CASE WHEN backend_type IN "
 		"('client backend', 'parallel worker') THEN state ELSE backend_type END, "
 		"concat_ws(': ', wait_event_type, wait_event), backend_type, %s AS leader, "
@@ -126,6 +138,11 @@ int postgres_rehearse_snapshot(struct sql_link *link, struct text *error)
 enum column {
 	COLUMN_IDLE,
 	COLUMN_ACTIVE,
+	COLUMN_CONNECTIONS,
+	COLUMN_ALLOWED,
+	COLUMN_USER_MOST,
+	COLUMN_OF_USER,
+	COLUMN_OF_USER_IDLE,
 	COLUMN_PID,
 	COLUMN_USER,
 	COLUMN_HOST,
@@ -253,6 +270,23 @@ static void note_lock(struct sessions *s, const struct sql_frame_session *sessio
 	s->any_blocked |= lock != RECORD_LOCK_replica;
 }
 
+static uint32_t count_cell(struct sql_link *link, PGresult *row, enum column column,
+	uint64_t *invalid)
+{
+	return (uint32_t)sql_cell_up_to(postgres_cell(link, row, 0, column), UINT32_MAX, invalid);
+}
+
+static void take_connections(struct sql_link *link, PGresult *row, struct sql_answer *answer)
+{
+	struct sql_connections *c = &answer->connections;
+
+	c->used = count_cell(link, row, COLUMN_CONNECTIONS, &answer->invalid);
+	c->allowed = count_cell(link, row, COLUMN_ALLOWED, &answer->invalid);
+	c->of_user = count_cell(link, row, COLUMN_OF_USER, &answer->invalid);
+	c->of_user_idle = count_cell(link, row, COLUMN_OF_USER_IDLE, &answer->invalid);
+	sql_copy_cell(c->user, sizeof(c->user), postgres_cell(link, row, 0, COLUMN_USER_MOST));
+}
+
 static void take_row(struct sql_link *link, PGresult *row, void *userdata)
 {
 	struct sessions *s = userdata;
@@ -267,6 +301,7 @@ static void take_row(struct sql_link *link, PGresult *row, void *userdata)
 	}
 	s->active = sql_cell_u64(postgres_cell(link, row, 0, COLUMN_ACTIVE));
 	s->idle = sql_cell_u64(postgres_cell(link, row, 0, COLUMN_IDLE));
+	take_connections(link, row, s->answer);
 	/* No session is active. */
 	if (!postgres_cell(link, row, 0, COLUMN_PID))
 		return;
