@@ -62,7 +62,7 @@
 		return `${unit ? value.toFixed(value < 100 ? 1 : 0) : value} ${UNITS[unit]}`;
 	}
 
-	/** A time since the trigger, in seconds. */
+	/** A time since iostall was armed, in seconds. */
 	const seconds = (ms) => `${(Math.round(ms / 100) / 10 + 0).toFixed(1)}\u00a0s`;
 
 	const percent = (value) => (known(value) ? `${value < 10 ? number(value) : Math.round(value)} %` : NONE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //
-// The selected time span, the visible one and the cursor, in milliseconds since the trigger. Who draws something that
+// The selected time span, the visible one and the cursor, in milliseconds since iostall was armed. Who draws something that
 // depends on them subscribes here and never asks another part of the page.
 
 (() => {
