@@ -34,7 +34,9 @@ struct search {
 	bool kernel_tells;	/* fdinfo says which connection a descriptor is of, as 6.18 does */
 	uint32_t candidates;	/* processes that serve some FUSE file system, or listen */
 	int32_t last_candidate; /* their descriptors come in a row */
-	int32_t named_pid;	/* the first whose command line has the mount point; 0: none has */
+	uint32_t listeners;	/* those of them that have marked the file system */
+	int32_t last_listener;
+	int32_t named_pid; /* the first whose command line has the mount point; 0: none has */
 	uint64_t took_ns;
 	struct record_file_server found; /* pid, comm, state, basis and search of it */
 	char buf[FILE_BYTES];
@@ -111,57 +113,70 @@ static bool look_for_fuse(struct search *s, int32_t pid, const char *fd)
 	return minor != s->minor;
 }
 
-/*
- * "fanotify sdev:800013 mflags:0 mask:10000 ignored_mask:0": whether that mark asks for permission,
- * and whether it is one of the file system.
- */
-static bool asks_permission(const char *line, uint32_t minor, bool *ret_is_there)
+/* "fanotify sdev:800013 mflags:0 mask:10000 ignored_mask:0" */
+static bool asks_permission(const char *line)
 {
-	const char *mask = strstr(line, " mask:"), *dev = strstr(line, "sdev:");
-	unsigned int bits = 0, number = 0;
+	const char *mask = strstr(line, " mask:");
+	unsigned int bits = 0;
 
-	if (!mask || sscanf(mask, " mask:%x", &bits) != 1)
-		return false;
-	*ret_is_there = dev && sscanf(dev, "sdev:%x", &number) == 1 && number == minor;
-	return bits & (FAN_OPEN_PERM | FAN_ACCESS_PERM | FAN_OPEN_EXEC_PERM | PRE_ACCESS);
+	return mask && sscanf(mask, " mask:%x", &bits) == 1 &&
+		(bits & (FAN_OPEN_PERM | FAN_ACCESS_PERM | FAN_OPEN_EXEC_PERM | PRE_ACCESS));
 }
 
-/* A mark of a mount has a number that only its own namespace knows. */
+/*
+ * Whether it is a mark of the file system as a whole. One of a mount has a number that only its own
+ * namespace knows, and one of a file begins with its inode.
+ */
+static bool is_of_file_system(const char *line, uint32_t minor)
+{
+	unsigned int number = 0;
+
+	return sscanf(line, "fanotify sdev:%x", &number) == 1 && number == minor;
+}
+
 static bool look_for_listener(struct search *s, int32_t pid, const char *fd)
 {
 	char path[64], *next, *line;
-	bool is_there = false;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
-	if (file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf)) <= 0)
+	n = file_read_at(s->procfs_fd, path, s->buf, sizeof(s->buf));
+	/* There may be thousands of marks, of which the first ones tell enough. */
+	if (n <= 0 && n != -ENOBUFS)
 		return true;
 	for (line = s->buf; line && *line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
-		if (strncmp(line, "fanotify ", strlen("fanotify ")) != 0 ||
-			!asks_permission(line, s->minor, &is_there))
+		if (strncmp(line, "fanotify ", strlen("fanotify ")) != 0 || !asks_permission(line))
 			continue;
-		if (pid != s->last_candidate)
-			s->candidates++;
+		s->candidates += pid != s->last_candidate;
 		s->last_candidate = pid;
-		if (is_there)
-			s->found.pid = pid;
+		if (!is_of_file_system(line, s->minor))
+			continue;
+		s->listeners += pid != s->last_listener;
+		s->last_listener = pid;
 	}
 	return true;
+}
+
+/* Nobody else can be asked for permission; 0: that may be several. */
+static int32_t only_listener(const struct search *s)
+{
+	if (s->found.search != RECORD_SEARCH_complete)
+		return 0;
+	if (s->listeners)
+		return s->listeners == 1 ? s->last_listener : 0;
+	return s->candidates == 1 ? s->last_candidate : 0;
 }
 
 static bool look_at(void *arg, int32_t pid, const char *fd)
 {
 	struct search *s = arg;
-	char link[64], path[32];
-	ssize_t n;
+	char path[32];
 
-	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
-	n = readlinkat(s->procfs_fd, link, path, sizeof(path) - 1);
-	if (n <= 0)
+	if (!open_files_read_link(s->procfs_fd, pid, fd, path, sizeof(path)))
 		return true;
-	path[n] = '\0';
 	if (s->waits_for == RECORD_CAUSE_access_check)
 		return strcmp(path, "anon_inode:[fanotify]") != 0 || look_for_listener(s, pid, fd);
 	return strcmp(path, "/dev/fuse") != 0 || look_for_fuse(s, pid, fd);
@@ -229,16 +244,16 @@ static void run(void *state, const int *fds)
 	s->kernel_tells = false;
 	s->candidates = 0;
 	s->last_candidate = s->named_pid = 0;
+	s->listeners = 0;
+	s->last_listener = 0;
 	s->found = (struct record_file_server){ .search = RECORD_SEARCH_complete };
 	if (!open_files_visit(&files))
 		s->found.search = RECORD_SEARCH_cut_off;
-	/* Nobody else can be asked for permission. */
-	if (!s->found.pid && s->waits_for == RECORD_CAUSE_access_check && s->candidates == 1 &&
-		s->found.search == RECORD_SEARCH_complete)
-		s->found.pid = s->last_candidate;
+	if (s->waits_for == RECORD_CAUSE_access_check)
+		s->found.pid = only_listener(s);
 	s->found.basis = s->found.pid ? RECORD_BASIS_measured : RECORD_BASIS_inferred;
 	/* One of those that were not looked at may be the server as well. */
-	if (!s->found.pid && !s->kernel_tells)
+	if (!s->found.pid && !s->kernel_tells && s->waits_for != RECORD_CAUSE_access_check)
 		s->found.pid = s->named_pid || s->candidates != 1 ||
 				s->found.search == RECORD_SEARCH_cut_off
 			? s->named_pid

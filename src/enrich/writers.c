@@ -100,20 +100,11 @@ static bool take_mounts(struct search *s, const struct mounts *mounts, const cha
 
 /* A look, on the thread */
 
-/* "flags:\t0100001": octal, as of open(2). */
 static bool is_open_for_writing(int procfs_fd, int32_t pid, const char *fd)
 {
-	char path[64], info[256], *flags;
-	unsigned int value;
-	ssize_t n;
+	const int mode = open_files_access_mode(procfs_fd, pid, fd);
 
-	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
-	n = file_read_at(procfs_fd, path, info, sizeof(info));
-	/* A line for each lock of the file comes behind the flags, and needs no room. */
-	if (n <= 0 && n != -ENOBUFS)
-		return false;
-	flags = strstr(info, "flags:");
-	return flags && sscanf(flags, "flags: %o", &value) == 1 && (value & O_ACCMODE) != O_RDONLY;
+	return mode == O_WRONLY || mode == O_RDWR;
 }
 
 /* Made since the first look, so all of it has grown since. */
@@ -178,14 +169,11 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 	struct statx st;
 	uint64_t grown;
 	bool changed;
-	ssize_t n;
+	size_t len;
 
 	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
-	n = readlinkat(s->procfs_fd, link, path, sizeof(path) - 1);
-	if (n <= 0)
-		return true;
-	path[n] = '\0';
-	if (!is_on_mount(s, path) || !is_open_for_writing(s->procfs_fd, pid, fd) ||
+	if (!open_files_read_link(s->procfs_fd, pid, fd, path, sizeof(path)) ||
+		!is_on_mount(s, path) || !is_open_for_writing(s->procfs_fd, pid, fd) ||
 		statx(s->procfs_fd, link, 0, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
 		!S_ISREG(st.stx_mode) || !is_on_device(s, &st))
 		return true;
@@ -197,8 +185,9 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 	s->best.bytes = st.stx_blocks * BLOCK_BYTES;
 	s->best.grown_bytes = grown;
 	s->best.changed = changed;
+	len = strlen(path);
 	text_copy(s->best.path, sizeof(s->best.path),
-		(size_t)n < sizeof(s->best.path) ? path : path + n + 1 - sizeof(s->best.path));
+		len < sizeof(s->best.path) ? path : path + len + 1 - sizeof(s->best.path));
 	return true;
 }
 

@@ -163,7 +163,7 @@ static void run(void *state, const int *fds)
 		sources[i](s);
 	for (uint32_t i = 0; i < s->answer.count; i++)
 		if (stands(&s->answer, &s->answer.list[i]) &&
-			(s->armed || s->answer.list[i].kind == RECORD_KERNEL_LOCK_mutex))
+			(s->armed || s->answer.list[i].kind != RECORD_KERNEL_LOCK_file))
 			describe(s, &s->answer.list[i]);
 	s->cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Locks of programs that threads stand still at, and who holds them; also pipes and
- * sockets from which nobody reads. What kinds there are and how
- * each is looked for is in lock_search.h.
+ * Locks of programs that threads stand still at, and who holds them; also pipes and sockets from
+ * which nobody reads. What kinds there are and how each is looked for is in lock_search.h.
  * Called by the session, for each sample and each scan of the operations in flight.
  * Never looks at other processes on the event loop: for the system call and for the memory of a
  * thread the kernel takes locks that a process may hold for long. Its thread may hang.

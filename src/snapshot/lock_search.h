@@ -23,10 +23,10 @@ struct lock_waiter {
 	uint64_t seen_ns; /* the look that found it last */
 	/* Address of the mutex at the end of its chain; inode of the other end; 0: unknown. */
 	uint64_t root;
-	/* Of a mutex: */
-	uint64_t held_since_ns; /* by that owner */
-	int32_t owner;
-	int32_t fd; /* by which it writes to a pipe or socket */
+	uint64_t held_since_ns; /* by that owner; since when nobody is known to have read */
+	int32_t owner;		/* of a mutex */
+	int32_t fd;		/* by which it writes to a pipe or socket */
+	bool is_asked;		/* what that socket is connected to */
 };
 
 /* Of the thread while it is busy. */

@@ -53,16 +53,12 @@ static bool is_same(const struct end *a, const struct end *b)
 /* False: it is neither a pipe nor a socket, or a pipe that has a name. */
 static bool read_end(const struct lock_search *s, int32_t pid, const char *fd, struct end *ret_end)
 {
-	char path[64], target[64];
 	unsigned long long inode;
+	char target[64];
 	bool is_pipe;
-	ssize_t n;
 
-	snprintf(path, sizeof(path), "%d/fd/%s", pid, fd);
-	n = readlinkat(s->procfs_fd, path, target, sizeof(target) - 1);
-	if (n <= 0)
+	if (!open_files_read_link(s->procfs_fd, pid, fd, target, sizeof(target)))
 		return false;
-	target[n] = '\0';
 	is_pipe = sscanf(target, "pipe:[%llu]", &inode) == 1;
 	if (!is_pipe && sscanf(target, "socket:[%llu]", &inode) != 1)
 		return false;
@@ -87,9 +83,11 @@ void lock_search_ask_sockets(struct lock_search *s, int program_fd)
 	for (uint32_t i = 0; i < s->count && program_fd >= 0 && asked < ASKED_MAX; i++) {
 		struct lock_waiter *w = &s->waiters[i];
 
-		if (w->kind != RECORD_KERNEL_LOCK_socket || w->root || !lock_search_stands(s, w))
+		if (w->kind != RECORD_KERNEL_LOCK_socket || w->is_asked ||
+			!lock_search_stands(s, w))
 			continue;
 		w->root = ask_socket(w, program_fd);
+		w->is_asked = true;
 		asked++;
 	}
 }
@@ -154,7 +152,8 @@ static void take_end(struct lock_search *s, const struct end *end)
 {
 	struct held_lock seen = { .kind = end->kind,
 		.address = end->inode,
-		.since_ns = s->begin_ns };
+		.since_ns = s->begin_ns,
+		.held_since_ns = s->begin_ns };
 	struct held_lock *place;
 
 	for (uint32_t i = 0; i < s->count; i++) {
@@ -163,14 +162,15 @@ static void take_end(struct lock_search *s, const struct end *end)
 		if (!waits_for(s, w, end))
 			continue;
 		seen.waiters++;
+		/* Each reading wakes one of them: somebody has read when any of them went. */
+		if (w->held_since_ns < seen.held_since_ns)
+			seen.held_since_ns = w->held_since_ns;
 		if (w->since_ns >= seen.since_ns)
 			continue;
 		seen.since_ns = w->since_ns;
 		seen.pid = w->pid;
 		seen.fd = w->fd;
 	}
-	/* Who reads wakes those who wait, so nobody has since the first of them came. */
-	seen.held_since_ns = seen.since_ns;
 	place = lock_search_find_place(s, end->kind, seen.waiters);
 	if (place)
 		*place = seen;
@@ -187,17 +187,11 @@ static bool is_first(const struct lock_search *s, const struct lock_waiter *w,
 
 /* Who could read */
 
-/* "pos:\t0\nflags:\t0100000\n..." */
 static bool may_read(const struct lock_search *s, int32_t pid, const char *fd)
 {
-	char path[64], text[256];
-	const char *flags;
+	const int mode = open_files_access_mode(s->procfs_fd, pid, fd);
 
-	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
-	if (file_read_at(s->procfs_fd, path, text, sizeof(text)) <= 0)
-		return false;
-	flags = strstr(text, "flags:\t");
-	return flags && (strtoul(flags + strlen("flags:\t"), NULL, 8) & O_ACCMODE) != O_WRONLY;
+	return mode == O_RDONLY || mode == O_RDWR;
 }
 
 static void add_reader(struct readers *r, int32_t pid)
@@ -257,15 +251,28 @@ static void leave_out_writers(const struct lock_search *s, struct readers *r)
 		*r = left;
 }
 
-/* Who has made a pipe for a child often keeps its end, to give it to the next one. */
-static void leave_out_parents(const struct lock_search *s, struct readers *r)
+static int32_t parent_of(const struct lock_search *s, int32_t pid)
 {
-	struct readers left = { .end = r->end }, parents = { 0 };
 	struct watch_thread_status status;
 
-	for (uint32_t i = 0; i < r->count; i++)
-		if (thread_status_read(s->procfs_fd, r->pids[i], &status) == 0)
-			parents.pids[parents.count++] = status.parent;
+	return thread_status_read(s->procfs_fd, pid, &status) == 0 ? status.parent : 0;
+}
+
+/*
+ * Who has started both sides keeps the end, to give it to the next reader. That of a reader alone
+ * may be the one that reads, and its child have the end by chance.
+ */
+static void leave_out_parents(const struct lock_search *s, int32_t writer, struct readers *r)
+{
+	struct readers left = { .end = r->end }, parents = { 0 };
+	const int32_t of_writer = parent_of(s, writer);
+
+	for (uint32_t i = 0; i < r->count; i++) {
+		const int32_t parent = parent_of(s, r->pids[i]);
+
+		if (parent && (parent == of_writer || parent == writer))
+			parents.pids[parents.count++] = parent;
+	}
 	for (uint32_t i = 0; i < r->count; i++)
 		if (!has_reader(&parents, r->pids[i]))
 			left.pids[left.count++] = r->pids[i];
@@ -279,7 +286,7 @@ static void choose(const struct lock_search *s, struct readers *r, struct held_l
 	if (r->count > READERS_MAX)
 		return;
 	leave_out_writers(s, r);
-	leave_out_parents(s, r);
+	leave_out_parents(s, lock->pid, r);
 	lock->holder_pid = r->count == 1 ? r->pids[0] : 0;
 }
 
@@ -331,8 +338,10 @@ static void find_readers(struct lock_search *s)
 	v.count = count;
 	for (uint32_t i = 0; i < count; i++)
 		v.ends[i] = readers_of(unknown[i]);
-	/* One of those that were not looked at may be the reader as well. */
-	if (count == 0 || !open_files_visit(&files))
+	/*
+	 * It takes long. And one of those that were not looked at in time may be the reader, too.
+	 */
+	if (count == 0 || s->only_known || !open_files_visit(&files))
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		choose(s, &v.ends[i], unknown[i]);

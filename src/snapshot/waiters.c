@@ -35,12 +35,24 @@ bool lock_search_stands(const struct lock_search *s, const struct lock_waiter *w
 	return w->since_ns < s->begin_ns;
 }
 
-/* Whoever lets a mutex go wakes one of its waiters: another thread may have had it since. */
+/* Mutexes are of a process; many may write to a pipe, and each by its own end of a socket. */
+static bool is_same(const struct lock_waiter *a, const struct lock_waiter *b)
+{
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == RECORD_KERNEL_LOCK_mutex)
+		return a->pid == b->pid && a->address == b->address;
+	return a->address == b->address || (a->root && a->root == b->root);
+}
+
+/*
+ * Whoever lets a mutex go, or reads, wakes one of those that wait: another thread may have had it
+ * since, and somebody has read.
+ */
 static void note_let_go(struct lock_search *s, const struct lock_waiter *left)
 {
 	for (uint32_t i = 0; i < s->count; i++)
-		if (s->waiters[i].kind == left->kind && s->waiters[i].pid == left->pid &&
-			s->waiters[i].address == left->address)
+		if (is_same(&s->waiters[i], left))
 			s->waiters[i].held_since_ns = s->begin_ns;
 }
 
@@ -92,11 +104,12 @@ static void look_at_thread(struct lock_search *s, int32_t pid, int32_t tid)
 #undef SOURCE
 	};
 	struct watch_thread_status status;
+	const uint64_t now_ns = clock_mono_ns();
 	struct lock_waiter w = { .pid = pid,
 		.tid = tid,
-		.since_ns = s->begin_ns,
+		.since_ns = now_ns,
 		.seen_ns = s->begin_ns,
-		.held_since_ns = s->begin_ns };
+		.held_since_ns = now_ns };
 	char path[48], line[256];
 	bool waits = false;
 
@@ -109,6 +122,9 @@ static void look_at_thread(struct lock_search *s, int32_t pid, int32_t tid)
 		return;
 	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
 	if (thread_status_read_at(s->procfs_fd, path, &status) < 0 || !status.has_switches)
+		return;
+	/* Whoever waits for a reader can be interrupted. Else it waits for memory or audit. */
+	if (w.kind != RECORD_KERNEL_LOCK_mutex && status.state != 'S')
 		return;
 	w.switches = status.switches;
 	note_waiter(s, &w);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/open_files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -57,6 +60,33 @@ bool open_files_visit(const struct open_files *files)
 bool open_files_visit_process(const struct open_files *files, int32_t pid)
 {
 	return visit_process(files, pid) != TOO_LATE;
+}
+
+bool open_files_read_link(int procfs_fd, int32_t pid, const char *fd, char *ret_link, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/fd/%s", pid, fd);
+	n = readlinkat(procfs_fd, path, ret_link, size - 1);
+	ret_link[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* "pos:\t0\nflags:\t0100002\n..." */
+int open_files_access_mode(int procfs_fd, int32_t pid, const char *fd)
+{
+	char path[64], text[256];
+	const char *flags;
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
+	n = file_read_at(procfs_fd, path, text, sizeof(text));
+	/* A line for each lock of the file comes behind the flags, and needs no room. */
+	if (n <= 0 && n != -ENOBUFS)
+		return -1;
+	flags = strstr(text, "flags:\t");
+	return flags ? (int)(strtoul(flags + strlen("flags:\t"), NULL, 8) & O_ACCMODE) : -1;
 }
 
 void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size)

@@ -32,6 +32,14 @@ bool open_files_visit(const struct open_files *files);
 /* The same for those of one process. */
 bool open_files_visit_process(const struct open_files *files, int32_t pid);
 
+/*
+ * What the descriptor is of: "/srv/file", "pipe:[4711]", "anon_inode:[fanotify]". Cut off at `size`
+ * bytes. False: it is gone.
+ */
+bool open_files_read_link(int procfs_fd, int32_t pid, const char *fd, char *ret_link, size_t size);
+/* How it was opened: O_RDONLY, O_WRONLY or O_RDWR; -1: it is gone. */
+int open_files_access_mode(int procfs_fd, int32_t pid, const char *fd);
+
 /* Empty: the process has gone. */
 void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size);
 

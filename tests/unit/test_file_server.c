@@ -7,6 +7,7 @@
 
 #include "enrich/file_server.h"
 #include "util/cleanup.h"
+#include "util/text.h"
 
 #define FUSE_MINOR 52
 #define MOUNT "/srv/data"
@@ -244,6 +245,21 @@ static void test_the_only_listener(void **state)
 	assert_int_equal(found.waits_for, RECORD_CAUSE_access_check);
 }
 
+static void test_thousands_of_marks(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+	char marks[16384];
+	struct text t = TEXT_ON(marks);
+
+	text_reset(&t);
+	while (t.len + sizeof(OF_MOUNT) < sizeof(marks))
+		text_add(&t, OF_MOUNT);
+	put_process(f, 30, "clamd", FANOTIFY, marks);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 30, RECORD_BASIS_measured);
+}
+
 static void test_the_listener_of_the_file_system(void **state)
 {
 	struct fixture *f = *state;
@@ -256,13 +272,21 @@ static void test_the_listener_of_the_file_system(void **state)
 	assert_who(&found, 20, RECORD_BASIS_measured);
 }
 
+/* A mark of a file says nothing of the one that is opened. */
 static void test_several_listeners(void **state)
 {
 	struct fixture *f = *state;
 	struct record_file_server found;
 
-	put_process(f, 10, "clamd", FANOTIFY, OF_MOUNT);
+	put_process(f, 10, "clamd", FANOTIFY,
+		"fanotify ino:1a sdev:34 mflags:0 mask:10000 ignored_mask:0\n");
 	put_process(f, 20, "fapolicyd", FANOTIFY, OF_MOUNT);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+	put_process(f, 30, "other", FANOTIFY, OF_FILE_SYSTEM);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 30, RECORD_BASIS_measured);
+	put_process(f, 40, "another", FANOTIFY, OF_FILE_SYSTEM);
 	found = search_for(f, RECORD_CAUSE_access_check);
 	assert_who(&found, 0, RECORD_BASIS_NONE);
 }
@@ -363,6 +387,7 @@ int main(void)
 		server_test(test_the_one_with_the_mount_point),
 		server_test(test_a_thread_in_d_state),
 		server_test(test_the_only_listener),
+		server_test(test_thousands_of_marks),
 		server_test(test_the_listener_of_the_file_system),
 		server_test(test_several_listeners),
 		server_test(test_audit_daemon),

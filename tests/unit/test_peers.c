@@ -240,6 +240,24 @@ static void test_two_readers(void **state)
 	check_nobody(f);
 }
 
+/* As a program that reads, and has begun another one that has the end by chance. */
+static void test_child_of_the_reader(void **state)
+{
+	struct fixture *f = *state;
+	pid_t reader = begin(f);
+
+	if (reader == 0) {
+		close_end(f, 1);
+		if (fork() == 0)
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	start_writer(f, false);
+	close_end(f, 0);
+	check_nobody(f);
+}
+
 static void test_many_readers(void **state)
 {
 	struct fixture *f = *state;
@@ -366,6 +384,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_several_writers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parent_has_the_end_too, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_readers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_child_of_the_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_readers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writer_has_both_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_else, setup, teardown),
