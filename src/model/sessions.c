@@ -223,7 +223,6 @@ void model_sessions_add_silence(struct model *m, const struct record_silence *si
 	s->is_stopped = s->was_stopped_now;
 }
 
-/* It may be answered before the first sample of the incident. */
 void model_sessions_add_connections(struct model *m, const struct record_connections *c,
 	uint64_t interval_ns)
 {
@@ -237,6 +236,7 @@ void model_sessions_add_connections(struct model *m, const struct record_connect
 		d->server = model_who_of(c->pid, c->pid, c->comm);
 }
 
+/* It may be answered before the first sample of the incident. */
 void model_sessions_add_trigger(struct model *m, const struct record_trigger *trigger)
 {
 	struct record_silence silence = { .present = true };

@@ -168,7 +168,12 @@ static void find_silence(struct session *s, struct record_silence *ret_silence)
 	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
 }
 
-/* Who logs in now is refused. */
+static bool is_of_trigger(const struct session *s, const char *target)
+{
+	return strcmp(s->opened.trigger.subject, target) == 0;
+}
+
+/* Who logs in now is refused. Of several databases the one that opened the incident is told. */
 static void find_connections(struct session *s, struct record_connections *ret_connections)
 {
 	struct watch_thread_status status;
@@ -178,8 +183,10 @@ static void find_connections(struct session *s, struct record_connections *ret_c
 		const struct sql_connections *c;
 
 		sql_get_evidence(s->o.sql, i, &e);
-		c = e.current ? &e.current->connections : NULL;
-		if (!c || !c->allowed || c->used < c->allowed)
+		/* An old answer says nothing of now. */
+		c = e.current && !e.unanswered_ns && !*e.why ? &e.current->connections : NULL;
+		if (!c || !c->allowed || c->used < c->allowed ||
+			(ret_connections->present && !is_of_trigger(s, e.target)))
 			continue;
 		*ret_connections = (struct record_connections){ .present = true,
 			.used = c->used,
@@ -189,7 +196,6 @@ static void find_connections(struct session *s, struct record_connections *ret_c
 			.pid = e.server_pid };
 		text_copy(ret_connections->target, sizeof(ret_connections->target), e.target);
 		text_copy(ret_connections->user, sizeof(ret_connections->user), c->user);
-		break;
 	}
 	if (ret_connections->pid &&
 		thread_status_read(s->procfs_fd, ret_connections->pid, &status) == 0)

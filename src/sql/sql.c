@@ -344,6 +344,7 @@ static uint64_t connections_permille(const struct sql_snapshot *s)
 {
 	const struct sql_connections *c = &s->connections;
 
+	/* Rounded down: one is free in a thousand, or none. */
 	return c->allowed ? 1000ull * c->used / c->allowed : 0;
 }
 

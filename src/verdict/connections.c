@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A database that has given away all its connections: who logs in is refused, and waits nowhere. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "verdict/words.h"
 
@@ -19,6 +20,8 @@ static void find(struct graph *g)
 			continue;
 		/* Who was refused is not seen: for as long as it was so, somebody may have been. */
 		n->extra = (struct victims){ .waited_ns = d->connections_ns, .disk = -1 };
+		/* A pool may have them all by design, and nobody else wants one. */
+		n->is_symptom = strcmp(g->m->trigger.rule, "sql_connections") != 0;
 	}
 }
 

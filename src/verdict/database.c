@@ -294,11 +294,24 @@ static void find_silences(struct graph *g)
 	}
 }
 
+/* Several clusters of PostgreSQL run on one host. */
+static bool is_only_one(const struct graph *g, const struct model_who *server)
+{
+	for (uint32_t i = 0; i < g->m->sessions.count; i++) {
+		const struct model_who *other = &g->m->sessions.list[i].server;
+
+		if (other->pid != server->pid && strcmp(other->comm, server->comm) == 0)
+			return false;
+	}
+	return *server->comm;
+}
+
 /* Each PostgreSQL session is a process of the same name. */
-static bool is_of_server(const struct node *n, const struct model_who *server)
+static bool is_of_server(const struct graph *g, const struct node *n,
+	const struct model_who *server)
 {
 	return n->extra.who.pid == server->pid ||
-		(n->kind == &node_peer && *server->comm &&
+		(n->kind == &node_peer && is_only_one(g, server) &&
 			strcmp(n->extra.who.comm, server->comm) == 0);
 }
 
@@ -307,7 +320,7 @@ static struct node *find_lock_of(struct graph *g, const struct model_who *server
 {
 	for (uint32_t i = 0; i < g->count; i++)
 		if ((g->nodes[i].kind == &node_held || g->nodes[i].kind == &node_peer) &&
-			is_of_server(&g->nodes[i], server))
+			is_of_server(g, &g->nodes[i], server))
 			return &g->nodes[i];
 	return NULL;
 }

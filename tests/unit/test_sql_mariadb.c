@@ -41,7 +41,7 @@ static unsigned long text_length; /* as the server tells it; 0: that of the text
 static bool is_about_threads;
 /* Of @@max_connections. */
 static char *allowed_cells[] = { (char[32]){ "151" } };
-static bool is_about_allowed;
+static bool is_about_allowed, is_allowed_read;
 static unsigned int allowed_asked;
 static int answers[2];
 
@@ -66,6 +66,7 @@ static int send_query(MYSQL *mysql, const char *query, unsigned long len)
 	(void)mysql;
 	is_about_allowed = memcmp(query, "SELECT @@", strlen("SELECT @@")) == 0;
 	allowed_asked += is_about_allowed;
+	is_allowed_read = false;
 	if (is_about_allowed)
 		return 0;
 	is_about_threads = len == strlen(THREADS_QUERY) && memcmp(query, THREADS_QUERY, len) == 0;
@@ -119,8 +120,12 @@ static unsigned int num_fields(MYSQL_RES *result)
 
 static MYSQL_ROW fetch_row(MYSQL_RES *result)
 {
-	if (result == (MYSQL_RES *)allowed_cells)
+	if (result == (MYSQL_RES *)allowed_cells && is_allowed_read)
+		return NULL;
+	if (result == (MYSQL_RES *)allowed_cells) {
+		is_allowed_read = true;
 		return (MYSQL_ROW)result;
+	}
 	if (row_error)
 		next_error = row_error;
 	if (rows_left == 0 || next_error)
@@ -304,7 +309,7 @@ static struct sql_connections count_connections(struct worker *a, const char *al
 	return answer.connections;
 }
 
-/* It is asked once, and again before all are said to be used. */
+/* It is asked once a minute, and again before all are said to be used. */
 static void test_connections(void **state)
 {
 	struct worker *a = *state;
@@ -325,6 +330,8 @@ static void test_connections(void **state)
 	assert_int_equal(allowed_asked, 2);
 	assert_int_equal(count_connections(a, "5").allowed, 500);
 	assert_int_equal(allowed_asked, 2);
+	a->link.allowed_asked_ns -= 61 * NSEC_PER_SEC;
+	assert_int_equal(count_connections(a, "5").allowed, 5);
 }
 
 /* Threads of the server itself are no clients. */

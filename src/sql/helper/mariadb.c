@@ -33,6 +33,7 @@ static void disconnect(struct sql_link *link)
 		link->lib.mysql_close(link->mysql);
 	link->mysql = NULL;
 	link->pending_since_ns = 0;
+	link->connections_allowed = link->allowed_asked_ns = 0;
 	mariadb_forget_threads(link);
 }
 

@@ -57,6 +57,7 @@ struct sql_link {
 	MYSQL *mysql; /* NULL: no session */
 	bool thread_pool;
 	uint64_t connections_allowed; /* max_connections; 0: not known */
+	uint64_t allowed_asked_ns;    /* 0: not in this session */
 	bool by_threads;	      /* sessions are listed from performance_schema.threads */
 	char threads_query[256];      /* "": the server has no other list of threads */
 

@@ -36,10 +36,10 @@ struct mariadb_session {
 	char object[SQL_NAME_SIZE];
 };
 
-/* Rows are read one by one; only as many as an answer may have are kept. */
 /* Of more users those that come first in the server's list are counted. */
 #define MARIADB_USERS_MAX 64
 
+/* Rows are read one by one; only as many as an answer may have are kept. */
 struct mariadb_list {
 	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
 	size_t count;

@@ -511,24 +511,30 @@ static bool may_be_cut(const struct sql_link *link, const struct mariadb_list *l
 	return link->threads_query[0] == '\0' && text_bytes >= KEPT_BYTES_MIN;
 }
 
-/* It may be set anew at any time, so it is asked for before all are said to be used. */
+/*
+ * It may be set anew at any time, so it is asked for once a minute, and before all are said to be
+ * used.
+ */
 static int ask_allowed(struct sql_link *link, const struct mariadb_list *list, struct text *error)
 {
 	char late_buf[SQL_ERROR_SIZE];
 	struct text late = TEXT_ON(late_buf);
+	const uint64_t now_ns = clock_mono_ns();
 	MYSQL_RES *result;
 	MYSQL_ROW row;
 	int r;
 
 	if (link->pending_since_ns > 0 ||
-		(link->connections_allowed && list->connections < link->connections_allowed))
+		(link->allowed_asked_ns && now_ns - link->allowed_asked_ns < GLANCE_THREADS_NS &&
+			list->connections < link->connections_allowed))
 		return 0;
 	text_reset(&late);
 	r = mariadb_ask(link, allowed_query, 1, THREADS_TIMEOUT_MS, &result, &late);
 	if (r == 0) {
-		row = link->lib.mysql_fetch_row(result);
+		row = mariadb_next_row(link, result, &r, &late);
 		link->connections_allowed = row ? sql_cell_u64(row[0]) : 0;
-		link->lib.mysql_free_result(result);
+		link->allowed_asked_ns = now_ns;
+		r = row ? discard(link, result, &late) : r;
 	}
 	if (r == -ENOTCONN)
 		text_add(error, late.buf);
