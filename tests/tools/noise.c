@@ -109,8 +109,10 @@ static struct cpu_times read_cpu_times(void)
 
 	while (f && fgets(line, sizeof(line), f)) {
 		sscanf(line, "procs_blocked %llu", &times.blocked);
-		if (sscanf(line, "cpu  %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1],
-			    &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) != 8)
+		/* A blank in a format is also none: that would take "cpu0", too. */
+		if (strncmp(line, "cpu ", strlen("cpu ")) != 0 ||
+			sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1],
+				&t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) != 8)
 			continue;
 		for (unsigned int i = 0; i < 8; i++)
 			times.all += t[i];
