@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/server.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/detached_worker.h"
@@ -22,9 +23,7 @@
 #include "util/log.h"
 #include "util/loop.h"
 
-#define CLIENTS_MAX 8
 #define ASK_TIMEOUT_S 5
-#define ACCEPT_RETRY_NS (100 * NSEC_PER_MSEC)
 /*
  * So long the start waits for the directory of the socket, in which any reader may keep others from
  * making files. After that the daemon starts, and listens when it can.
@@ -32,13 +31,6 @@
 #define LISTEN_PATIENCE_NS (500 * NSEC_PER_MSEC)
 #define LISTEN_STEP_US 1000
 #define THREAD_STACK_BYTES (16 * 1024)
-
-struct client {
-	struct control *control;
-	struct loop_source *source;
-	uint64_t number; /* of the connection */
-	int fd;		 /* -1: free */
-};
 
 /* Of the thread that makes the socket, while it is busy. */
 struct listening {
@@ -51,16 +43,13 @@ struct control {
 	struct loop *loop;
 	control_handler handler;
 	void *userdata;
-	struct loop_source *source;
-	struct loop_source *retry; /* runs while connections are not accepted */
+	struct server *server;
 	int lock_fd;
 	int listen_fd;
 	int done_fd; /* the thread has made the socket */
 	struct loop_source *done;
 	struct detached_worker *thread;
 	const struct listening *listening;
-	uint64_t connections;
-	struct client clients[CLIENTS_MAX];
 };
 
 static int fill_address(const char *path, struct sockaddr_un *ret_address)
@@ -74,81 +63,15 @@ static int fill_address(const char *path, struct sockaddr_un *ret_address)
 	return 0;
 }
 
-static void drop_client(struct client *client)
+static bool on_request(void *userdata, const struct server_request *request, struct text *answer)
 {
-	client->source = loop_remove(client->source);
-	client->fd = close_fd(client->fd);
-}
-
-static void on_client(void *userdata, uint64_t events)
-{
-	struct client *client = userdata;
-	struct control *control = client->control;
-	char request[128], buf[CONTROL_MESSAGE_MAX];
-	struct text answer = TEXT_ON(buf);
+	struct control *control = userdata;
 	struct ucred peer = { .uid = (uid_t)-1 };
 	socklen_t size = sizeof(peer);
-	ssize_t n;
 
-	(void)events;
-	n = recv(client->fd, request, sizeof(request) - 1, MSG_DONTWAIT);
-	if (n > 0 && getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) {
-		request[n] = '\0';
-		text_reset(&answer);
-		control->handler(control->userdata, request, peer.uid, &answer);
-		send(client->fd, answer.buf, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	}
-	drop_client(client);
-}
-
-/* A free place. When clients that send nothing hold all of them, the oldest one is dropped. */
-static struct client *take_place(struct control *control)
-{
-	struct client *oldest = &control->clients[0];
-
-	for (unsigned int i = 0; i < CLIENTS_MAX; i++) {
-		struct client *client = &control->clients[i];
-
-		if (client->fd < 0)
-			return client;
-		if (client->number < oldest->number)
-			oldest = client;
-	}
-	drop_client(oldest);
-	return oldest;
-}
-
-static void on_retry(void *userdata, uint64_t expirations)
-{
-	struct control *control = userdata;
-
-	(void)expirations;
-	loop_set_events(control->source, EPOLLIN);
-}
-
-static void on_connection(void *userdata, uint64_t events)
-{
-	struct control *control = userdata;
-	int fd = accept4(control->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	struct client *client;
-
-	(void)events;
-	if (fd < 0) {
-		/*
-		 * Without a descriptor or memory the connection stays where it is, and the socket
-		 * readable: the loop would do nothing else.
-		 */
-		if (loop_set_timer(control->retry, ACCEPT_RETRY_NS, 0) == 0)
-			loop_set_events(control->source, 0);
-		return;
-	}
-	client = take_place(control);
-	if (loop_add_fd(control->loop, fd, EPOLLIN, on_client, client, &client->source) < 0) {
-		close(fd);
-		return;
-	}
-	client->fd = fd;
-	client->number = control->connections++;
+	if (getsockopt(request->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+		control->handler(control->userdata, request->text, peer.uid, answer);
+	return true;
 }
 
 /*
@@ -207,7 +130,7 @@ static int listen_at(int fd, const struct sockaddr_un *address, gid_t group)
 	/* Without that group only root can ask. */
 	if (group != FILE_NO_GROUP && chown(path, (uid_t)-1, group) < 0)
 		chmod(path, 0600);
-	return listen(fd, CLIENTS_MAX) < 0 ? -errno : 0;
+	return listen(fd, SERVER_CLIENTS_MAX) < 0 ? -errno : 0;
 }
 
 /* On the thread. */
@@ -229,8 +152,7 @@ static int take_socket(struct control *control)
 	control->thread = detached_worker_free(control->thread);
 	if (error < 0)
 		return error;
-	return loop_add_fd(control->loop, control->listen_fd, EPOLLIN, on_connection, control,
-		&control->source);
+	return server_listen(control->server, control->listen_fd);
 }
 
 static void on_done(void *userdata, uint64_t events)
@@ -308,15 +230,13 @@ int control_new(struct loop *loop, const char *socket_path, control_handler hand
 		.listen_fd = -1,
 		.done_fd = -1,
 	};
-	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
-		control->clients[i] = (struct client){ .control = control, .fd = -1 };
 	r = strlen(socket_path) < sizeof(((struct sockaddr_un *)0)->sun_path)
 		? make_directory(socket_path)
 		: -ENAMETOOLONG;
 	if (r == 0)
 		r = control->lock_fd = take_lock(socket_path);
 	if (r >= 0)
-		r = loop_add_timer(loop, on_retry, control, &control->retry);
+		r = server_new(loop, on_request, control, &control->server);
 	if (r >= 0)
 		r = listen_on(control, socket_path);
 	if (r < 0) {
@@ -331,10 +251,7 @@ struct control *control_free(struct control *control)
 {
 	if (!control)
 		return NULL;
-	for (unsigned int i = 0; i < CLIENTS_MAX; i++)
-		drop_client(&control->clients[i]);
-	loop_remove(control->source);
-	loop_remove(control->retry);
+	server_free(control->server);
 	loop_remove(control->done);
 	detached_worker_free(control->thread);
 	/*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The control socket: one request and one answer, a JSON object, for each connection.
- * The daemon owns the server; `trigger`, `status` and `doctor` use the client.
+ * The control socket: one request and one answer, a JSON object but for metrics, for each
+ * connection.
+ * The daemon owns the server; `trigger`, `status`, `metrics` and `doctor` use the client.
  * The server never waits for a client: it drops one that does not take its answer.
  */
 #ifndef IOSTALL_DAEMON_CONTROL_H
@@ -12,15 +13,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/server.h"
 #include "util/text.h"
 
-/* The answer to `status` with all rules and targets has half of that. */
-#define CONTROL_MESSAGE_MAX 16384
+#define CONTROL_MESSAGE_MAX SERVER_ANSWER_MAX
 
 struct control;
 struct loop;
 
-/* Answers a request ("status", "trigger 10000000000") from a client with that user id. */
+/* Answers a request ("status", "metrics", "trigger 10000000000") from a client with that user id. */
 typedef void (
 	*control_handler)(void *userdata, const char *request, uid_t uid, struct text *answer);
 

@@ -334,13 +334,13 @@ static void test_places_that_cannot_be_used(void **state)
 static void test_requests_out_of_bounds(void **state)
 {
 	struct fixture *f = *state;
-	char request[1000], got[CONTROL_MESSAGE_MAX];
+	char request[SERVER_REQUEST_MAX + 1000], got[CONTROL_MESSAGE_MAX];
 
 	start(f);
 	memset(request, 'r', sizeof(request));
 	request[sizeof(request) - 1] = '\0';
 	assert_int_equal(control_ask(f->socket, request, got), 0);
-	assert_string_equal(got, "{\"length\":127}");
+	assert_string_equal(got, "{\"length\":4096}");
 	assert_int_equal(control_ask(f->socket, "\xff\x01\n garbage", got), 0);
 	assert_string_equal(f->last_request, "\xff\x01\n garbage");
 	/* Nothing to say ends the connection. */
