@@ -87,6 +87,7 @@ static void close_record(struct session *s)
 	session_take_kernel_lines(s, true);
 	session_write_verdict(s, true);
 	close = session_write_close(s);
+	tally_close(&s->tally, s->opened.trigger.rule, s->last_verdict.class, close);
 	log_info("incident %s closed (%s): stalls %llu, operations stuck %llu", s->incident.id,
 		record_reason_text(close->reason), (unsigned long long)close->stalls,
 		(unsigned long long)close->stuck_threads);

@@ -13,6 +13,7 @@
 #include "session/incident.h"
 #include "session/session.h"
 #include "session/switches.h"
+#include "session/tally.h"
 #include "session/tracer.h"
 #include "snapshot/inflight.h"
 #include "snapshot/held_locks.h"
@@ -179,6 +180,7 @@ struct session {
 	bool filter_full_logged;
 	struct cooldown cooldown;
 	struct session_firings firings;
+	struct tally tally;
 	struct session_verdict last_verdict;
 	uint64_t judge_ns; /* when the next verdict on what is known so far is due */
 	uint64_t hold_until_ns;

@@ -392,6 +392,7 @@ void session_inherit(struct session *s, struct session *previous)
 	text_copy(s->incident.id, sizeof(s->incident.id), previous->incident.id);
 	s->cooldown = previous->cooldown;
 	s->firings = previous->firings;
+	s->tally = previous->tally;
 	s->last_verdict = previous->last_verdict;
 	/* With what it has read, and where it was. */
 	kmsg_take(&s->kmsg, &previous->kmsg);

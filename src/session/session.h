@@ -23,6 +23,7 @@ struct rules;
 struct session;
 struct sinks;
 struct sql;
+struct tally;
 struct watch;
 
 enum session_state {
@@ -133,6 +134,14 @@ const char *session_state_name(enum session_state state);
 /* How long rules may still be held back; 0: they are not. */
 uint64_t session_cooldown_ns(const struct session *session, uint64_t now_ns);
 const struct session_firings *session_get_firings(const struct session *session);
+const struct tally *session_get_tally(const struct session *session);
+/* Operations that the last look at the blocked threads found to be stuck; 0 while idle. */
+uint32_t session_stuck_now(const struct session *session);
+/* BPF programs that are attached now. */
+unsigned int session_attached_programs(const struct session *session);
+/* The backend that a probe uses in an incident; NONE: it cannot be used. */
+enum record_backend session_probe_backend(const struct session *session,
+	enum config_probe_name probe);
 const struct session_verdict *session_last_verdict(const struct session *session);
 /* The open or last incident; "" before the first. */
 const char *session_incident(const struct session *session);

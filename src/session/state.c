@@ -58,6 +58,32 @@ const struct session_firings *session_get_firings(const struct session *s)
 	return &s->firings;
 }
 
+const struct tally *session_get_tally(const struct session *s)
+{
+	return &s->tally;
+}
+
+uint32_t session_stuck_now(const struct session *s)
+{
+	return session_is_open(s) ? s->stuck_now : 0;
+}
+
+unsigned int session_attached_programs(const struct session *s)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
+		count += s->probes.probes[i].links_count;
+	return count;
+}
+
+enum record_backend session_probe_backend(const struct session *s, enum config_probe_name probe)
+{
+	const struct probe_backend *backend = s->probes.probes[probe].backend;
+
+	return backend ? backend->name : RECORD_BACKEND_NONE;
+}
+
 const struct session_verdict *session_last_verdict(const struct session *s)
 {
 	return &s->last_verdict;

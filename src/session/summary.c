@@ -142,9 +142,10 @@ static void write_line(void *userdata, const struct probe_line_names *names)
 	struct session *s = userdata;
 	struct record *r = &s->record;
 
-	if (r->type == RECORD_DEVICE)
+	if (r->type == RECORD_DEVICE) {
 		name_device(s, names, &r->device);
-	else if (r->type == RECORD_IO_BY)
+		tally_add_device(&s->tally, &r->device);
+	} else if (r->type == RECORD_IO_BY)
 		name_io_by(s, names, &r->io_by);
 	else if (r->type == RECORD_OFFCPU)
 		name_offcpu(s, names, &r->offcpu);

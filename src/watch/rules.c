@@ -52,6 +52,7 @@ struct rules {
 	uint64_t incidents;
 	uint64_t now_ns; /* of the last evaluation */
 	struct recorded_table recorded;
+	double values[CONFIG_RULE_COUNT]; /* the largest of a subject; NAN: none is known */
 	struct rule_state *states[CONFIG_RULE_COUNT]; /* a slot for each subject of the scope */
 	struct rule_state storage[];
 };
@@ -316,6 +317,7 @@ int rules_new(const struct config_rule config[static CONFIG_RULE_COUNT], struct 
 	}
 	state = rules->storage;
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
+		rules->values[rule] = NAN;
 		rules->states[rule] = state;
 		state += scope_of(rule)->slots;
 	}
@@ -534,6 +536,8 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 	state->is_doubted =
 		subject->io_pct <= config->set && subject->sample->psi.io.full_pct > config->set;
 	state->value = value;
+	if (isnan(rules->values[rule]) || value > rules->values[rule])
+		rules->values[rule] = value;
 	if (may_fire && value > config->set)
 		state->over_samples++;
 	else
@@ -584,6 +588,7 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 	rules->now_ns = now_ns;
 	recorded_sample(&rules->recorded, now_ns);
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
+		rules->values[rule] = NAN;
 		if (rules->config[rule].enabled)
 			rule_evaluate_all(rules, &j, rule, watch);
 		else
@@ -605,6 +610,11 @@ bool rules_report_pressure(struct rules *rules)
 	if (state->over_samples + 1 < config->hold_samples)
 		state->over_samples = config->hold_samples - 1;
 	return true;
+}
+
+double rules_value(const struct rules *rules, enum config_rule_name rule)
+{
+	return rules->values[rule];
 }
 
 static unsigned int count_active(const struct rules *rules, bool only_holding)
