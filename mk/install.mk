@@ -9,6 +9,7 @@ COMPLETIONDIR := $(PREFIX)/share/bash-completion/completions
 UNITDIR := $(PREFIX)/lib/systemd/system
 SYSUSERSDIR := $(PREFIX)/lib/sysusers.d
 
+CATALOGDIR := $(PREFIX)/lib/systemd/catalog
 DATADIR := $(PREFIX)/share/iostall
 
 CONFIG_GEN := $(B)/iostall-config-gen
@@ -56,13 +57,15 @@ $(B)/completion/iostall: tools/completion.sh $(B)/iostall $(CONFIG_GEN)
 ## install: install the program and all its files (DESTDIR, PREFIX)
 install: $(B)/iostall $(INSTALL_FILES)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR) \
-		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(DATADIR) \
+		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(CATALOGDIR) $(DESTDIR)$(DATADIR)/prometheus \
 		$(DESTDIR)$(SYSCONFDIR)/iostall/conf.d \
 		$(addprefix $(DESTDIR)$(MANDIR)/man,1 5 8)
 	install -m 755 $(B)/iostall $(DESTDIR)$(BINDIR)/
-	install -m 644 systemd/iostalld.service $(DESTDIR)$(UNITDIR)/
+	install -m 644 systemd/iostalld.service systemd/iostalld-metrics.socket $(DESTDIR)$(UNITDIR)/
 	sed -i 's,^ExecStart=/usr/bin/,ExecStart=$(BINDIR)/,' $(DESTDIR)$(UNITDIR)/iostalld.service
 	install -m 644 systemd/iostall.sysusers $(DESTDIR)$(SYSUSERSDIR)/iostall.conf
+	install -m 644 systemd/iostall.catalog $(DESTDIR)$(CATALOGDIR)/
+	install -m 644 fleet/prometheus/iostall.rules.yml $(DESTDIR)$(DATADIR)/prometheus/
 	install -m 644 $(B)/completion/iostall $(DESTDIR)$(COMPLETIONDIR)/
 	install -m 644 $(B)/record.schema.json $(DESTDIR)$(DATADIR)/
 	install -m 644 $(filter %.1,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man1/

@@ -11,17 +11,15 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-int ask_daemon(const struct options *o, const char *request, json_t **ret_answer)
+int ask_daemon_text(const struct options *o, const char *request,
+	char ret_answer[CONTROL_MESSAGE_MAX])
 {
 	_cleanup_free_ struct config *config = command_load_config_to_ask(o);
-	char buf[CONTROL_MESSAGE_MAX];
-	const char *error;
-	json_t *answer;
 	int r;
 
 	if (!config)
 		return EXIT_CODE_CONFIG;
-	r = control_ask(config->control.socket, request, buf);
+	r = control_ask(config->control.socket, request, ret_answer);
 	if (r == -ENOENT || r == -ECONNREFUSED) {
 		log_error(
 			"no iostall daemon listens on %s; start it with `systemctl start iostalld` "
@@ -33,11 +31,22 @@ int ask_daemon(const struct options *o, const char *request, json_t **ret_answer
 		log_error("%s: %s", config->control.socket, strerror(-r));
 		return EXIT_CODE_CONTROL;
 	}
+	return EXIT_CODE_OK;
+}
+
+int ask_daemon(const struct options *o, const char *request, json_t **ret_answer)
+{
+	char buf[CONTROL_MESSAGE_MAX];
+	const char *error;
+	json_t *answer;
+	int code = ask_daemon_text(o, request, buf);
+
+	if (code != EXIT_CODE_OK)
+		return code;
 	answer = json_loads(buf, 0, NULL);
 	if (!json_is_object(answer)) {
 		log_error(
-			"the answer from %s is not valid JSON; expected one from the same version of iostall",
-			config->control.socket);
+			"the daemon's answer is not valid JSON; expected one from the same version of iostall");
 		json_decref(answer);
 		return EXIT_CODE_FAILURE;
 	}

@@ -19,6 +19,7 @@
 
 #include "daemon/config_reader.h"
 #include "daemon/control.h"
+#include "daemon/scrape.h"
 #include "daemon/internal.h"
 #include "daemon/reclaim.h"
 #include "enrich/enrich.h"
@@ -37,6 +38,7 @@
 #include "util/notify.h"
 #include "util/pid_namespace.h"
 #include "util/passwd.h"
+#include "util/activation.h"
 #include "util/start_again.h"
 #include "util/thread.h"
 #include "watch/pressure_trigger.h"
@@ -365,6 +367,18 @@ static int start_control(struct daemon *d)
 	return EXIT_CODE_OK;
 }
 
+/* The daemon is for more than that, so it starts without. */
+static void start_scrape(struct daemon *d)
+{
+	int r = scrape_new(d->loop, daemon_answer_scrape, d, &d->scrape);
+
+	if (r < 0)
+		log_error("metrics are not served on the socket that was passed: %s%s",
+			strerror(-r),
+			r == -EINVAL ? "; expected one that listens (ListenStream=, Accept=no)"
+				     : "");
+}
+
 static int start_sinks(struct daemon *d)
 {
 	const struct sinks_options options = {
@@ -497,6 +511,8 @@ static int start(struct daemon *d)
 	log_relay_decouple(STDERR_FILENO, &d->log_relay);
 	if (code == EXIT_CODE_OK && !d->o->foreground)
 		code = start_control(d);
+	if (code == EXIT_CODE_OK && !d->o->foreground)
+		start_scrape(d);
 	if (code == EXIT_CODE_OK)
 		code = start_watch(d);
 	if (code == EXIT_CODE_OK)
@@ -647,6 +663,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	config_reader_free(d.config_reader);
 	health_free(d.health);
 	control_free(d.control);
+	scrape_free(d.scrape);
 	session_free(d.next);
 	session_free(d.session);
 	sql_free(d.sql);
@@ -657,6 +674,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	/* Only stdout: a thread that hangs may hold the lock of any other file. */
 	fflush(stdout);
 	if (is_to_start_again(&d)) {
+		activation_pass_on();
 		start_again_once();
 		notify_manager("STOPPING=1");
 	}

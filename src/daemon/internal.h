@@ -46,6 +46,7 @@ struct daemon {
 	struct session *session;
 	struct kernel_types *kernel_types;
 	struct control *control;
+	struct scrape *scrape;	     /* NULL: the service manager passed no socket */
 	struct log_relay *log_relay; /* only where standard error is a file */
 	struct loop_source *sample_timer;
 	struct loop_source *sample_limit; /* the sample that was begun ends then at the latest */
@@ -90,5 +91,7 @@ void daemon_take_next(struct daemon *d);
 /* requests.c */
 /* Of the control socket. */
 void daemon_answer(void *userdata, const char *request, uid_t uid, struct text *answer);
+/* Of the socket of Prometheus. */
+void daemon_answer_scrape(void *userdata, bool openmetrics, struct text *answer);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the daemon answers at its control socket. */
+/* What the daemon answers at its control socket, and to Prometheus. */
 #include <string.h>
 
 #include "daemon/internal.h"
+#include "daemon/metrics.h"
 #include "daemon/status.h"
 #include "util/clock.h"
 #include "util/parse.h"
 
-static void answer_status(struct daemon *d, struct text *answer)
+static struct daemon_status status_of(const struct daemon *d)
 {
-	const struct daemon_status status = {
+	return (struct daemon_status){
 		.config = d->config,
 		.session = d->session,
 		.watch = d->watch,
@@ -18,6 +19,11 @@ static void answer_status(struct daemon *d, struct text *answer)
 		.uptime_ns = clock_mono_ns() - d->started_ns,
 		.reload_waits = daemon_is_reloading(d),
 	};
+}
+
+static void answer_status(const struct daemon *d, struct text *answer)
+{
+	const struct daemon_status status = status_of(d);
 
 	daemon_add_status(&status, answer);
 }
@@ -50,17 +56,27 @@ static void answer_trigger(struct daemon *d, const char *argument, uid_t uid, st
 	text_json_close(answer, '}');
 }
 
+void daemon_answer_scrape(void *userdata, bool openmetrics, struct text *answer)
+{
+	const struct daemon_status status = status_of(userdata);
+
+	metrics_add(&status, openmetrics, answer);
+}
+
 void daemon_answer(void *userdata, const char *request, uid_t uid, struct text *answer)
 {
 	struct daemon *d = userdata;
 
 	if (strcmp(request, "status") == 0) {
 		answer_status(d, answer);
+	} else if (strcmp(request, "metrics") == 0) {
+		daemon_answer_scrape(d, false, answer);
 	} else if (strncmp(request, "trigger ", 8) == 0) {
 		answer_trigger(d, request + 8, uid, answer);
 	} else {
 		text_json_open(answer, NULL, '{');
-		text_json_string(answer, "error", "unknown request; expected status or trigger");
+		text_json_string(answer, "error",
+			"unknown request; expected status, metrics or trigger");
 		text_json_close(answer, '}');
 	}
 }
