@@ -160,11 +160,12 @@ static void print_verdict(struct page *p)
 	draw_wrapped(d, 0, d->style.verbose ? 100 : PAGE_SENTENCE_LINES, p->verdict.sentence);
 }
 
-/* What is escaped already; a narrow page has it on several lines. */
+/* What is escaped already. */
 static void print_labelled(struct draw *d, const char *label, const char *escaped)
 {
 	print_label(d, label);
-	draw_wrapped_escaped(d, LABEL, d->style.columns < 96 ? 3 : 1, escaped);
+	draw_wrapped_escaped(d, LABEL, d->style.verbose ? 10 : d->style.columns < 96 ? 3 : 2,
+		escaped);
 }
 
 static const char *end_of_incident(enum record_reason reason)
@@ -251,23 +252,17 @@ static bool is_said_elsewhere(const struct page *p, const struct record_verdict_
 
 static void print_part(struct draw *d, const struct record_verdict_part *part)
 {
-	unsigned int basis = part->basis ? draw_width(record_basis_text(part->basis)) + 3 : 0;
+	char buf[4 * RECORD_PART_SIZE + 16]; /* each byte as \xNN */
+	struct text t = TEXT_ON(buf);
 
-	print_label(d,
+	text_reset(&t);
+	record_add_printable(&t, part->text);
+	if (part->basis)
+		text_addf(&t, " (%s)", record_basis_text(part->basis));
+	print_labelled(d,
 		part->what == RECORD_WHAT_alternative ? "or else"
-						      : page_or_dash(record_what_text(part->what)));
-	if (d->style.verbose) {
-		draw_wrapped(d, LABEL, 10, part->text);
-		return;
-	}
-	draw_text(d, draw_left(d) > basis ? draw_left(d) - basis : 0, part->text);
-	if (basis) {
-		draw_colour(d, DRAW_DIM);
-		draw_add(d, " (");
-		draw_text(d, basis - 3, record_basis_text(part->basis));
-		draw_add(d, ")");
-	}
-	draw_end(d);
+						      : page_or_dash(record_what_text(part->what)),
+		buf);
 }
 
 static void print_parts(struct page *p)

@@ -13,10 +13,12 @@
 
 /* The columns of a page that is wide enough for them. */
 #define WIDE_COLUMNS 76
-#define COUNT_END 7
-#define TOGETHER_END 17
-#define LONGEST_END 26
-#define WHO_BEGIN 28
+#define COUNT_END 13
+#define TOGETHER_END 22
+#define LONGEST_END 30
+#define WHO_BEGIN 32
+/* Of further lines on a narrow page. */
+#define NEXT_BEGIN 9
 
 _Static_assert(MODEL_GROUPS_MAX <= ROW_GROUP, "a row is named by 15 bits");
 
@@ -182,12 +184,12 @@ static void print_narrow(struct page *p, const struct model_wait *w)
 
 	add_who(p, w, draw_left(d));
 	draw_end(d);
-	draw_to(d, COUNT_END + 2);
+	draw_to(d, NEXT_BEGIN);
 	draw_text(d, 10, page_or_dash(record_op_text(w->op)));
 	draw_add(d, " ");
 	draw_path(d, draw_left(d), file_of(p, w));
 	draw_end(d);
-	draw_to(d, COUNT_END + 2);
+	draw_to(d, NEXT_BEGIN);
 	draw_add(d, "waits for ");
 	add_cause(p, w);
 	draw_end(d);
@@ -204,7 +206,7 @@ static void print_statement(struct page *p, const struct model_wait *w)
 
 	if (!s)
 		return;
-	draw_to(d, d->style.columns >= WIDE_COLUMNS ? WHO_BEGIN : COUNT_END + 2);
+	draw_to(d, d->style.columns >= WIDE_COLUMNS ? WHO_BEGIN : NEXT_BEGIN);
 	draw_colour(d, DRAW_DIM);
 	draw_add(d, "ran ");
 	draw_text(d, 24, page_or_dash(s->user));
@@ -224,6 +226,7 @@ static void print_title(struct page *p)
 		draw_end(d);
 		return;
 	}
+	draw_right(d, COUNT_END, "threads");
 	draw_right(d, TOGETHER_END, "together");
 	draw_right(d, LONGEST_END, "longest");
 	draw_to(d, WHO_BEGIN);

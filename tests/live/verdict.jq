@@ -36,7 +36,7 @@ def must($what; condition): if condition then empty else $what end;
 	| must("the statement is \($said), not \($statement)"; $text | test($statement)),
 	must("the record has no session of \($part.culprit.tid) with it: \($record | map(select(.type == "sql")
 		| [.phase, .tid, .text]) | tojson)";
-		any($record[]; .type == "sql" and .tid == $part.culprit.tid and
+		any($record[]; .type == "sql" and .tid == ($part.culprit.tid // $part.culprit.pid) and
 			(.text // "" | gsub("\\s+"; " ") | startswith($text)))),
 	must("it is not in the sentence"; $v.sentence | contains("\"\($text[:100])")),
 	must("the basis does not fit the sentence: \($part.statement.basis), \($v.sentence)";
