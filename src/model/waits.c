@@ -231,6 +231,67 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 	w->waited_ns += ns;
 }
 
+/* Takes away those that do not hang any more, or are in another group. */
+static void leave_alike(struct model_wait *w, uint64_t count)
+{
+	if (count == 0)
+		return;
+	w->alike_hanging_ns -= w->alike_hanging_ns / w->alike_hanging * count;
+	w->alike_hanging -= count;
+}
+
+static bool is_same_crowd(const struct model_waits *waits, const struct model_wait *a,
+	const struct model_wait *b)
+{
+	return a->disk == b->disk && a->is_kernel == b->is_kernel &&
+		waits->keys[a - waits->groups].program == waits->keys[b - waits->groups].program;
+}
+
+/*
+ * What a thread waits for may be known only later, when there is time to read its stack. Those who
+ * are new in this group and hung already at the last line about another one, which has none of this
+ * look, were in that one.
+ */
+static void move_alike(struct model_waits *waits, struct model_wait *w, const struct record *r,
+	uint64_t newcomers)
+{
+	const struct record_operation *op = &r->operation;
+	const uint64_t youngest_ns = op->alike.min_ns < op->dur_ns ? op->alike.min_ns : op->dur_ns;
+
+	for (uint32_t i = 0; i < waits->groups_count && newcomers; i++) {
+		struct model_wait *from = &waits->groups[i];
+		uint64_t moved = from->alike_hanging < newcomers ? from->alike_hanging : newcomers;
+
+		if (from == w || from->last_look == waits->looks ||
+			!is_same_crowd(waits, from, w) ||
+			r->mono_ns > from->alike_at_ns + youngest_ns)
+			continue;
+		leave_alike(from, moved);
+		newcomers -= moved;
+	}
+}
+
+/* One look has a line for each kind of operation. There is one each second, and it is shorter. */
+static void begin_look(struct model_waits *waits, uint64_t mono_ns)
+{
+	if (waits->looks && mono_ns < waits->look_ns + NSEC_PER_SEC / 2)
+		return;
+	waits->looks++;
+	waits->look_ns = mono_ns;
+}
+
+static void note_look(const struct model_waits *waits, struct model_wait *w, uint32_t count)
+{
+	if (w->last_look != waits->looks)
+		w->now = 0;
+	w->last_look = waits->looks;
+	w->now += count;
+	if (w->now <= w->at_once)
+		return;
+	w->at_once = w->now;
+	w->at_look = waits->looks;
+}
+
 /* Lines that stand for many: for its own operation and all others. */
 static void add_alike(struct model *m, struct model_wait *w, const struct record *r)
 {
@@ -240,26 +301,26 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 	const uint64_t max_ns = alike->max_ns > op->dur_ns ? alike->max_ns : op->dur_ns;
 	const uint64_t from_ns = counted_from_ns(m);
 	const uint64_t most_ns = r->mono_ns > from_ns ? r->mono_ns - from_ns : 0;
-	uint64_t total_ns = alike->total_ns + op->dur_ns, returned;
+	uint64_t total_ns = alike->total_ns + op->dur_ns;
 
 	if (total_ns > count * most_ns)
 		total_ns = count * most_ns;
 	if (max_ns > w->longest_ns)
 		w->longest_ns = max_ns;
-	if (count > w->alike)
-		w->alike = count;
+	w->has_alike = true;
 	if (r->type == RECORD_STUCK) {
+		begin_look(&m->waits, r->mono_ns);
+		if (count > w->alike_hanging)
+			move_alike(&m->waits, w, r, count - w->alike_hanging);
+		note_look(&m->waits, w, count + alike->own);
 		w->alike_at_ns = r->mono_ns;
 		w->alike_hanging = count;
 		w->alike_hanging_ns = total_ns;
 		w->alike_hanging_max_ns = max_ns;
 		return;
 	}
-	returned = count < w->alike_hanging ? count : w->alike_hanging;
-	if (returned) {
-		w->alike_hanging_ns -= w->alike_hanging_ns / w->alike_hanging * returned;
-		w->alike_hanging -= returned;
-	}
+	/* How many threads they are nobody knows: one may have returned again and again. */
+	leave_alike(w, count < w->alike_hanging ? count : w->alike_hanging);
 	w->alike_ns += total_ns;
 }
 
@@ -332,7 +393,7 @@ uint64_t model_wait_ns(const struct model_wait *w)
 
 uint32_t model_wait_threads(const struct model_wait *w)
 {
-	return w->threads + w->alike;
+	return w->threads > w->at_once ? w->threads : w->at_once;
 }
 
 /* Files */

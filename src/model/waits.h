@@ -34,8 +34,15 @@ struct model_wait {
 	uint64_t writing_ns; /* the longest in a write or a sync */
 	uint64_t waited_ns;  /* since MODEL_LEAD_NS before the trigger, no time of a thread twice */
 	uint32_t threads;    /* that are in the table */
-	/* Of lines that stand for many: at most at once, and the time of those that hang on. */
-	uint32_t alike;
+	/*
+	 * Of lines that stand for many, each of which tells of one look at what hangs: how many did
+	 * in the last look that has such, the most in one, and which these were.
+	 */
+	bool has_alike;
+	uint32_t now;
+	uint32_t last_look;
+	uint32_t at_once;
+	uint32_t at_look;
 	uint64_t alike_ns;
 	uint64_t alike_hanging;
 	uint64_t alike_hanging_ns;
@@ -100,6 +107,8 @@ struct model_waits {
 	uint32_t groups_count;
 	struct model_wait groups[MODEL_GROUPS_MAX];
 	struct model_wait_key keys[MODEL_GROUPS_MAX]; /* of the groups */
+	uint32_t looks;	  /* at what hangs, of which there are lines that stand for many */
+	uint64_t look_ns; /* when the last one began */
 	uint32_t threads_count;
 	struct model_thread threads[MODEL_THREADS_MAX]; /* a hash table by thread and group */
 	uint32_t left_out;				/* operations without room */
@@ -115,6 +124,7 @@ struct model_waits {
 struct model;
 
 void model_waits_add(struct model *model, const struct record *line);
+
 /* Another disk gets its index. to: that of the disk it stands on; -1: none. */
 void model_waits_move_disk(struct model_waits *waits, int from, int to);
 

@@ -69,9 +69,10 @@ static bool has_stuck_line(const struct alike *a)
 	return false;
 }
 
-static void line_begin(struct alike_line *line, const struct record *r)
+static void line_begin(struct alike_line *line, uint32_t kind, const struct record *r)
 {
 	line->type = r->type;
+	line->kind = kind;
 	line->real_ns = r->real_ns;
 	line->mono_ns = r->mono_ns;
 	line->operation = r->operation;
@@ -111,15 +112,19 @@ bool alike_merge(struct alike *a, const struct record *r, bool has_line)
 	}
 	if (a->lines_count == ALIKE_LINES_MAX)
 		return false;
-	line_begin(&a->lines[a->lines_count++], r);
+	line_begin(&a->lines[a->lines_count++], (uint32_t)(kind - a->kinds), r);
 	kind->line = a->lines_count;
 	return true;
 }
 
 const struct alike_line *alike_next(struct alike *a)
 {
-	if (a->next < a->lines_count)
-		return &a->lines[a->next++];
+	if (a->next < a->lines_count) {
+		struct alike_line *line = &a->lines[a->next++];
+
+		line->operation.alike.own = a->kinds[line->kind].own;
+		return line;
+	}
 	begin_window(a, has_stuck_line(a));
 	return NULL;
 }

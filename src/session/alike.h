@@ -35,6 +35,7 @@ struct alike_line {
 	enum record_type type;
 	uint64_t real_ns;
 	uint64_t mono_ns;
+	uint32_t kind;			   /* index */
 	struct record_operation operation; /* the first one, with `alike` for the others */
 };
 

@@ -288,11 +288,45 @@ static bool is_of_session(const struct graph *g, const struct model_wait *w, int
 		   : model_sessions_find_server(&g->m->sessions, w->who.pid) != NULL;
 }
 
-/* Threads that waited for what flows there, without its own: those of sessions, or all. */
+/* Whether it counts among those that waited for what flows there, and are sessions or are not. */
+static bool is_counted(const struct graph *g, uint32_t group, const struct node *end,
+	bool of_sessions)
+{
+	const struct model_wait *w = &g->m->waits.groups[group];
+
+	return graph_flows_to(g, group, end) &&
+		!(end->culprit && blame_is_own_group(end->culprit, w)) &&
+		is_of_session(g, w, 0) == of_sessions;
+}
+
+/*
+ * The most that lines show at once. Where they stand for many, one thread is in another group when
+ * there was time to see what it waits for, so only what was seen together is added up.
+ */
+static uint32_t count_at_once(const struct graph *g, const struct node *end, bool of_sessions)
+{
+	const struct model_waits *waits = &g->m->waits;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		uint32_t count = 0;
+
+		if (!waits->groups[i].has_alike || !is_counted(g, i, end, of_sessions))
+			continue;
+		for (uint32_t j = 0; j < waits->groups_count; j++)
+			if (waits->groups[j].at_look == waits->groups[i].at_look &&
+				is_counted(g, j, end, of_sessions))
+				count += waits->groups[j].at_once;
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+/* Threads that waited for what flows there, without its own: those of sessions, or all others. */
 static uint32_t collect(struct graph *g, const struct node *end, bool of_sessions)
 {
 	const struct model_waits *waits = &g->m->waits;
-	uint32_t count = 0, alike = 0;
+	uint32_t count = 0, at_once;
 
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
 		const struct model_thread *t = &waits->threads[i];
@@ -302,15 +336,9 @@ static uint32_t collect(struct graph *g, const struct node *end, bool of_session
 			is_of_session(g, w, t->tid) == of_sessions)
 			g->tids[count++] = t->tid;
 	}
-	for (uint32_t i = 0; i < waits->groups_count; i++) {
-		const struct model_wait *w = &waits->groups[i];
-
-		if (w->alike && graph_flows_to(g, i, end) &&
-			!(end->culprit && blame_is_own_group(end->culprit, w)) &&
-			is_of_session(g, w, 0) == of_sessions)
-			alike += w->alike;
-	}
-	return count_different(g->tids, count) + alike;
+	count = count_different(g->tids, count);
+	at_once = count_at_once(g, end, of_sessions);
+	return count > at_once ? count : at_once;
 }
 
 static void add_threads(struct graph *g, struct node *end, bool without_sessions)
@@ -336,7 +364,7 @@ static void add_threads(struct graph *g, struct node *end, bool without_sessions
 		const struct model_wait *w = &waits->groups[i];
 		const uint64_t ns = w->alike_ns + w->alike_hanging_ns;
 
-		if (!w->alike || !graph_flows_to(g, i, end))
+		if (!w->has_alike || !graph_flows_to(g, i, end))
 			continue;
 		if (end->culprit && blame_is_own_group(end->culprit, w)) {
 			v->own_ns += ns;

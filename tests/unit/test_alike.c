@@ -86,6 +86,7 @@ static void test_one_line_stands_for_the_rest(void **state)
 	assert_true(line->operation.alike.present);
 	assert_true(line->operation.alike.same_file);
 	assert_int_equal(line->operation.alike.count, 4212 - ALIKE_OWN_LINES - 1);
+	assert_int_equal(line->operation.alike.own, ALIKE_OWN_LINES);
 	assert_int_equal(line->operation.alike.min_ns, 1000 + ALIKE_OWN_LINES + 1);
 	assert_int_equal(line->operation.alike.max_ns, 1000 + 4211);
 	assert_null(alike_next(&f->alike));

@@ -139,7 +139,7 @@ static void test_lines_for_many_have_the_share_of_samples(void **state)
 	assert_in_range(write_lines(sinks, RECORD_STALL, 1000), 1, 999);
 	sinks_dropped(sinks, before);
 	dirs_record(r, RECORD_STUCK, 0);
-	r->operation.alike = (struct record_alike){ true, 4211, 1, 2, 5000, true };
+	r->operation.alike = (struct record_alike){ true, 4211, 1, 2, 5000, true, 256 };
 	for (unsigned int i = 0; i < 10; i++)
 		sinks_write(sinks, r);
 	sinks_dropped(sinks, after);
