@@ -106,6 +106,9 @@ static void name_io_by(const struct session *s, const struct probe_line_names *n
 			sql_find_role_of(s->o.sql, b->pid, b->tid, b->comm));
 	if (b->statement.present)
 		name_statement(s, b->tid, &b->statement);
+	/* Who works for a session of PostgreSQL is another process. */
+	if (b->by == RECORD_BY_statement && sql_leader(s->o.sql, b->tid) != b->tid)
+		b->pid = b->tid = sql_leader(s->o.sql, b->tid);
 }
 
 static void name_offcpu(struct session *s, const struct probe_line_names *names,

@@ -332,6 +332,20 @@ static void add_before(const struct scene *s, struct culprit *c)
 
 /* Statements */
 
+/*
+ * What a thread does is charged each second to the statement that it runs then. What overloads the
+ * disk since before one began may have been an earlier one, unless it fits into the time that this
+ * one ran, and without that second is enough.
+ */
+static bool is_surely_its_own(const struct scene *s, const struct model_statement *st)
+{
+	const uint64_t busy_ns = st->load.busy_ns;
+
+	return st->statement.start_mono_ns <= s->m->trigger_ns ||
+		(busy_ns <= st->statement.elapsed_ns + NSEC_PER_SEC &&
+			(double)busy_ns >= s->work_ns / 2 + NSEC_PER_SEC);
+}
+
 static bool find_statement(const struct scene *s, uint32_t i, struct culprit *ret)
 {
 	const struct model_statement *st = &s->loads->statements[i];
@@ -340,9 +354,7 @@ static bool find_statement(const struct scene *s, uint32_t i, struct culprit *re
 		return false;
 	*ret = of_load(CULPRIT_STATEMENT, &st->load);
 	ret->statement = st->statement;
-	/* What overloads the disk since before may have been an earlier one of its thread. */
-	if (st->statement.start_mono_ns > s->m->trigger_ns)
-		ret->is_probable = true;
+	ret->is_probable |= !is_surely_its_own(s, st);
 	return true;
 }
 

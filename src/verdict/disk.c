@@ -476,8 +476,7 @@ static void add_culprit_part(const struct node *n, struct record_verdict *v)
 		part->requests += c->requests[i];
 }
 
-static void add_statement_part(const struct graph *g, const struct node *n,
-	struct record_verdict *v)
+static void add_statement_part(const struct node *n, struct record_verdict *v)
 {
 	const struct culprit *c = n->culprit;
 	const struct record_io_statement *s = c ? &c->statement : NULL;
@@ -487,9 +486,7 @@ static void add_statement_part(const struct graph *g, const struct node *n,
 	if (!s || !s->present)
 		return;
 	part = words_add_part(v, RECORD_WHAT_statement,
-		c->is_likely || s->start_mono_ns > g->m->trigger_ns ? RECORD_BASIS_inferred
-								    : RECORD_BASIS_measured,
-		&t);
+		c->is_likely || c->is_probable ? RECORD_BASIS_inferred : RECORD_BASIS_measured, &t);
 	if (!part)
 		return;
 	words_add_session(&t, s->user, s->connection_id);
@@ -550,7 +547,7 @@ static void add_parts(const struct graph *g, const struct node *n, struct record
 	add_disk_part(g, n, v);
 	add_memory_part(g, n, v);
 	add_culprit_part(n, v);
-	add_statement_part(g, n, v);
+	add_statement_part(n, v);
 	add_missing_part(g, n, v);
 }
 
