@@ -164,7 +164,10 @@ static void print_verdict(struct page *p)
 static void print_labelled(struct draw *d, const char *label, const char *escaped)
 {
 	print_label(d, label);
-	draw_wrapped_escaped(d, LABEL, d->style.verbose ? 10 : d->style.columns < 96 ? 3 : 2,
+	draw_wrapped_escaped(d, LABEL,
+		d->style.verbose		? 10
+			: d->style.columns < 96 ? 3
+						: 2,
 		escaped);
 }
 
