@@ -2,7 +2,7 @@
 /*
  * What a browser shows, from report/ by way of the build: the page with its places, the styles, the
  * scripts, and the hashes by which the policy of the page admits these.
- * Used by write.c.
+ * Used by write.c, and by the daemon to be rid of them.
  * Never read at run time.
  */
 #ifndef IOSTALL_REPORT_ASSETS_H
@@ -15,5 +15,8 @@ extern const char report_style[];
 extern const char report_script[];
 extern const char report_style_hash[];
 extern const char report_script_hash[];
+
+/* For the daemon, which locks all its memory and makes no page. */
+void report_unlock_assets(void);
 
 #endif
