@@ -46,7 +46,7 @@ int ask_daemon(const struct options *o, const char *request, json_t **ret_answer
 	answer = json_loads(buf, 0, NULL);
 	if (!json_is_object(answer)) {
 		log_error(
-			"the daemon's answer is not valid JSON; expected one from the same version of iostall");
+			"the answer of the daemon is not valid JSON; expected one from the same version of iostall");
 		json_decref(answer);
 		return EXIT_CODE_FAILURE;
 	}

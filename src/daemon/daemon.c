@@ -25,6 +25,7 @@
 #include "enrich/enrich.h"
 #include "health/health.h"
 #include "probes/set.h"
+#include "report/assets.h"
 #include "session/session.h"
 #include "sinks/dir.h"
 #include "sinks/sink.h"
@@ -286,6 +287,7 @@ static void lock_memory(void)
 			"memory cannot be locked (%s), so iostall itself may stall with the disk; "
 			"raise LimitMEMLOCK or grant CAP_IPC_LOCK",
 			strerror(errno));
+	report_unlock_assets();
 }
 
 /* Probes are loaded while the loop runs, which takes half a minute on an emulated CPU. */
@@ -501,6 +503,7 @@ static int start(struct daemon *d)
 	int r;
 
 	d->started_ns = clock_mono_ns();
+	d->started_real_ns = clock_real_ns();
 	r = loop_new(&d->loop);
 	if (r < 0) {
 		log_error("the event loop cannot be set up: %s", strerror(-r));

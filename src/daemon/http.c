@@ -33,19 +33,15 @@ static unsigned int status_of(const char *target)
 
 /*
  * Whoever names OpenMetrics can read it; Prometheus prefers it to its own format. A name with q=0
- * is refused, which nobody sends.
+ * is refused, which nobody sends. The headers end with an empty line.
  */
 static bool takes_openmetrics(const char *headers)
 {
-	for (const char *line = headers; line; line = strstr(line, "\r\n")) {
-		const char *end, *found;
+	const char *line = headers + strlen("\r\n"), *end, *found;
 
-		line += strlen("\r\n");
-		if (strncasecmp(line, ACCEPT, strlen(ACCEPT)) != 0)
-			continue;
-		end = strstr(line, "\r\n");
-		found = strstr(line, "application/openmetrics-text");
-		if (found && (!end || found < end))
+	for (; (end = strstr(line, "\r\n")) != line; line = end + strlen("\r\n")) {
+		found = strcasestr(line, "application/openmetrics-text");
+		if (strncasecmp(line, ACCEPT, strlen(ACCEPT)) == 0 && found && found < end)
 			return true;
 	}
 	return false;
@@ -79,7 +75,6 @@ void http_begin(struct text *answer, const struct http_request *request, const c
 		{ 400, "Bad Request" },
 		{ 404, "Not Found" },
 		{ 405, "Method Not Allowed" },
-		{ 431, "Request Header Fields Too Large" },
 	};
 	const char *reason = "";
 

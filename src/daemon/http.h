@@ -2,7 +2,7 @@
 /*
  * As much of HTTP/1.1 as it takes to answer GET /metrics (RFC 9110, RFC 9112).
  * Used by scrape.c.
- * Never looks at a body, and ends each connection after one answer.
+ * Never looks at what follows the headers.
  */
 #ifndef IOSTALL_DAEMON_HTTP_H
 #define IOSTALL_DAEMON_HTTP_H

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "daemon/daemon.h"
+#include "daemon/metrics.h"
 #include "health/health.h"
 #include "session/session.h"
 
@@ -56,7 +57,7 @@ struct daemon {
 	struct loop_source *watchdog_timer;
 	struct loop_source *terminal;
 	int capture_fd;
-	uint64_t started_ns;
+	uint64_t started_ns, started_real_ns;
 	uint64_t stalls; /* over all incidents, for the summary of `watch` */
 	uint64_t stuck;
 	bool stopping;		/* no sample is taken and no incident opens any more */
@@ -92,6 +93,6 @@ void daemon_take_next(struct daemon *d);
 /* Of the control socket. */
 void daemon_answer(void *userdata, const char *request, uid_t uid, struct text *answer);
 /* Of the socket of Prometheus. */
-void daemon_answer_scrape(void *userdata, bool openmetrics, struct text *answer);
+void daemon_answer_scrape(void *userdata, enum metrics_format format, struct text *answer);
 
 #endif

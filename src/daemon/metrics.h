@@ -10,10 +10,13 @@
 
 #include "daemon/status.h"
 
-/*
- * In the text format of Prometheus (version 0.0.4), or in that of OpenMetrics 1.0. Of a text that
- * does not fit the last lines are left out, which are numbers of incidents.
- */
-void metrics_add(const struct daemon_status *status, bool openmetrics, struct text *out);
+enum metrics_format {
+	METRICS_TEXT,	     /* of Prometheus, version 0.0.4 */
+	METRICS_TEXTFILE,    /* the same without process_*, which node_exporter has of itself */
+	METRICS_OPENMETRICS, /* version 1.0 */
+};
+
+/* Of a text that does not fit the last lines are left out, which are numbers of incidents. */
+void metrics_add(const struct daemon_status *status, enum metrics_format format, struct text *out);
 
 #endif

@@ -17,6 +17,7 @@ static struct daemon_status status_of(const struct daemon *d)
 		.rules = d->rules,
 		.sql = d->sql,
 		.uptime_ns = clock_mono_ns() - d->started_ns,
+		.started_real_ns = d->started_real_ns,
 		.reload_waits = daemon_is_reloading(d),
 	};
 }
@@ -56,11 +57,11 @@ static void answer_trigger(struct daemon *d, const char *argument, uid_t uid, st
 	text_json_close(answer, '}');
 }
 
-void daemon_answer_scrape(void *userdata, bool openmetrics, struct text *answer)
+void daemon_answer_scrape(void *userdata, enum metrics_format format, struct text *answer)
 {
 	const struct daemon_status status = status_of(userdata);
 
-	metrics_add(&status, openmetrics, answer);
+	metrics_add(&status, format, answer);
 }
 
 void daemon_answer(void *userdata, const char *request, uid_t uid, struct text *answer)
@@ -70,7 +71,7 @@ void daemon_answer(void *userdata, const char *request, uid_t uid, struct text *
 	if (strcmp(request, "status") == 0) {
 		answer_status(d, answer);
 	} else if (strcmp(request, "metrics") == 0) {
-		daemon_answer_scrape(d, false, answer);
+		daemon_answer_scrape(d, METRICS_TEXTFILE, answer);
 	} else if (strncmp(request, "trigger ", 8) == 0) {
 		answer_trigger(d, request + 8, uid, answer);
 	} else {

@@ -9,7 +9,6 @@
 #include "daemon/http.h"
 #include "daemon/server.h"
 #include "util/activation.h"
-#include "util/log.h"
 
 #define TYPE_TEXT "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -28,7 +27,8 @@ static void add_answer(const struct scrape *scrape, const struct http_request *r
 	case 200:
 		http_begin(answer, request,
 			request->takes_openmetrics ? TYPE_OPENMETRICS : TYPE_TEXT);
-		scrape->handler(scrape->userdata, request->takes_openmetrics, answer);
+		scrape->handler(scrape->userdata,
+			request->takes_openmetrics ? METRICS_OPENMETRICS : METRICS_TEXT, answer);
 		break;
 	case 404:
 		http_begin(answer, request, TYPE_ERROR);
@@ -37,11 +37,6 @@ static void add_answer(const struct scrape *scrape, const struct http_request *r
 	case 405:
 		http_begin(answer, request, TYPE_ERROR);
 		text_add(answer, "no such method; expected GET or HEAD\n");
-		break;
-	case 431:
-		http_begin(answer, request, TYPE_ERROR);
-		text_addf(answer, "the request is too long; expected less than %d bytes\n",
-			SERVER_REQUEST_MAX);
 		break;
 	default:
 		http_begin(answer, request, TYPE_ERROR);
@@ -57,10 +52,8 @@ static bool on_request(void *userdata, const struct server_request *request, str
 	struct http_request http;
 
 	http_parse(request->text, &http);
-	if (http.status == 0 && !request->is_full)
-		return false;
 	if (http.status == 0)
-		http.status = 431;
+		return false;
 	setsockopt(request->fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	add_answer(userdata, &http, answer);
 	return true;
@@ -84,24 +77,21 @@ static int listen_on(struct scrape *scrape, int fd)
 int scrape_new(struct loop *loop, scrape_handler handler, void *userdata,
 	struct scrape **ret_scrape)
 {
-	unsigned int sockets = activation_take();
+	int sockets = (int)activation_take();
 	struct scrape *scrape;
 	int r;
 
 	*ret_scrape = NULL;
-	if (!sockets)
+	if (sockets == 0)
 		return 0;
-	if (sockets > 1)
-		log_warning("%u sockets were passed; metrics are served on the first one only",
-			sockets);
 	scrape = calloc(1, sizeof(*scrape));
 	if (!scrape)
 		return -ENOMEM;
 	scrape->handler = handler;
 	scrape->userdata = userdata;
 	r = server_new(loop, on_request, scrape, &scrape->server);
-	if (r == 0)
-		r = listen_on(scrape, ACTIVATION_FIRST_FD);
+	for (int i = 0; r == 0 && i < sockets; i++)
+		r = listen_on(scrape, ACTIVATION_FIRST_FD + i);
 	if (r < 0) {
 		scrape_free(scrape);
 		return r;

@@ -8,14 +8,13 @@
 #ifndef IOSTALL_DAEMON_SCRAPE_H
 #define IOSTALL_DAEMON_SCRAPE_H
 
-#include <stdbool.h>
-
+#include "daemon/metrics.h"
 #include "util/text.h"
 
 struct loop;
 struct scrape;
 
-typedef void (*scrape_handler)(void *userdata, bool openmetrics, struct text *out);
+typedef void (*scrape_handler)(void *userdata, enum metrics_format format, struct text *out);
 
 /* NULL in `ret_scrape`: no socket was passed. 0 or a negative errno. */
 int scrape_new(struct loop *loop, scrape_handler handler, void *userdata,

@@ -10,9 +10,12 @@
 
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/log.h"
 #include "util/loop.h"
 
+/* Without a descriptor or memory a connection stays where it is, and its socket readable. */
 #define ACCEPT_RETRY_NS (100 * NSEC_PER_MSEC)
+#define ACCEPT_PAUSE_NS (20 * NSEC_PER_MSEC)
 
 struct client {
 	struct server *server;
@@ -23,13 +26,20 @@ struct client {
 	char request[SERVER_REQUEST_MAX + 1];
 };
 
+struct listener {
+	struct server *server;
+	struct loop_source *source;
+	int fd;
+};
+
 struct server {
 	struct loop *loop;
 	server_handler handler;
 	void *userdata;
-	int listen_fd;
-	struct loop_source *source;
-	struct loop_source *retry; /* runs while connections are not accepted */
+	struct listener listeners[SERVER_SOCKETS_MAX];
+	unsigned int listeners_count;
+	struct loop_source *pause; /* runs while no connection is accepted */
+	bool has_cut;		   /* it has been logged that an answer was not taken */
 	uint64_t connections;
 	struct client clients[SERVER_CLIENTS_MAX];
 	char answer[SERVER_ANSWER_MAX];
@@ -41,11 +51,25 @@ static void drop_client(struct client *client)
 	client->fd = close_fd(client->fd);
 }
 
+static void answer_client(const struct client *client, const struct text *answer)
+{
+	struct server *server = client->server;
+	ssize_t n = send(client->fd, answer->buf, answer->len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	/* Whoever asked sees that it is not whole. */
+	if (n >= 0 && (size_t)n < answer->len && !server->has_cut) {
+		server->has_cut = true;
+		log_warning("the kernel took %zd of the %zu bytes of an answer; expected "
+			    "net.core.wmem_max to allow them",
+			n, answer->len);
+	}
+}
+
 static void on_client(void *userdata, uint64_t events)
 {
 	struct client *client = userdata;
 	struct server *server = client->server;
-	struct server_request request = { .fd = client->fd, .text = client->request };
+	const struct server_request request = { .fd = client->fd, .text = client->request };
 	struct text answer = TEXT_ON(server->answer);
 	ssize_t n = recv(client->fd, client->request + client->len,
 		SERVER_REQUEST_MAX - client->len, MSG_DONTWAIT);
@@ -57,12 +81,10 @@ static void on_client(void *userdata, uint64_t events)
 	}
 	client->len += (size_t)n;
 	client->request[client->len] = '\0';
-	request.len = client->len;
-	request.is_full = client->len == SERVER_REQUEST_MAX;
 	text_reset(&answer);
 	if (server->handler(server->userdata, &request, &answer))
-		send(client->fd, answer.buf, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	else if (!request.is_full)
+		answer_client(client, &answer);
+	else if (client->len < SERVER_REQUEST_MAX)
 		return;
 	drop_client(client);
 }
@@ -84,30 +106,34 @@ static struct client *take_place(struct server *server)
 	return oldest;
 }
 
-static void on_retry(void *userdata, uint64_t expirations)
+static void accept_none_for(struct server *server, uint64_t pause_ns)
+{
+	if (loop_set_timer(server->pause, pause_ns, 0) < 0)
+		return;
+	for (unsigned int i = 0; i < server->listeners_count; i++)
+		loop_set_events(server->listeners[i].source, 0);
+}
+
+static void on_pause(void *userdata, uint64_t expirations)
 {
 	struct server *server = userdata;
 
 	(void)expirations;
-	loop_set_events(server->source, EPOLLIN);
+	for (unsigned int i = 0; i < server->listeners_count; i++)
+		loop_set_events(server->listeners[i].source, EPOLLIN);
 }
 
 static void on_connection(void *userdata, uint64_t events)
 {
-	struct server *server = userdata;
-	int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	const struct listener *listener = userdata;
+	struct server *server = listener->server;
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client;
 
 	(void)events;
-	if (fd < 0) {
-		/*
-		 * Without a descriptor or memory the connection stays where it is, and the socket
-		 * readable: the loop would do nothing else.
-		 */
-		if (loop_set_timer(server->retry, ACCEPT_RETRY_NS, 0) == 0)
-			loop_set_events(server->source, 0);
+	accept_none_for(server, fd < 0 ? ACCEPT_RETRY_NS : ACCEPT_PAUSE_NS);
+	if (fd < 0)
 		return;
-	}
 	client = take_place(server);
 	if (loop_add_fd(server->loop, fd, EPOLLIN, on_client, client, &client->source) < 0) {
 		close(fd);
@@ -133,7 +159,7 @@ int server_new(struct loop *loop, server_handler handler, void *userdata,
 		server->clients[i].server = server;
 		server->clients[i].fd = -1;
 	}
-	r = loop_add_timer(loop, on_retry, server, &server->retry);
+	r = loop_add_timer(loop, on_pause, server, &server->pause);
 	if (r < 0) {
 		server_free(server);
 		return r;
@@ -148,15 +174,24 @@ struct server *server_free(struct server *server)
 		return NULL;
 	for (unsigned int i = 0; i < SERVER_CLIENTS_MAX; i++)
 		drop_client(&server->clients[i]);
-	loop_remove(server->source);
-	loop_remove(server->retry);
+	for (unsigned int i = 0; i < server->listeners_count; i++)
+		loop_remove(server->listeners[i].source);
+	loop_remove(server->pause);
 	free(server);
 	return NULL;
 }
 
 int server_listen(struct server *server, int listen_fd)
 {
-	server->listen_fd = listen_fd;
-	return loop_add_fd(server->loop, listen_fd, EPOLLIN, on_connection, server,
-		&server->source);
+	struct listener *listener = &server->listeners[server->listeners_count];
+	int r;
+
+	if (server->listeners_count == SERVER_SOCKETS_MAX)
+		return -ENOSPC;
+	*listener = (struct listener){ .server = server, .fd = listen_fd };
+	r = loop_add_fd(server->loop, listen_fd, EPOLLIN, on_connection, listener,
+		&listener->source);
+	if (r == 0)
+		server->listeners_count++;
+	return r;
 }

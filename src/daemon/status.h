@@ -26,6 +26,7 @@ struct daemon_status {
 	const struct rules *rules;
 	const struct sql *sql; /* NULL: no database is asked */
 	uint64_t uptime_ns;
+	uint64_t started_real_ns;
 	bool reload_waits; /* a reload is not done yet, see daemon_is_reloading() */
 };
 

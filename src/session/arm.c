@@ -138,7 +138,7 @@ static void arm(struct session *s, const struct session_request *request, uint64
 	session_begin_verdict(s);
 	s->well_ns = well_ns(s, request);
 	s->incidents++;
-	tally_open(&s->tally, clock_real_ns());
+	tally_open(&s->tally, request->trigger.rule, clock_real_ns());
 	s->misses_at_open = s->misses;
 	watch_get_left_out(s->o.watch, &left_out);
 	s->unread_at_open = left_out.unread;

@@ -5,9 +5,21 @@
 
 #include "watch/rules.h"
 
-void tally_open(struct tally *tally, uint64_t now_real_ns)
+static unsigned int place_of(const char *rule)
 {
-	tally->last_real_ns = now_real_ns;
+	unsigned int i = 0;
+
+	while (i < CONFIG_RULE_COUNT && strcmp(rules_name(i), rule) != 0)
+		i++;
+	return i;
+}
+
+void tally_open(struct tally *tally, const char *rule, uint64_t now_real_ns)
+{
+	unsigned int place = place_of(rule);
+
+	tally->opened[place]++;
+	tally->last_real_ns[place] = now_real_ns;
 }
 
 void tally_add_device(struct tally *tally, const struct record_device *device)
@@ -23,11 +35,7 @@ void tally_add_device(struct tally *tally, const struct record_device *device)
 void tally_close(struct tally *tally, const char *rule, enum record_class class,
 	const struct record_close *close)
 {
-	unsigned int i = 0;
-
-	while (i < CONFIG_RULE_COUNT && strcmp(rules_name(i), rule) != 0)
-		i++;
-	tally->closed[i][class]++;
-	for (i = 0; i < RECORD_LOST_COUNT; i++)
+	tally->closed[place_of(rule)][class]++;
+	for (unsigned int i = 0; i < RECORD_LOST_COUNT; i++)
 		tally->lost[i] += close->lost[i];
 }

@@ -180,6 +180,7 @@ void sql_get_evidence(const struct sql *sql, unsigned int index, struct sql_evid
 		.current = of_incident(sql, t->current),
 		.statements = &t->statements,
 		.why = t->why,
+		.is_duplicate = *t->same_as,
 		.is_known = t->is_known,
 		.missing = t->missing,
 		.unanswered_ns = sql_target_unanswered_ns(t, clock_mono_ns()),

@@ -91,6 +91,7 @@ struct sql_evidence {
 	const struct sql_snapshot *current; /* NULL: no answer yet */
 	struct sql_statements *statements;
 	const char *why;	/* there is no answer to the last question; "": there is one */
+	bool is_duplicate;	/* another target is the same server, and is asked */
 	bool is_known;		/* there was an answer, or `why` has a reason from the helper */
 	const char *missing;	/* what to do about it; "": unknown */
 	uint64_t unanswered_ns; /* 0: the last question is answered, or not late yet */

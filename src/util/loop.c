@@ -12,7 +12,8 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-#define LOOP_SOURCES_MAX 64
+/* A daemon has 40, and each session 7: the one in use, the next, and those whose threads hang. */
+#define LOOP_SOURCES_MAX 96
 
 enum source_kind {
 	SOURCE_FREE,

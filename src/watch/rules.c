@@ -39,9 +39,10 @@ struct rule_state {
 	bool active;
 	bool cooling;	   /* it has fired, and the cooldown is not over */
 	bool acknowledged; /* an incident has recorded it */
-	double value;	   /* the last one that was known */
-	double reported;   /* by the kernel, since the last evaluation; 0: nothing */
-	bool is_doubted;   /* what it reports was no I/O in the last sample */
+	double value;	   /* the last one that was known, if `is_known` */
+	bool is_known;
+	double reported; /* by the kernel, since the last evaluation; 0: nothing */
+	bool is_doubted; /* what it reports was no I/O in the last sample */
 	uint64_t over_samples;
 	uint64_t fired_ns;
 };
@@ -52,7 +53,6 @@ struct rules {
 	uint64_t incidents;
 	uint64_t now_ns; /* of the last evaluation */
 	struct recorded_table recorded;
-	double values[CONFIG_RULE_COUNT]; /* the largest of a subject; NAN: none is known */
 	struct rule_state *states[CONFIG_RULE_COUNT]; /* a slot for each subject of the scope */
 	struct rule_state storage[];
 };
@@ -317,7 +317,6 @@ int rules_new(const struct config_rule config[static CONFIG_RULE_COUNT], struct 
 	}
 	state = rules->storage;
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
-		rules->values[rule] = NAN;
 		rules->states[rule] = state;
 		state += scope_of(rule)->slots;
 	}
@@ -527,6 +526,7 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		if (scope_of(rule)->lapses) {
 			state->over_samples = 0;
 			state->active = false;
+			state->is_known = false;
 		}
 		return;
 	}
@@ -536,8 +536,7 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 	state->is_doubted =
 		subject->io_pct <= config->set && subject->sample->psi.io.full_pct > config->set;
 	state->value = value;
-	if (isnan(rules->values[rule]) || value > rules->values[rule])
-		rules->values[rule] = value;
+	state->is_known = true;
 	if (may_fire && value > config->set)
 		state->over_samples++;
 	else
@@ -588,7 +587,6 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
 	rules->now_ns = now_ns;
 	recorded_sample(&rules->recorded, now_ns);
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++) {
-		rules->values[rule] = NAN;
 		if (rules->config[rule].enabled)
 			rule_evaluate_all(rules, &j, rule, watch);
 		else
@@ -614,7 +612,15 @@ bool rules_report_pressure(struct rules *rules)
 
 double rules_value(const struct rules *rules, enum config_rule_name rule)
 {
-	return rules->values[rule];
+	double largest = NAN;
+
+	for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
+		const struct rule_state *state = &rules->states[rule][slot];
+
+		if (state->is_known && !(state->value <= largest))
+			largest = state->value;
+	}
+	return largest;
 }
 
 static unsigned int count_active(const struct rules *rules, bool only_holding)

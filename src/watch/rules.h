@@ -97,7 +97,7 @@ size_t rules_evaluate(struct rules *rules, const struct watch *watch, uint64_t n
  */
 bool rules_report_pressure(struct rules *rules);
 
-/* The largest value of its subjects in the newest sample; not a number: none is known. */
+/* The largest of the last values of its subjects; not a number: none is known. */
 double rules_value(const struct rules *rules, enum config_rule_name rule);
 
 /* How many have fired and are not under their clear threshold yet; each subject counts. */

@@ -340,7 +340,7 @@ static void test_requests_out_of_bounds(void **state)
 	memset(request, 'r', sizeof(request));
 	request[sizeof(request) - 1] = '\0';
 	assert_int_equal(control_ask(f->socket, request, got), 0);
-	assert_string_equal(got, "{\"length\":4096}");
+	assert_string_equal(got, "{\"length\":2048}");
 	assert_int_equal(control_ask(f->socket, "\xff\x01\n garbage", got), 0);
 	assert_string_equal(f->last_request, "\xff\x01\n garbage");
 	/* Nothing to say ends the connection. */

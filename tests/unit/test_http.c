@@ -80,6 +80,11 @@ static void test_openmetrics_is_for_who_accepts_it(void **state)
 			    .takes_openmetrics);
 	assert_false(parse("GET /metrics HTTP/1.1\r\nAccept: */*\r\n\r\n").takes_openmetrics);
 	assert_false(parse("GET /metrics HTTP/1.1\r\n\r\n").takes_openmetrics);
+	assert_true(parse("GET /metrics HTTP/1.1\r\nAccept: Application/OpenMetrics-Text\r\n\r\n")
+			    .takes_openmetrics);
+	/* That is no header any more. */
+	assert_false(parse("GET /metrics HTTP/1.1\r\n\r\nAccept: application/openmetrics-text\r\n")
+			     .takes_openmetrics);
 	assert_false(parse("GET /metrics HTTP/1.1\r\nAccept: text/plain\r\n"
 			   "User-Agent: application/openmetrics-text\r\n\r\n")
 			     .takes_openmetrics);

@@ -6,11 +6,12 @@
 #include <math.h>
 
 #include "daemon/metrics.h"
+#include "daemon/server.h"
 #include "session/tally.h"
 
-static char buf[65536];
+static char buf[SERVER_ANSWER_MAX];
 
-static const char *metrics_of(struct fixture *f, bool openmetrics, size_t size)
+static const char *metrics_of(struct fixture *f, enum metrics_format format, size_t size)
 {
 	const struct daemon_status status = {
 		.config = &f->config,
@@ -18,11 +19,12 @@ static const char *metrics_of(struct fixture *f, bool openmetrics, size_t size)
 		.watch = f->watch,
 		.rules = f->rules,
 		.sql = f->sql,
+		.started_real_ns = 1795782913250000000,
 	};
 	struct text t = { .buf = buf, .size = size };
 
 	text_reset(&t);
-	metrics_add(&status, openmetrics, &t);
+	metrics_add(&status, format, &t);
 	assert_int_equal(strlen(buf), t.len);
 	return buf;
 }
@@ -52,9 +54,11 @@ static void test_an_idle_daemon_says_so(void **state)
 
 	tree_sample(f->t, f->watch, 1000);
 	tree_sample(f->t, f->watch, 1000);
-	text = metrics_of(f, false, sizeof(buf));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(value_of(text, "iostall_incident_open") == 0);
-	assert_true(value_of(text, "iostall_last_incident_timestamp_seconds") == 0);
+	assert_false(has(text, "iostall_last_incident_timestamp_seconds{"));
+	assert_true(value_of(text, "iostall_incidents_opened_total{rule=\"iowait\"}") == 0);
+	assert_true(value_of(text, "iostall_incidents_opened_total{rule=\"manual\"}") == 0);
 	assert_true(value_of(text, "iostall_programs_attached") == 0);
 	assert_true(value_of(text, "iostall_stuck_threads") == 0);
 	assert_true(value_of(text, "iostall_lost_total{cause=\"spool_dropped\"}") == 0);
@@ -69,7 +73,7 @@ static void test_only_rules_that_can_fire_are_told(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_false(has(metrics_of(f, false, sizeof(buf)), "{rule=\"utilisation\"}"));
+	assert_false(has(metrics_of(f, METRICS_TEXT, sizeof(buf)), "{rule=\"utilisation\"}"));
 }
 
 static void test_a_disk_that_completes_nothing_has_its_seconds(void **state)
@@ -80,15 +84,15 @@ static void test_a_disk_that_completes_nothing_has_its_seconds(void **state)
 
 	f->config.rules[CONFIG_RULE_hung].enabled = true;
 	rules_reload(f->rules, f->config.rules);
-	assert_true(isnan(
-		value_of(metrics_of(f, false, sizeof(buf)), "iostall_rule_value{rule=\"hung\"}")));
+	assert_true(isnan(value_of(metrics_of(f, METRICS_TEXT, sizeof(buf)),
+		"iostall_rule_value{rule=\"hung\"}")));
 	/* One request in flight, and the counters do not move. */
 	tree_put(f->t, "proc/diskstats", "%s",
 		"   8       0 sda 1000 0 8000 500 0 0 0 0 1 1000 2000\n");
 	for (unsigned int i = 0; i < 3; i++)
 		tree_sample(f->t, f->watch, 1000);
 	rules_evaluate(f->rules, f->watch, clock_mono_ns(), firings, ARRAY_SIZE(firings));
-	text = metrics_of(f, false, sizeof(buf));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(value_of(text, "iostall_device_no_completion_seconds{device=\"sda\"}") == 2);
 	assert_true(value_of(text, "iostall_rule_value{rule=\"hung\"}") == 2);
 }
@@ -100,12 +104,14 @@ static void test_an_incident_is_counted_once_it_is_closed(void **state)
 	const char *text;
 
 	session_trigger(f->session, &manual, 0);
-	text = metrics_of(f, false, sizeof(buf));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(value_of(text, "iostall_incident_open") == 1);
-	assert_true(value_of(text, "iostall_last_incident_timestamp_seconds") > 1.7e9);
+	assert_true(
+		value_of(text, "iostall_last_incident_timestamp_seconds{rule=\"manual\"}") > 1.7e9);
+	assert_true(value_of(text, "iostall_incidents_opened_total{rule=\"manual\"}") == 1);
 	assert_true(isnan(value_of(text, series)));
 	session_stop(f->session, RECORD_REASON_stopped);
-	text = metrics_of(f, false, sizeof(buf));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(value_of(text, "iostall_incident_open") == 0);
 	assert_true(value_of(text, series) == 1);
 }
@@ -145,7 +151,7 @@ static void test_buckets_are_cumulative_and_end_with_all(void **state)
 	tally->device[1] = 2;
 	tally->device[2] = 4;
 	tally->device[31] = 8;
-	text = metrics_of(f, false, sizeof(buf));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(value_of(text, "iostall_request_device_seconds_bucket{le=\"1e-06\"}") == 1);
 	assert_true(value_of(text, "iostall_request_device_seconds_bucket{le=\"4e-06\"}") == 7);
 	assert_true(value_of(text, "iostall_request_device_seconds_bucket{le=\"67.108864\"}") == 7);
@@ -157,28 +163,47 @@ static void test_buckets_are_cumulative_and_end_with_all(void **state)
 static void test_openmetrics_names_counters_without_their_end(void **state)
 {
 	struct fixture *f = *state;
-	const char *text = metrics_of(f, true, sizeof(buf));
+	const char *text = metrics_of(f, METRICS_OPENMETRICS, sizeof(buf));
 
 	assert_true(has(text, "# TYPE iostall_lost counter\n"));
 	assert_true(has(text, "\niostall_lost_total{cause=\"ring_full\"} 0\n"));
 	assert_true(has(text, "# TYPE process_cpu_seconds counter\n"));
+	/* It would need a sum, which nobody knows. */
+	assert_false(has(text, "_seconds_count "));
 	assert_string_equal(text + strlen(text) - strlen("\n# EOF\n"), "\n# EOF\n");
-	text = metrics_of(f, false, sizeof(buf));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(has(text, "# TYPE iostall_lost_total counter\n"));
 	assert_false(has(text, "# EOF"));
+}
+
+/* node_exporter, which reads that file, has its own. */
+static void test_a_textfile_has_nothing_of_the_process(void **state)
+{
+	const char *text = metrics_of(*state, METRICS_TEXTFILE, sizeof(buf));
+
+	assert_false(has(text, "process_cpu"));
+	assert_true(has(text, "\niostall_incident_open 0\n"));
+}
+
+/* Or it would look as if it had been started anew. */
+static void test_the_start_is_the_same_in_each_scrape(void **state)
+{
+	const char *text = metrics_of(*state, METRICS_TEXT, sizeof(buf));
+
+	assert_true(value_of(text, "process_start_time_seconds") == 1795782913.25);
 }
 
 /* In any size there are only whole lines, and the end that OpenMetrics wants. */
 static void test_what_does_not_fit_leaves_no_half_line(void **state)
 {
 	struct fixture *f = *state;
-	size_t whole = strlen(metrics_of(f, false, sizeof(buf)));
+	size_t whole = strlen(metrics_of(f, METRICS_TEXT, sizeof(buf)));
 
 	for (size_t size = whole + 1; size > whole - 300; size--) {
-		const char *text = metrics_of(f, false, size);
+		const char *text = metrics_of(f, METRICS_TEXT, size);
 
 		assert_true(*text && text[strlen(text) - 1] == '\n');
-		text = metrics_of(f, true, size);
+		text = metrics_of(f, METRICS_OPENMETRICS, size);
 		assert_string_equal(text + strlen(text) - strlen("\n# EOF\n"), "\n# EOF\n");
 	}
 }
@@ -195,8 +220,8 @@ static void test_there_is_room_for_a_bad_year(void **state)
 			tally->closed[rule][i] = 1000000 + i;
 	for (unsigned int i = 0; i < CONFIG_RULE_COUNT; i++)
 		f->config.rules[i].enabled = true;
-	len = strlen(metrics_of(f, false, sizeof(buf)));
-	assert_in_range(len, 1000, sizeof(buf) / 2);
+	len = strlen(metrics_of(f, METRICS_TEXT, sizeof(buf)));
+	assert_in_range(len, 1000, sizeof(buf) - 1000);
 	memset(tally, 0, sizeof(*tally));
 }
 
@@ -210,6 +235,8 @@ int main(void)
 		session_test(test_counts_add_up_over_incidents),
 		session_test(test_buckets_are_cumulative_and_end_with_all),
 		session_test(test_openmetrics_names_counters_without_their_end),
+		session_test(test_a_textfile_has_nothing_of_the_process),
+		session_test(test_the_start_is_the_same_in_each_scrape),
 		session_test(test_what_does_not_fit_leaves_no_half_line),
 		session_test(test_there_is_room_for_a_bad_year),
 	};
