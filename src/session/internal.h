@@ -207,8 +207,11 @@ struct session {
 	struct incident incident;
 	uint64_t well_ns; /* see well_mono_ns of struct record_open */
 	struct model model;
-	struct graph graph;
-	struct inflight_scan scan;
+	/* A verdict is made when a scan of what is in flight has ended, and each takes its room. */
+	union {
+		struct inflight_scan scan;
+		struct graph graph;
+	};
 	struct alike alike;
 	struct session_locks locks;
 	uint64_t held_locks_look_ns; /* the last look whose answer was taken */
