@@ -34,8 +34,9 @@ LDFLAGS += $(SANITIZERS)
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LIBS)) \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags libmariadb libpq))
 LIB_LDLIBS = $(shell $(PKG_CONFIG) --libs $(LIBS)) -pthread
+# Nothing unwinds the daemon's own stack, and tables for that would be in locked memory.
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(WARNINGS) $(CFLAGS) -Iinclude -Isrc -isystem $(B)/include \
-	-MD -MP $(LIB_CFLAGS)
+	-MD -MP $(LIB_CFLAGS) $(if $(SANITIZERS),,-fno-asynchronous-unwind-tables)
 
 ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 BPF_CFLAGS := -g -O2 -target bpf -D__TARGET_ARCH_$(ARCH) -D__bpf__ -Wall -Wextra \
