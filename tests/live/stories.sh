@@ -149,7 +149,8 @@ check_rules()
 		[[ $rule != iowait && $rule != iowait_cpus && $rule != psi_io_full ]] || count=$((count + 1))
 	done
 	printf '# opened by: %s\n' "$(printf '%s\n' "${RULES[@]}" | sort | uniq -c | awk '{ printf "%s%s %s", sep, $1, $2; sep = ", " }')"
-	if [[ -z ${LIVE_IN_VM-} && ${#RULES[@]} -ge 9 ]]; then
+	# Which of two rules is first is a matter of luck, so a few incidents say nothing.
+	if [[ -z ${LIVE_IN_VM-} && ${#RULES[@]} -ge 15 ]]; then
 		assert_between "$count" $(((${#RULES[@]} + 2) / 3)) ${#RULES[@]} \
 			"the rules for waiting CPUs open a third of the incidents"
 	fi
