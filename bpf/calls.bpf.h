@@ -180,9 +180,17 @@ static __always_inline void call_read_syscall(struct task_struct *task, bool is_
 		call_read_iocb(w);
 }
 
-static __always_inline void call_read(struct task_struct *task, bool is_current,
-	struct wait_call *w)
+/*
+ * Into the slot of `calls`; the thread of CALL_SWITCH is the current one. Global, as
+ * names_collect() is: the ways through it do not multiply those of its callers.
+ */
+__noinline int call_read(__u64 address, __u32 slot)
 {
+	struct task_struct *task = (struct task_struct *)address;
+	struct wait_call *w = bpf_map_lookup_elem(&calls, &slot);
+
+	if (!w)
+		return 0;
 	w->nr = -1;
 	w->fd = -1;
 	w->offset = (__u64)-1;
@@ -193,19 +201,20 @@ static __always_inline void call_read(struct task_struct *task, bool is_current,
 	if (w->is_kernel) {
 		w->op = EVENT_OP_KERNEL;
 		__builtin_memset(&w->call, 0, sizeof(w->call));
-		return;
+		return 0;
 	}
 	compat_syscall_read(task, &w->call);
 	w->nr = (__s32)w->call.nr;
 	if (w->nr >= 0) {
-		call_read_syscall(task, is_current, w);
-		return;
+		call_read_syscall(task, slot == CALL_SWITCH, w);
+		return 0;
 	}
 	/* No system call: from user mode only an exception, such as a page fault, leads here. */
 	w->nr = -1;
 	w->op = EVENT_OP_FAULT;
 	w->counter = faults_of(task);
 	__builtin_memset(&w->call, 0, sizeof(w->call));
+	return 0;
 }
 
 /*

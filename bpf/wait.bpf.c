@@ -200,9 +200,10 @@ static __always_inline bool stack_is_affordable(__u32 op, __u64 now)
 /*
  * Whether the current thread sleeps in one of the functions of `server_waits`; -1: the stack cannot
  * be taken now. Without branches: on 5.10 the verifier goes through all the ways that those would
- * make.
+ * make. Global, as finish_unseen() is: the verifier took 4 MB more for the program at the context
+ * switch than for any other.
  */
-static __noinline int stack_is_for_server(void *ctx, __u32 op, __u64 now)
+__noinline int stack_is_for_server(struct bpf_raw_tracepoint_args *ctx, __u32 op, __u64 now)
 {
 	__u32 zero = 0;
 	struct event_server_waits *waits = bpf_map_lookup_elem(&server_waits, &zero);
@@ -379,15 +380,20 @@ static __noinline __u64 paired_start(struct task_struct *task, __u32 tid, __u64 
 }
 
 /*
- * Ends an operation whose return nobody has seen. The return need not come any more: what is said
- * here is not to be said a second time.
+ * Ends an operation of the current thread whose return nobody has seen. The return need not come
+ * any more: what is said here is not to be said a second time.
  */
-static __noinline void finish_unseen(struct task_struct *task, struct event_sleep *sleep, __u64 now,
-	__u32 slot)
+__noinline int finish_unseen(__u32 tid, __u64 now)
 {
-	__u64 start_ns = sleep_start(sleep), key = call_key(sleep->op.tid, sleep->args[0]);
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
 	struct event_call *call;
+	__u64 start_ns, key;
 
+	if (!sleep)
+		return 0;
+	start_ns = sleep_start(sleep);
+	key = call_key(tid, sleep->args[0]);
 	if (cfg_paired) {
 		call = bpf_map_lookup_elem(&vfs_calls, &key);
 		if (call && call->op.task == (__u64)task && call_start(call) == start_ns) {
@@ -395,7 +401,8 @@ static __noinline void finish_unseen(struct task_struct *task, struct event_slee
 			loss_count(EVENT_LOSS_RETURN_MISSED);
 		}
 	}
-	sleep_finish(task, sleep, now, slot);
+	sleep_finish(task, sleep, now, SCRATCH_SWITCH);
+	return 0;
 }
 
 static __always_inline void switch_in(struct task_struct *task)
@@ -431,7 +438,8 @@ static __always_inline void sleep_again(void *ctx, struct task_struct *task,
 	sleep->asleep_ns = now;
 }
 
-static __always_inline void switch_out(void *ctx, struct task_struct *task, unsigned int state)
+static __always_inline void switch_out(struct bpf_raw_tracepoint_args *ctx,
+	struct task_struct *task, unsigned int state)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
@@ -460,7 +468,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 	/* The thread's last switch. It may have slept in closing its files on the way out. */
 	if (state & TASK_DEAD) {
 		if (pending)
-			finish_unseen(task, sleep, now, SCRATCH_SWITCH);
+			finish_unseen(tid, now);
 		if (sleep)
 			sleep_remove(sleep, tid);
 		return;
@@ -470,7 +478,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 			sleep_remove(sleep, tid);
 		return;
 	}
-	call_read(task, true, w);
+	call_read((__u64)task, slot);
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
 	wanted = state && !requests_are_reported(w) && !compat_task_is_frozen(task) &&
 		is_wanted_sleep(task, state, iowait, w);
@@ -488,7 +496,7 @@ static __always_inline void switch_out(void *ctx, struct task_struct *task, unsi
 		return;
 	}
 	if (pending)
-		finish_unseen(task, sleep, now, SCRATCH_SWITCH);
+		finish_unseen(tid, now);
 	if (!wanted || !filter_task(pid)) {
 		if (sleep)
 			sleep_remove(sleep, tid);
@@ -590,7 +598,7 @@ int wait_task_scan(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	if (!(state & (TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)) || compat_task_is_frozen(task))
 		return 0;
-	call_read(task, false, w);
+	call_read((__u64)task, call_slot);
 	proven = is_wanted_sleep(task, state, iowait, w);
 	/*
 	 * The stack of another thread cannot be taken here; user space reads it from /proc. A
@@ -665,7 +673,7 @@ int wait_resolve(struct bpf_raw_tracepoint_args *ctx)
 		if (!sleep->woken_ns || dur_ns < cfg_common.min_stall_ns)
 			return 0;
 	} else {
-		call_read(task, false, w);
+		call_read((__u64)task, call_slot);
 		if (sleep->syscall != w->nr || sleep->args[0] != w->call.args[0] ||
 			!task_is_asleep(task))
 			return 0;
