@@ -125,9 +125,11 @@ uint64_t model_database_longest_ns(const struct model_database *d, const char *b
 	return ns;
 }
 
-static void add_runner(struct model_sessions *sessions, const struct record_sql *q)
+static void add_runner(struct model_sessions *sessions, const struct model_database *d,
+	const struct record_sql *q)
 {
-	const struct model_runner runner = { q->tid, q->leader_pid, key_of(q->text) };
+	const struct model_runner runner = { (uint8_t)(d - sessions->list), q->tid, q->leader_pid,
+		key_of(q->text) };
 
 	if (!q->tid || q->background)
 		return;
@@ -150,12 +152,13 @@ bool model_sessions_ran(const struct model_sessions *sessions, int32_t tid, cons
 	return false;
 }
 
-bool model_sessions_has(const struct model_sessions *sessions, int32_t tid)
+const struct model_database *model_sessions_find_runner(const struct model_sessions *sessions,
+	int32_t tid)
 {
 	for (uint32_t i = 0; i < sessions->runners_count; i++)
 		if (sessions->runners[i].tid == tid)
-			return true;
-	return false;
+			return &sessions->list[sessions->runners[i].database];
+	return NULL;
 }
 
 void model_sessions_add_sql(struct model *m, const struct record *r)
@@ -169,7 +172,7 @@ void model_sessions_add_sql(struct model *m, const struct record *r)
 		add_answer(d, r);
 		return;
 	}
-	add_runner(&m->sessions, q);
+	add_runner(&m->sessions, d, q);
 	if (is_client(q) && *q->tid_reason)
 		text_copy(d->no_thread, sizeof(d->no_thread), q->tid_reason);
 	if (!q->elapsed_ns || (!is_client(q) && !*q->text))

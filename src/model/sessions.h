@@ -38,6 +38,7 @@ struct model_longest {
 
 /* A thread that ran a statement, by the text of that. */
 struct model_runner {
+	uint8_t database; /* index */
 	int32_t tid;
 	int32_t leader_pid;
 	uint64_t key;
@@ -85,8 +86,9 @@ void model_sessions_add_connections(struct model *model,
 	const struct record_connections *connections, uint64_t interval_ns);
 void model_sessions_add_trigger(struct model *model, const struct record_trigger *trigger);
 
-/* Whether the thread ran a statement. */
-bool model_sessions_has(const struct model_sessions *sessions, int32_t tid);
+/* The database in which the thread ran a statement; NULL: none. */
+const struct model_database *model_sessions_find_runner(const struct model_sessions *sessions,
+	int32_t tid);
 /* Whether the thread, or the one that it works for, ran a statement with that text. */
 bool model_sessions_ran(const struct model_sessions *sessions, int32_t tid, const char *text);
 /*

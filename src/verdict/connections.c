@@ -36,7 +36,7 @@ static struct node *follow(struct graph *g, struct node *n)
 		return NULL;
 	n->is_link_inferred = true;
 	next = graph_find(g, &node_queue, n->index);
-	return next || !d->server.pid ? next : graph_of_process(g, d->server.pid, d->server.comm);
+	return next || !d->server.pid ? next : graph_of_server(g, d);
 }
 
 /* "user shop had 148 of them, 147 idle" */

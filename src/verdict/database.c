@@ -53,7 +53,7 @@ static void find_sessions(struct graph *g, int index)
 	if (has_filled_disk(g, d))
 		n = graph_get(g, &node_full, 0);
 	if (!n)
-		n = graph_of_process(g, d->server.pid, d->server.comm);
+		n = graph_of_server(g, d);
 	if (!n)
 		n = node_of_load(g, d->server.pid, 0);
 	if (!n)
@@ -364,7 +364,7 @@ static struct node *follow_silence(struct graph *g, struct node *n)
 		return graph_find(g, &node_stopped, 0);
 	if (d->silence.is_stopped)
 		return NULL;
-	next = graph_of_process(g, d->server.pid, d->server.comm);
+	next = graph_of_server(g, d);
 	if (!next)
 		next = find_lock_of(g, &d->server);
 	if (!next)

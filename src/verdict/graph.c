@@ -209,6 +209,30 @@ struct node *graph_of_process(struct graph *g, int32_t pid, const char *comm)
 	return most;
 }
 
+struct node *graph_of_server(struct graph *g, const struct model_database *d)
+{
+	const struct model_waits *waits = &g->m->waits;
+	uint64_t ms[GRAPH_NODES_MAX] = { 0 };
+	struct node *most = graph_of_process(g, d->server.pid, d->server.comm);
+
+	if (most)
+		return most;
+	/* Each session of PostgreSQL is a process. */
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		const struct model_thread *t = &waits->threads[i];
+		uint32_t n;
+
+		if (t->tid <= 0 || !g->of_group[t->group] ||
+			model_sessions_find_runner(&g->m->sessions, t->tid) != d)
+			continue;
+		n = (uint32_t)(g->of_group[t->group] - g->nodes);
+		ms[n] += t->waited_ms;
+		if (!most || ms[n] > ms[most - g->nodes])
+			most = g->of_group[t->group];
+	}
+	return most;
+}
+
 static bool leads_to(const struct node *from, const struct node *to)
 {
 	for (; from; from = from->next)
@@ -284,7 +308,7 @@ static bool is_own(const struct graph *g, const struct node *end, const struct m
 /* Lines that stand for many of a server's threads are about sessions for the most part. */
 static bool is_of_session(const struct graph *g, const struct model_wait *w, int32_t tid)
 {
-	return tid ? model_sessions_has(&g->m->sessions, tid)
+	return tid ? model_sessions_find_runner(&g->m->sessions, tid) != NULL
 		   : model_sessions_find_server(&g->m->sessions, w->who.pid) != NULL;
 }
 
@@ -341,10 +365,12 @@ static uint32_t collect(struct graph *g, const struct node *end, bool of_session
 	return count > at_once ? count : at_once;
 }
 
-static void add_threads(struct graph *g, struct node *end, bool without_sessions)
+/* Sessions that count by their statements are named only where nobody else waited. */
+static void add_threads(struct graph *g, struct node *end)
 {
 	const struct model_waits *waits = &g->m->waits;
 	struct victims *v = &end->victims;
+	bool is_new;
 
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
 		const struct model_thread *t = &waits->threads[i];
@@ -355,9 +381,12 @@ static void add_threads(struct graph *g, struct node *end, bool without_sessions
 			continue;
 		if (is_own(g, end, w, t)) {
 			v->own_ns += ns;
-		} else if (!without_sessions || !is_of_session(g, w, t->tid)) {
-			v->waited_ns += ns;
-			note_longest(v, w, t, t->longest_ms * NSEC_PER_MSEC);
+		} else {
+			is_new = !v->statements || !is_of_session(g, w, t->tid);
+			if (is_new)
+				v->waited_ns += ns;
+			if (is_new || !v->threads)
+				note_longest(v, w, t, t->longest_ms * NSEC_PER_MSEC);
 		}
 	}
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
@@ -368,9 +397,12 @@ static void add_threads(struct graph *g, struct node *end, bool without_sessions
 			continue;
 		if (end->culprit && blame_is_own_group(end->culprit, w)) {
 			v->own_ns += ns;
-		} else if (!without_sessions || !is_of_session(g, w, 0)) {
-			v->waited_ns += ns;
-			note_longest(v, w, NULL, w->longest_ns);
+		} else {
+			is_new = !v->statements || !is_of_session(g, w, 0);
+			if (is_new)
+				v->waited_ns += ns;
+			if (is_new || !v->threads)
+				note_longest(v, w, NULL, w->longest_ns);
 		}
 	}
 }
@@ -413,7 +445,7 @@ static void add_victims(struct graph *g, struct node *end)
 		v->threads += sessions;
 	}
 	v->threads += collect(g, end, false);
-	add_threads(g, end, v->statements > 0);
+	add_threads(g, end);
 }
 
 uint64_t graph_weight_ns(const struct node *end)

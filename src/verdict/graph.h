@@ -113,6 +113,8 @@ struct node *graph_of_thread(struct graph *graph, int32_t tid);
 bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b);
 /* The node that threads of a process waited for most; NULL: for none. */
 struct node *graph_of_process(struct graph *graph, int32_t pid, const char *comm);
+/* The same of the threads of a database, which may be those of many processes. */
+struct node *graph_of_server(struct graph *graph, const struct model_database *database);
 /* Whether a group waited for what flows to that end. */
 bool graph_flows_to(const struct graph *graph, uint32_t group, const struct node *end);
 /* What speaks for it as the verdict: the time of its victims. */
