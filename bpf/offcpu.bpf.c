@@ -5,7 +5,7 @@
  *
  * The stack is taken as a thread leaves its CPU, since that of another thread cannot be taken later
  * and one that never wakes has no later. Unwinding costs more than a context switch, so a thread
- * has a stack for each millisecond, and each sixteenth time. What else there is to know of it is
+ * has a stack for each millisecond and no more. What else there is to know of it is
  * looked at when it comes back, and only if that took long enough, which few do. User space reads
  * the sums while they grow, and adds the time of those that are off the CPU then. Nothing of other
  * processes is looked at but a bit.
@@ -30,7 +30,6 @@ const volatile bool cfg_switch_tells_state = false;
  * Without room a look at the program's files would be for nothing, for each sleep of another kind.
  */
 #define FULL_PAUSE_NS 100000000ull
-#define STACK_EACH 16
 
 /* User space writes both. */
 struct {
@@ -247,11 +246,9 @@ static __always_inline bool thread_pays(struct event_offcpu_thread *thread, __u6
 {
 	if (thread->paid_ns < now)
 		thread->paid_ns = now;
-	if (thread->paid_ns - now < STACKS_AHEAD_NS)
-		thread->paid_ns += STACK_PERIOD_NS;
-	else if (++thread->without_stack < STACK_EACH)
+	if (thread->paid_ns - now >= STACKS_AHEAD_NS)
 		return false;
-	thread->without_stack = 0;
+	thread->paid_ns += STACK_PERIOD_NS;
 	return true;
 }
 
@@ -323,21 +320,22 @@ static __always_inline __u8 state_letter(unsigned int state)
 	return state ? 'T' : 'R';
 }
 
-/* The current thread leaves its CPU. */
-static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u32 pid, unsigned int state)
+/* The current thread leaves its CPU. A thread that is known has been found to be looked at. */
+static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u64 pid_tgid,
+	unsigned int state, __u64 now)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct task_struct *task = (struct task_struct *)ctx->args[1];
+	__u32 tid = (__u32)pid_tgid, pid = pid_tgid >> 32;
 	struct event_offcpu_thread *thread;
-	__u64 now, run_delay_ns;
 	struct offcpu_scratch *made;
 	struct event_offcpu *entry;
+	__u64 run_delay_ns;
 	bool is_known;
 
-	if (!bpf_map_lookup_elem(&offcpu_pids, &pid))
-		return 0;
 	thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
 	is_known = thread && thread->task == (__u64)task;
+	if (!is_known && !bpf_map_lookup_elem(&offcpu_pids, &pid))
+		return 0;
 	/* A thread that ends has given its id back, and another one may have it by now. */
 	if (thread && !is_known && !BPF_CORE_READ(task, thread_pid))
 		return 0;
@@ -354,7 +352,6 @@ static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u32 pid,
 	made = scratch_of_cpu();
 	if (!thread || !made)
 		return 0;
-	now = bpf_ktime_get_ns();
 	thread->run_delay_ns = run_delay_ns;
 	thread->state = state_letter(state);
 	entry = NULL;
@@ -386,22 +383,25 @@ static __always_inline void entry_add(struct event_offcpu *entry, __u32 tid, __u
 }
 
 /* The thread comes back, and what it waited for is over. */
-static __noinline int switch_in(__u64 address)
+static __noinline int switch_in(__u64 address, __u64 now)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
 	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
-	struct offcpu_scratch *made = scratch_of_cpu();
+	struct offcpu_scratch *made;
 	struct event_offcpu *entry;
 	__u64 start_ns, ns;
 
-	if (!thread || thread->task != address || !thread->off_ns || !made)
+	if (!thread || thread->task != address || !thread->off_ns)
 		return 0;
 	start_ns = thread->off_ns;
-	ns = bpf_ktime_get_ns() - start_ns;
+	ns = now - start_ns;
 	thread->off_ns = 0;
 	thread->slept_ns = 0;
 	if (ns < cfg_min_ns && !thread_has_kind(thread))
+		return 0;
+	made = scratch_of_cpu();
+	if (!made)
 		return 0;
 	entry = thread_get_kind(thread, task, made);
 	if (entry)
@@ -424,23 +424,25 @@ static __noinline int switch_in(__u64 address)
 SEC("raw_tp/sched_switch")
 int offcpu_sched_switch_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	struct task_struct *prev = (struct task_struct *)ctx->args[1];
-	struct task_struct *next = (struct task_struct *)ctx->args[2];
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u64 next = ctx->args[2], pid_tgid = bpf_get_current_pid_tgid(), now = 0;
 	unsigned int state = 0;
 
-	if (thread_is_marked((__u64)next))
-		switch_in((__u64)next);
-	if (!pid_is_looked_at(pid))
+	if (thread_is_marked(next)) {
+		now = bpf_ktime_get_ns();
+		switch_in(next, now);
+	}
+	if (!pid_is_looked_at(pid_tgid >> 32))
 		return 0;
+	if (!now)
+		now = bpf_ktime_get_ns();
 	/* Preempted: the thread wants to run on, whatever its state says. */
 	if (ctx->args[0])
 		state = 0;
 	else if (cfg_switch_tells_state)
 		state = (unsigned int)ctx->args[3];
 	else
-		state = compat_task_state(prev);
-	switch_out(ctx, pid, state);
+		state = compat_task_state((struct task_struct *)ctx->args[1]);
+	switch_out(ctx, pid_tgid, state, now);
 	return 0;
 }
 

@@ -405,9 +405,8 @@ struct event_offcpu_thread {
 	__event_u64 slept_ns;	  /* its last time off the CPU, if that counted; 0: it did not */
 	__event_u32 tid;
 	__event_u8 has_stack;
-	__event_u8 without_stack; /* times in a row without one */
-	__event_u8 state;	  /* as in struct event_offcpu */
-	__event_u8 reserved;
+	__event_u8 state; /* as in struct event_offcpu */
+	__event_u8 reserved[2];
 };
 
 /* Who ended one; the key in the map `offcpu_wakers` is that of the thread. */
