@@ -11,14 +11,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "util/program.h"
+
 /* Room for a line with an error message. */
 #define HEALTH_ANSWER_SIZE 1024
-
-/* The user that the program runs as; 0: the one we are, which is not root. */
-struct health_user {
-	uid_t uid;
-	gid_t gid;
-};
 
 struct health_child {
 	pid_t pid; /* 0: none */
@@ -34,8 +30,8 @@ struct health_child {
  * Forks a child without capabilities and blocked signals, which ends with this process. 0 or a
  * negative errno. health_child_read() tells if the program cannot be executed.
  */
-int health_child_start(struct health_child *child, const char *program,
-	const struct health_user *user);
+int health_child_start(struct health_child *child, const char *path,
+	const struct program_user *user);
 /* Kills the program; pid stays until it is reaped. */
 void health_child_kill(struct health_child *child);
 /* True when there is no child, or the last one is reaped by this call. */

@@ -264,11 +264,11 @@ struct account_search {
 	struct health_accounts *accounts;
 };
 
-static void take_account(bool *has, struct health_user *account, const struct passwd_user *user)
+static void take_account(bool *has, struct program_user *account, const struct passwd_user *user)
 {
 	/* The first one of a name counts, as for everybody else. */
 	if (!*has)
-		*account = (struct health_user){ user->uid, user->gid };
+		*account = (struct program_user){ user->uid, user->gid };
 	*has = true;
 }
 
@@ -295,11 +295,11 @@ void health_find_accounts(const char *path, const struct config *config,
 }
 
 /* 0 also when there is no user to change to, because we are not root. */
-static int choose_user(const struct health *h, struct health_user *ret_user)
+static int choose_user(const struct health *h, struct program_user *ret_user)
 {
 	const struct health_accounts *a = &h->accounts;
 
-	*ret_user = (struct health_user){ 0 };
+	*ret_user = (struct program_user){ 0 };
 	if (geteuid() != 0)
 		return 0;
 	if (!a->has_run_as) {
@@ -319,7 +319,7 @@ static int choose_user(const struct health *h, struct health_user *ret_user)
 
 static void start_child(struct health *h)
 {
-	struct health_user user;
+	struct program_user user;
 	int r = choose_user(h, &user);
 
 	if (r == 0)

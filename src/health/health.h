@@ -27,8 +27,8 @@ typedef void (*health_callback)(void *userdata, int result);
 struct health_accounts {
 	bool has_run_as; /* the user health.run_as exists */
 	bool has_nobody;
-	struct health_user run_as;
-	struct health_user nobody;
+	struct program_user run_as;
+	struct program_user nobody;
 };
 
 /* Reads a file like /etc/passwd, which may hang with its disk: not on the event loop. */
