@@ -41,48 +41,43 @@ static void compare_setting(struct comparison *c, const char *section,
 	tell(c, line);
 }
 
-static int find_target(const struct config *c, const char *section)
-{
-	for (unsigned int i = 0; i < c->sql.targets_count; i++)
-		if (strcmp(c->sql.targets[i].section, section) == 0)
-			return (int)i;
-	return -1;
-}
-
-static void compare_target(struct comparison *c, const struct config *before,
-	unsigned int before_index, const struct config *after, unsigned int after_index)
+static void compare_section(struct comparison *c, const struct config_named *named,
+	const struct config *before, unsigned int before_index, const struct config *after,
+	unsigned int after_index)
 {
 	for (unsigned int i = 0; i < config_settings_count; i++) {
 		const struct config_setting *s = &config_settings[i];
-		const struct config_setting was = config_sql_setting(s, before_index);
-		const struct config_setting is = config_sql_setting(s, after_index);
+		const struct config_setting was = config_named_setting(named, s, before_index);
+		const struct config_setting is = config_named_setting(named, s, after_index);
 
-		if (strcmp(s->section, CONFIG_SQL_ANY) == 0)
-			compare_setting(c, before->sql.targets[before_index].section, &was, before,
-				&is, after);
+		if (strcmp(s->section, named->any) == 0)
+			compare_setting(c, config_named_section(named, before, before_index), &was,
+				before, &is, after);
 	}
 }
 
-static void compare_targets(struct comparison *c, const struct config *before,
-	const struct config *after)
+static void compare_named(struct comparison *c, const struct config_named *named,
+	const struct config *before, const struct config *after)
 {
-	char line[CONFIG_SQL_SECTION_SIZE + 32];
+	char line[CONFIG_SECTION_SIZE + 32];
 
-	for (unsigned int i = 0; i < before->sql.targets_count; i++) {
-		const char *section = before->sql.targets[i].section;
-		int index = find_target(after, section);
+	for (unsigned int i = 0; i < config_named_count(named, before); i++) {
+		const char *section = config_named_section(named, before, i);
+		int index = config_named_find(named, after, section);
 
 		if (index >= 0) {
-			compare_target(c, before, i, after, (unsigned int)index);
+			compare_section(c, named, before, i, after, (unsigned int)index);
 			continue;
 		}
 		snprintf(line, sizeof(line), "[%s] was removed", section);
 		tell(c, line);
 	}
-	for (unsigned int i = 0; i < after->sql.targets_count; i++) {
-		if (find_target(before, after->sql.targets[i].section) >= 0)
+	for (unsigned int i = 0; i < config_named_count(named, after); i++) {
+		const char *section = config_named_section(named, after, i);
+
+		if (config_named_find(named, before, section) >= 0)
 			continue;
-		snprintf(line, sizeof(line), "[%s] was added", after->sql.targets[i].section);
+		snprintf(line, sizeof(line), "[%s] was added", section);
 		tell(c, line);
 	}
 }
@@ -95,9 +90,10 @@ unsigned int config_compare(const struct config *before, const struct config *af
 	for (unsigned int i = 0; i < config_settings_count; i++) {
 		const struct config_setting *s = &config_settings[i];
 
-		if (strcmp(s->section, CONFIG_SQL_ANY) != 0)
+		if (!config_is_placeholder(s->section))
 			compare_setting(&c, s->section, s, before, s, after);
 	}
-	compare_targets(&c, before, after);
+	for (unsigned int i = 0; i < CONFIG_NAMED_KINDS; i++)
+		compare_named(&c, &config_named[i], before, after);
 	return c.changes;
 }

@@ -38,7 +38,7 @@ struct loader {
 	struct config *config;
 	struct text error;
 	struct place places[CONFIG_SETTINGS_MAX];
-	struct place sql_places[CONFIG_SQL_TARGETS_MAX][CONFIG_SETTINGS_MAX];
+	struct place named_places[CONFIG_NAMED_MAX][CONFIG_SETTINGS_MAX];
 	unsigned int assignments;
 	char line[LINE_SIZE];
 };
@@ -116,6 +116,7 @@ static void add_section_names(struct text *t, const char *section)
 
 static int fail_section(struct loader *l, const struct place *at, const char *section)
 {
+	const struct config_named *named = config_find_named(section);
 	struct config_nearest nearest = { .name = section };
 
 	for (unsigned int i = 0; i < config_sections_count; i++)
@@ -124,9 +125,8 @@ static int fail_section(struct loader *l, const struct place *at, const char *se
 	text_add(&l->error, "[");
 	config_add_quoted(&l->error, section, QUOTED_VALUE_MAX);
 	text_add(&l->error, "] is not a known section; expected ");
-	if (strncmp(section, CONFIG_SQL_SECTION, strlen(CONFIG_SQL_SECTION)) == 0)
-		text_add(&l->error,
-			"e.g. [" CONFIG_SQL_SECTION "main], at most 31 of a-z, 0-9, _ and -");
+	if (named)
+		text_addf(&l->error, "e.g. [%s], at most 31 of a-z, 0-9, _ and -", named->example);
 	else if (nearest.found)
 		text_addf(&l->error, "e.g. [%s]", nearest.found);
 	else
@@ -170,17 +170,31 @@ static int fail_key(struct loader *l, const struct place *at, const char *sectio
 	return -EINVAL;
 }
 
-/* A section adds its target, even when it is empty. */
-static int find_sql_target(struct loader *l, const struct place *at, const char *section)
+/* A section adds what it names, even when it is empty. -EINVAL: it is none of these. */
+static int get_named(struct loader *l, const struct place *at, const char *section)
 {
-	int index = config_sql_target_index(l->config, section);
+	const struct config_named *named = config_find_named(section);
+	int index = named ? config_named_get(named, l->config, section) : -EINVAL;
 
 	if (index != -ENOSPC)
 		return index;
 	begin_error(l, at);
-	text_addf(&l->error, "[%s] is one target too many; expected at most %d", section,
-		CONFIG_SQL_TARGETS_MAX);
+	text_addf(&l->error, "[%s] is one %s too many; expected at most %u", section, named->what,
+		named->max);
 	return index;
+}
+
+/* Where the setting of the section was written. */
+static struct place *place_of(struct loader *l, const char *section, const struct config_setting *s)
+{
+	const struct config_named *named = config_find_named(section);
+	int index = named ? config_named_find(named, l->config, section) : -1;
+
+	if (index < 0)
+		return &l->places[s - config_settings];
+	for (const struct config_named *before = config_named; before < named; before++)
+		index += (int)before->max;
+	return &l->named_places[index][s - config_settings];
 }
 
 static int assign(struct loader *l, const struct place *at, const char *section, const char *key,
@@ -195,12 +209,12 @@ static int assign(struct loader *l, const struct place *at, const char *section,
 
 	if (!s)
 		return fail_key(l, at, section, key);
-	index = find_sql_target(l, at, section);
+	index = get_named(l, at, section);
 	if (index == -ENOSPC)
 		return -EINVAL;
-	place = index < 0 ? &l->places[s - config_settings]
-			  : &l->sql_places[index][s - config_settings];
-	own = config_sql_setting(s, index < 0 ? 0 : (unsigned int)index);
+	place = place_of(l, section, s);
+	own = index < 0 ? *s
+			: config_named_setting(config_find_named(section), s, (unsigned int)index);
 	text_reset(&reason);
 	if (config_value_parse(&own, value, l->config, &reason) < 0) {
 		begin_error(l, at);
@@ -260,19 +274,16 @@ static int check_relations(struct loader *l)
 	return -EINVAL;
 }
 
-static int check_sql(struct loader *l)
+static int check_keys(struct loader *l)
 {
-	struct config_sql_conflict conflict;
-	const struct config_setting *s;
-	const char *section;
+	struct config_key_conflict conflict;
 
-	if (config_check_sql(l->config, &conflict) == 0)
+	if (config_check_keys(l->config, &conflict) == 0)
 		return 0;
-	section = l->config->sql.targets[conflict.target].section;
-	s = config_find_setting(section, conflict.key);
-	begin_error(l, &l->sql_places[conflict.target][s - config_settings]);
-	text_addf(&l->error, "%s.%s: %s.%s %s", section, conflict.key, section, conflict.other,
-		conflict.reason);
+	begin_error(l,
+		place_of(l, conflict.section, config_find_setting(conflict.section, conflict.key)));
+	text_addf(&l->error, "%s.%s: %s.%s %s", conflict.section, conflict.key, conflict.section,
+		conflict.other, conflict.reason);
 	return -EINVAL;
 }
 
@@ -280,7 +291,7 @@ static int check_all(struct loader *l)
 {
 	int r = check_relations(l);
 
-	return r < 0 ? r : check_sql(l);
+	return r < 0 ? r : check_keys(l);
 }
 
 /* Cuts blanks at both ends, and the CR of a CRLF with them. */
@@ -321,13 +332,15 @@ static int parse_section_line(struct loader *l, const struct place *at, char *li
 	line[len - 1] = '\0';
 	line = trim(line + 1);
 	s = config_find_section(line);
-	if (!s || strcmp(line, CONFIG_SQL_ANY) == 0)
+	if (!s || config_is_placeholder(line))
 		return fail_section(l, at, line);
-	/* The user chose the name of a target's section, so it is kept in the target. */
-	r = find_sql_target(l, at, line);
+	/* A name that the user chose is kept with what it names. */
+	r = get_named(l, at, line);
 	if (r == -ENOSPC)
 		return -EINVAL;
-	*section = r < 0 ? s->name : l->config->sql.targets[r].section;
+	*section = r < 0
+		? s->name
+		: config_named_section(config_find_named(line), l->config, (unsigned int)r);
 	return 0;
 }
 
@@ -431,7 +444,7 @@ static int parse_set(struct loader *l, const char *argument)
 		return -EINVAL;
 	}
 	*dot = '\0';
-	if (!config_find_section(name) || strcmp(name, CONFIG_SQL_ANY) == 0)
+	if (!config_find_section(name) || config_is_placeholder(name))
 		return fail_section(l, &at, name);
 	return assign(l, &at, name, dot + 1, value);
 }

@@ -20,7 +20,12 @@
 /* Database targets; each is a process of its own. */
 #define CONFIG_SQL_TARGETS_MAX 8
 #define CONFIG_SQL_SECTION "sql."
-#define CONFIG_SQL_SECTION_SIZE 36 /* "sql." and 31 characters */
+/* Names that the user chooses have up to 31 characters. */
+#define CONFIG_NAME_SIZE 32
+#define CONFIG_SECTION_SIZE 40
+/* Programs that are told of incidents. */
+#define CONFIG_HOOKS_MAX 8
+#define CONFIG_HOOK_SECTION "hook."
 #define CONFIG_DEFAULT_FILE "/etc/iostall/iostall.conf"
 
 struct config_list {
@@ -82,7 +87,7 @@ enum config_sql_tls {
 
 /* One section [sql.NAME]; an empty text is the usual one of its type. */
 struct config_sql_target {
-	char section[CONFIG_SQL_SECTION_SIZE]; /* "sql.main"; empty: no target */
+	char section[CONFIG_SECTION_SIZE]; /* "sql.main"; empty: no target */
 	enum config_sql_type type;
 	bool enabled;
 	char socket[108];
@@ -104,6 +109,17 @@ struct config_sql {
 	uint64_t interval_ns; /* 60s; 1s to 10m */
 	unsigned int targets_count;
 	struct config_sql_target targets[CONFIG_SQL_TARGETS_MAX];
+};
+
+/* One section [hook.NAME]; with neither command nor socket it is off. */
+struct config_hook {
+	char section[CONFIG_SECTION_SIZE]; /* "hook.mail" */
+	char command[256];
+	char socket[108];
+	char run_as[32];	/* of command */
+	char capabilities[128]; /* of command; see capability_parse() */
+	uint64_t time_limit_ns; /* 30s after the incident has closed */
+	uint64_t output_bytes;	/* 64K */
 };
 
 struct config {
@@ -171,6 +187,8 @@ struct config {
 		bool statements;  /* default no */
 	} syslog;
 	struct config_sql sql;
+	unsigned int hooks_count;
+	struct config_hook hooks[CONFIG_HOOKS_MAX];
 	struct {
 		char socket[108]; /* /run/iostall/control.sock */
 	} control;

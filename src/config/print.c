@@ -146,14 +146,16 @@ void config_print_file(FILE *f)
 		f);
 	for (unsigned int i = 0; i < config_sections_count; i++) {
 		const struct config_section *section = &config_sections[i];
+		const struct config_named *named;
 
 		if (is_first_of_group(section))
 			print_group_comment(f, section);
 		fputc('\n', f);
 		print_comment(f, section->help);
 		/* A section line adds a target, so it is commented out. */
-		if (strcmp(section->name, CONFIG_SQL_ANY) == 0)
-			fputs("#[" CONFIG_SQL_SECTION "main]\n", f);
+		named = config_find_named(section->name);
+		if (named)
+			fprintf(f, "#[%s]\n", named->example);
 		else
 			fprintf(f, "[%s]\n", section->name);
 		for (unsigned int j = 0; j < config_settings_count; j++) {

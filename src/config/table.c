@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "iostall/event.h"
+#include "util/capability.h"
 #include "util/address.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -21,6 +22,8 @@
 #define TEXT_FIELD(member) FIELD(member), .size = sizeof(((struct config *)NULL)->member)
 #define SQL_FIELD(member) FIELD(sql.targets[0].member)
 #define SQL_TEXT_FIELD(member) TEXT_FIELD(sql.targets[0].member)
+#define HOOK_FIELD(member) FIELD(hooks[0].member)
+#define HOOK_TEXT_FIELD(member) TEXT_FIELD(hooks[0].member)
 #define RULE_FIELD(name, member) FIELD(rules[CONFIG_RULE_##name].member)
 
 /* PID_MAX_LIMIT of the kernel on 64-bit machines. */
@@ -79,6 +82,20 @@ static const char *check_user(const char *item)
 	if (strcmp(item, "root") == 0)
 		return "is root";
 	return strpbrk(item, " \t:/") ? "is not the name of a user" : NULL;
+}
+
+/* The daemon connects to it itself, and must not wait for a disk. */
+static const char *check_hook_socket(const char *item)
+{
+	return *item && strncmp(item, "/run/", 5) != 0 ? "is not below /run" : NULL;
+}
+
+static const char *check_capabilities(const char *item)
+{
+	uint64_t bits;
+
+	return capability_parse(item, &bits) < 0 ? "is not a list of capabilities that are known"
+						 : NULL;
 }
 
 static const char *check_process(const char *item)
@@ -399,6 +416,32 @@ const struct config_setting config_settings[] = {
 	{ CONFIG_SQL_ANY, "tls_ca", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(tls_ca),
 	  .standard = "/etc/ssl/certs/ca-certificates.crt",
 	  .help = "The certificates that verify accepts as issuers." },
+	{ CONFIG_HOOK_ANY, "command", CONFIG_TYPE_PATH, HOOK_TEXT_FIELD(command), .standard = "",
+	  .example = "/etc/iostall/hooks/mail",
+	  .help = "A program, without arguments. It is started while no incident is open and waits for "
+		  "the first line on its standard input. It runs in the sandbox of the service, "
+		  "which has no network and a /tmp of its own; see iostalld(8)." },
+	{ CONFIG_HOOK_ANY, "socket", CONFIG_TYPE_TEXT, HOOK_TEXT_FIELD(socket),
+	  .check_item = check_hook_socket, .standard = "", .example = "/run/iostall-gcore.sock",
+	  .help = "A Unix stream socket below /run instead, as of a systemd socket unit with "
+		  "Accept=yes: the program is then a service of its own, with a user, limits and a "
+		  "sandbox of its own. It is connected to while no incident is open. It cannot be "
+		  "combined with command." },
+	{ CONFIG_HOOK_ANY, "run_as", CONFIG_TYPE_TEXT, HOOK_TEXT_FIELD(run_as),
+	  .check_item = check_user, .standard = "nobody", .example = "nobody",
+	  .help = "The system user, of /etc/passwd, that command runs as. It cannot be root." },
+	{ CONFIG_HOOK_ANY, "capabilities", CONFIG_TYPE_TEXT, HOOK_TEXT_FIELD(capabilities),
+	  .check_item = check_capabilities, .standard = "", .example = "CAP_SYS_PTRACE",
+	  .help = "The capabilities that command keeps, with blanks between them; see capabilities(7). "
+		  "It is not started with one that the service does not have itself." },
+	{ CONFIG_HOOK_ANY, "time_limit", CONFIG_TYPE_DURATION, HOOK_FIELD(time_limit_ns),
+	  .min = SEC(1), .max = HOUR(1), .standard = "30s", .example = "60s",
+	  .help = "How long it may run on after the incident has closed; then command is killed, or the "
+		  "connection to socket closed." },
+	{ CONFIG_HOOK_ANY, "output_bytes", CONFIG_TYPE_SIZE, HOOK_FIELD(output_bytes),
+	  .min = 0, .max = MIB(1), .standard = "64K",
+	  .help = "The most of its output that is kept, beside the record in ID.d/NAME.out. The room is "
+		  "locked in memory." },
 	{ "control", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(control.socket),
 	  .standard = "/run/iostall/control.sock",
 	  .help = "The socket on which the daemon answers iostall trigger and iostall status." },
@@ -421,6 +464,7 @@ const struct config_section config_sections[] = {
 	{ "syslog", NULL, "Messages to syslog." },
 	{ "sql", NULL, "Databases that are asked which statements they run." },
 	{ CONFIG_SQL_ANY, "sql", "One database; choose NAME as you like." },
+	{ CONFIG_HOOK_ANY, "hook", "One program; choose NAME as you like." },
 	{ "control", NULL, "The daemon's control socket." },
 };
 /* clang-format on */
@@ -444,6 +488,11 @@ const char *config_group_help(const char *group)
 		{ "sql",
 			"Databases: at most 8. Each has its own section and its own helper process. NAME has "
 			"up to 31 of the characters a-z, 0-9, _ and -." },
+		{ "hook",
+			"Programs that are told of incidents: at most 8. Each gets the lines of a record, as "
+			"they are written, on its standard input, and its end after the last; what it writes "
+			"to standard output and standard error is kept with the record. One that reads too "
+			"slowly gets fewer lines; open, verdict and close come last to be left out." },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
@@ -452,22 +501,47 @@ const char *config_group_help(const char *group)
 	return "";
 }
 
-static bool is_sql_name(const char *name)
-{
-	size_t len = strlen(name);
+const struct config_named config_named[CONFIG_NAMED_KINDS] = {
+	{ CONFIG_SQL_ANY, CONFIG_SQL_SECTION "main", "target", CONFIG_SQL_TARGETS_MAX,
+		offsetof(struct config, sql.targets_count), offsetof(struct config, sql.targets),
+		sizeof(struct config_sql_target) },
+	{ CONFIG_HOOK_ANY, CONFIG_HOOK_SECTION "mail", "hook", CONFIG_HOOKS_MAX,
+		offsetof(struct config, hooks_count), offsetof(struct config, hooks),
+		sizeof(struct config_hook) },
+};
 
-	return len > 0 && len < CONFIG_SQL_SECTION_SIZE - strlen(CONFIG_SQL_SECTION) &&
-		strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") == len;
+static size_t prefix_len(const struct config_named *named)
+{
+	return strlen(named->any) - strlen("NAME");
+}
+
+const struct config_named *config_find_named(const char *section)
+{
+	for (unsigned int i = 0; i < CONFIG_NAMED_KINDS; i++)
+		if (strncmp(section, config_named[i].any, prefix_len(&config_named[i])) == 0)
+			return &config_named[i];
+	return NULL;
+}
+
+bool config_is_placeholder(const char *section)
+{
+	const struct config_named *named = config_find_named(section);
+
+	return named && strcmp(section, named->any) == 0;
 }
 
 bool config_section_is(const char *of_table, const char *name)
 {
-	const size_t len = strlen(CONFIG_SQL_SECTION);
+	const struct config_named *named = config_find_named(name);
+	const size_t len = strlen(name);
 
 	if (strcmp(of_table, name) == 0)
 		return true;
-	return strcmp(of_table, CONFIG_SQL_ANY) == 0 &&
-		strncmp(name, CONFIG_SQL_SECTION, len) == 0 && is_sql_name(name + len);
+	return named && strcmp(of_table, named->any) == 0 && len > prefix_len(named) &&
+		len < CONFIG_SECTION_SIZE &&
+		name[prefix_len(named) +
+			strspn(name + prefix_len(named),
+				"abcdefghijklmnopqrstuvwxyz0123456789_-")] == '\0';
 }
 
 const struct config_section *config_find_section(const char *name)

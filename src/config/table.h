@@ -52,6 +52,23 @@ struct config_setting {
 
 /* "NAME" in the name of a section is a placeholder for what the user chooses. */
 #define CONFIG_SQL_ANY CONFIG_SQL_SECTION "NAME"
+#define CONFIG_HOOK_ANY CONFIG_HOOK_SECTION "NAME"
+
+/* Sections whose names the user chooses. Their settings are those of the first in the table. */
+struct config_named {
+	const char *any;     /* "sql.NAME" */
+	const char *example; /* "sql.main" */
+	const char *what;    /* "target" */
+	unsigned int max;
+	size_t count_offset; /* of an unsigned int */
+	size_t offset;	     /* of the first, which begins with the name of its section */
+	size_t size;	     /* of each */
+};
+
+#define CONFIG_NAMED_KINDS 2
+extern const struct config_named config_named[CONFIG_NAMED_KINDS];
+/* Of all kinds. */
+#define CONFIG_NAMED_MAX (CONFIG_SQL_TARGETS_MAX + CONFIG_HOOKS_MAX)
 
 struct config_section {
 	const char *name;
@@ -74,14 +91,24 @@ const struct config_setting *config_find_setting(const char *section, const char
 /* Explains a group of sections; "" for a name that is not a group. */
 const char *config_group_help(const char *group);
 
+bool config_is_placeholder(const char *section);
+/* The kind whose names begin as that one does; NULL: none. */
+const struct config_named *config_find_named(const char *section);
+unsigned int config_named_count(const struct config_named *named, const struct config *c);
+/* The name of the section of that index. */
+const char *config_named_section(const struct config_named *named, const struct config *c,
+	unsigned int index);
+/* -1: there is none with that name. */
+int config_named_find(const struct config_named *named, const struct config *c,
+	const char *section);
 /*
- * The index of the target with the section "sql.NAME", which is added with its defaults if it does
- * not exist. -EINVAL: not such a name. -ENOSPC: there are CONFIG_SQL_TARGETS_MAX others.
+ * The same, and one that does not exist is added with its defaults. -EINVAL: not such a name.
+ * -ENOSPC: there are `max` others.
  */
-int config_sql_target_index(struct config *c, const char *section);
-
-/* A setting of the table with the offset of its field in the target of that index. */
-struct config_setting config_sql_setting(const struct config_setting *s, unsigned int index);
+int config_named_get(const struct config_named *named, struct config *c, const char *section);
+/* A setting of the table with the offset of its field in the section of that index. */
+struct config_setting config_named_setting(const struct config_named *named,
+	const struct config_setting *s, unsigned int index);
 
 /* 0, or -EINVAL with ret_reason, which follows the quoted value; the field is then untouched. */
 int config_value_parse(const struct config_setting *s, const char *value, struct config *c,
@@ -111,15 +138,15 @@ struct config_conflict {
 
 int config_check_relations(const struct config *c, struct config_conflict *ret_conflict);
 
-/* Two keys of a target that cannot be combined, and why. */
-struct config_sql_conflict {
-	unsigned int target;
+/* Two keys of a section that cannot be combined, and why. */
+struct config_key_conflict {
+	const char *section;
 	const char *key;
 	const char *other;
 	const char *reason; /* follows the name of the other key */
 };
 
-int config_check_sql(const struct config *c, struct config_sql_conflict *ret_conflict);
+int config_check_keys(const struct config *c, struct config_key_conflict *ret_conflict);
 
 /*
  * Finds the candidate most similar to a mistyped name: start with { .name = ... }, try all

@@ -195,7 +195,7 @@ static void start_look(struct sql *sql)
 static void add_detected(struct sql *sql, const struct default_server *server, const char *path)
 {
 	struct config_sql_target target;
-	char section[CONFIG_SQL_SECTION_SIZE];
+	char section[CONFIG_SECTION_SIZE];
 	int r;
 
 	snprintf(section, sizeof(section), "%s%s", server->section,

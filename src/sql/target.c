@@ -487,7 +487,7 @@ void sql_target_begin_incident(struct sql_target *t, uint64_t now_ns)
 
 void sql_target_stop(struct sql_target *t, const char *same_as)
 {
-	char why[64 + CONFIG_SQL_SECTION_SIZE];
+	char why[64 + CONFIG_SECTION_SIZE];
 
 	text_copy(t->same_as, sizeof(t->same_as), same_as);
 	end_helper(t);

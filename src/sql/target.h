@@ -65,7 +65,7 @@ struct sql_target {
 	int fd;
 	struct loop_source *source;
 	/* The section that asks the same server, so that this one does not; "": none. */
-	char same_as[CONFIG_SQL_SECTION_SIZE];
+	char same_as[CONFIG_SECTION_SIZE];
 	bool killed;	   /* and not waited for yet */
 	uint64_t start_ns; /* when the next helper may be started */
 	uint64_t backoff_ns;

@@ -242,6 +242,29 @@ static void test_sql_targets(void **state)
 	assert_true(c.sql.targets[1].enabled);
 }
 
+static void test_hooks(void **state)
+{
+	static const char text[] = "[hook.mail]\ncommand = /bin/cat\n[hook.gcore]\n"
+				   "socket = /run/x.sock\ntime_limit = 3m\n"
+				   "[hook.mail]\ncapabilities = CAP_KILL cap_sys_ptrace\n";
+	char error[CONFIG_ERROR_SIZE];
+	struct config c;
+
+	(void)state;
+	config_set_defaults(&c);
+	assert_int_equal(config_parse_text(&c, "x.conf", text, strlen(text), error), 0);
+	assert_int_equal(c.hooks_count, 2);
+	assert_string_equal(c.hooks[0].section, "hook.mail");
+	assert_string_equal(c.hooks[0].command, "/bin/cat");
+	assert_string_equal(c.hooks[0].run_as, "nobody");
+	assert_string_equal(c.hooks[0].capabilities, "CAP_KILL cap_sys_ptrace");
+	assert_int_equal(c.hooks[0].time_limit_ns, 30 * NSEC_PER_SEC);
+	assert_int_equal(c.hooks[0].output_bytes, 64 * 1024);
+	assert_string_equal(c.hooks[1].section, "hook.gcore");
+	assert_string_equal(c.hooks[1].socket, "/run/x.sock");
+	assert_int_equal(c.hooks[1].time_limit_ns, 180 * NSEC_PER_SEC);
+}
+
 static void test_sql_target_by_set(void **state)
 {
 	static const char *const sets[] = { "sql.main.socket=/run/x.sock", "sql.enabled=no" };
@@ -262,6 +285,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sql_targets),
 		cmocka_unit_test(test_sql_target_by_set),
+		cmocka_unit_test(test_hooks),
 		cmocka_unit_test(test_set_values),
 		cmocka_unit_test(test_set_against_file),
 		cmocka_unit_test(test_lines),

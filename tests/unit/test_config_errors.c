@@ -74,11 +74,11 @@ static const struct error_case text_errors[] = {
 	{ "[zzzzzzzz]\n",
 	  "x.conf:1: [zzzzzzzz] is not a known section; expected [watch], [rule.NAME], [health], "
 	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [sql], "
-	  "[sql.NAME], [control]" },
+	  "[sql.NAME], [hook.NAME], [control]" },
 	{ "[]\n",
 	  "x.conf:1: [] is not a known section; expected [watch], [rule.NAME], [health], "
 	  "[trace], [probe.NAME], [incident], [record], [journal], [syslog], [sql], "
-	  "[sql.NAME], [control]" },
+	  "[sql.NAME], [hook.NAME], [control]" },
 	{ "[watch\n",
 	  "x.conf:1: \"[watch\" has no ] at its end; expected e.g. [watch], and "
 	  "comments on lines of their own" },
@@ -217,6 +217,18 @@ static const struct error_case text_errors[] = {
 	  "socket; expected e.g. 127.0.0.1" },
 	{ "[sql.a]\n[sql.b]\n[sql.c]\n[sql.d]\n[sql.e]\n[sql.f]\n[sql.g]\n[sql.h]\n[sql.i]",
 	  "x.conf:9: [sql.i] is one target too many; expected at most 8" },
+	{ "[hook.Mail]",
+	  "x.conf:1: [hook.Mail] is not a known section; expected e.g. [hook.mail], at "
+	  "most 31 of a-z, 0-9, _ and -" },
+	{ "[hook.a]\ncommand = /bin/cat\n[hook.b]\nsocket = /run/x\n[hook.a]\nsocket = /run/x",
+	  "x.conf:6: hook.a.socket: hook.a.command is set, too; expected only one of the two" },
+	{ "[hook.a]\ncapabilities = CAP_KILL SYS_PTRACE",
+	  "x.conf:2: hook.a.capabilities: \"CAP_KILL SYS_PTRACE\" is not a list of capabilities that are known; "
+	  "expected e.g. CAP_SYS_PTRACE" },
+	{ "[hook.a]\nrun_as = root",
+	  "x.conf:2: hook.a.run_as: \"root\" is root; expected e.g. nobody" },
+	{ "[hook.a]\n[hook.b]\n[hook.c]\n[hook.d]\n[hook.e]\n[hook.f]\n[hook.g]\n[hook.h]\n[hook.i]",
+	  "x.conf:9: [hook.i] is one hook too many; expected at most 8" },
 };
 /* clang-format on */
 

@@ -297,11 +297,15 @@ static void test_printed_file(void **state)
 	/* From nothing, so that a setting that is not in the file would show. */
 	memset(&printed, 0, sizeof(printed));
 	assert_int_equal(config_parse_text(&printed, "printed", text, len, error), 0);
-	/* The one target that is there for an example. */
+	/* The one target and the one hook that are there for an example. */
 	assert_int_equal(printed.sql.targets_count, 1);
 	assert_string_equal(printed.sql.targets[0].section, "sql.main");
 	printed.sql.targets_count = 0;
-	memset(printed.sql.targets[0].section, 0, CONFIG_SQL_SECTION_SIZE);
+	memset(printed.sql.targets[0].section, 0, CONFIG_SECTION_SIZE);
+	assert_int_equal(printed.hooks_count, 1);
+	assert_string_equal(printed.hooks[0].section, "hook.mail");
+	printed.hooks_count = 0;
+	memset(printed.hooks[0].section, 0, CONFIG_SECTION_SIZE);
 	assert_memory_equal(&printed, &defaults, sizeof(printed));
 	for (const char *line = text; line; line = strchr(line + 1, '\n'))
 		assert_true(strcspn(line + 1, "\n") <= 100 || strstr(line, "process = ") != NULL);
