@@ -69,11 +69,34 @@ static void check_sockets(struct doctor *d)
 	}
 }
 
+static void check_hooks(struct doctor *d)
+{
+	for (unsigned int i = 0; i < d->config->hooks_count; i++) {
+		const struct config_hook *hook = &d->config->hooks[i];
+		const char *path = *hook->command ? hook->command : hook->socket;
+		struct stat st;
+
+		if (!*path)
+			doctor_report(d, "sink", hook->section, WORKS,
+				"off: neither command nor socket is set");
+		else if (stat(path, &st) < 0)
+			doctor_report(d, "sink", hook->section, DEGRADED, "%s: %s", path,
+				strerror(errno));
+		else if (*hook->command ? !S_ISREG(st.st_mode) || !(st.st_mode & 0111)
+					: !S_ISSOCK(st.st_mode))
+			doctor_report(d, "sink", hook->section, DEGRADED, "%s is not %s", path,
+				*hook->command ? "a program" : "a socket");
+		else
+			doctor_report(d, "sink", hook->section, WORKS, "%s", path);
+	}
+}
+
 bool doctor_check_sinks(struct doctor *d)
 {
 	bool can_record = check_directory(d, "spool", d->config->record.spool_dir, DIR_SPOOL);
 
 	check_directory(d, "record", d->config->record.dir, DIR_DURABLE);
 	check_sockets(d);
+	check_hooks(d);
 	return can_record;
 }

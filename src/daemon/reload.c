@@ -30,10 +30,12 @@ static void log_what_needs_restart(const struct config *a, const struct config *
 	if (memcmp(&a->record, &b->record, sizeof(a->record)) != 0 ||
 		memcmp(&a->journal, &b->journal, sizeof(a->journal)) != 0 ||
 		memcmp(&a->syslog, &b->syslog, sizeof(a->syslog)) != 0 ||
+		a->hooks_count != b->hooks_count ||
+		memcmp(a->hooks, b->hooks, sizeof(a->hooks)) != 0 ||
 		memcmp(&a->control, &b->control, sizeof(a->control)) != 0)
 		log_warning(
-			"changes in [record], [journal], [syslog] and [control] take effect at the "
-			"next start");
+			"changes in [record], [journal], [syslog], [hook.NAME] and [control] take "
+			"effect at the next start");
 }
 
 static void log_change(void *userdata, const char *change)

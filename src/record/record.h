@@ -21,6 +21,8 @@
  */
 #define RECORD_LINE_SIZE (96 * 1024)
 #define RECORD_FILE_SUFFIX ".jsonl"
+/* Of the directory beside the file, with the output of hooks. */
+#define RECORD_OUTPUT_SUFFIX ".d"
 /* "20261120T031207Z-3f9c.jsonl" */
 #define RECORD_FILE_SIZE (RECORD_ID_SIZE + sizeof(RECORD_FILE_SUFFIX) - 1)
 

@@ -13,6 +13,7 @@
 
 #include "record/reader.h"
 #include "sinks/dir.h"
+#include "sinks/hook_output.h"
 #include "sinks/lock.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -166,7 +167,7 @@ static int list_read(int dir_fd, const struct retention_limits *limits,
 		if (record_fd < 0)
 			continue;
 		memcpy(file.name, entry->d_name, RECORD_FILE_SIZE);
-		file.bytes = (uint64_t)st.st_size;
+		file.bytes = (uint64_t)st.st_size + hook_output_bytes(dir_fd, entry->d_name);
 		describe(record_fd, clock, &file);
 		file.too_old = limits->max_age_ns && age_ns(&file, &st, clock) > limits->max_age_ns;
 		r = list_add(list, &file);
@@ -216,6 +217,7 @@ static int remove_record(int dir_fd, int lock_fd, const char *name)
 		return 0;
 	if (unlinkat(dir_fd, name, 0) < 0)
 		return -errno;
+	hook_output_remove(dir_fd, name);
 	return 1;
 }
 

@@ -108,6 +108,30 @@ static void test_retention_removes_only_records(void **state)
 	assert_int_equal(dirs_count(d->config.record.dir, FIRST_ID), 1);
 }
 
+static void test_the_output_of_hooks_goes_with_its_record(void **state)
+{
+	const struct dirs *d = *state;
+	char path[PATH_MAX + RECORD_ID_SIZE + 4];
+
+	for (unsigned int i = 0; i < 2; i++) {
+		char id[RECORD_ID_SIZE];
+
+		make_kept(d, i, 1000);
+		record_make_id(DATA_REAL_NS + i * NSEC_PER_SEC, i, id);
+		snprintf(path, sizeof(path), "%s/%s.d", d->config.record.dir, id);
+		assert_int_equal(mkdir(path, 0700), 0);
+		dirs_write(path, "mail.out", "0123456789", 10);
+		dirs_write(path, "gcore.out", "0123456789", 10);
+	}
+	/* What hooks wrote counts. */
+	assert_int_equal(apply(d, 2040, 0, 0), 0);
+	assert_int_equal(apply(d, 2039, 0, 0), 1);
+	assert_int_equal(dirs_count(d->config.record.dir, ""), 2);
+	assert_int_equal(dirs_count(path, ""), 2);
+	assert_int_equal(apply(d, 1, 1, 1), 1);
+	assert_int_equal(dirs_count(d->config.record.dir, ""), 0);
+}
+
 static bool set_immutable(const char *path, bool is_immutable)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -378,6 +402,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_DIRS(test_retention_is_exact),
 		WITH_DIRS(test_retention_removes_only_records),
+		WITH_DIRS(test_the_output_of_hooks_goes_with_its_record),
 		WITH_DIRS(test_a_record_that_cannot_be_removed),
 		WITH_DIRS(test_retention_runs_after_each_record),
 		WITH_DIRS(test_the_newest_is_kept_when_the_clock_is_behind),
