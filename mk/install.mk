@@ -57,7 +57,7 @@ $(B)/completion/iostall: tools/completion.sh $(B)/iostall $(CONFIG_GEN)
 ## install: install the program and all its files (DESTDIR, PREFIX)
 install: $(B)/iostall $(INSTALL_FILES)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)$(COMPLETIONDIR) \
-		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(CATALOGDIR) $(DESTDIR)$(DATADIR)/prometheus \
+		$(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(CATALOGDIR) $(DESTDIR)$(DATADIR)/prometheus $(DESTDIR)$(DATADIR)/hooks \
 		$(DESTDIR)$(SYSCONFDIR)/iostall/conf.d \
 		$(addprefix $(DESTDIR)$(MANDIR)/man,1 5 8)
 	install -m 755 $(B)/iostall $(DESTDIR)$(BINDIR)/
@@ -66,6 +66,9 @@ install: $(B)/iostall $(INSTALL_FILES)
 	install -m 644 systemd/iostall.sysusers $(DESTDIR)$(SYSUSERSDIR)/iostall.conf
 	install -m 644 systemd/iostall.catalog $(DESTDIR)$(CATALOGDIR)/
 	install -m 644 fleet/prometheus/iostall.rules.yml $(DESTDIR)$(DATADIR)/prometheus/
+	install -m 755 fleet/hooks/gcore fleet/hooks/notify fleet/hooks/collect $(DESTDIR)$(DATADIR)/hooks/
+	install -m 644 fleet/hooks/*.socket fleet/hooks/*.service $(DESTDIR)$(UNITDIR)/
+	sed -i 's,^ExecStart=/usr/share/iostall/,ExecStart=$(DATADIR)/,' $(DESTDIR)$(UNITDIR)/iostall-*@.service
 	install -m 644 $(B)/completion/iostall $(DESTDIR)$(COMPLETIONDIR)/
 	install -m 644 $(B)/record.schema.json $(DESTDIR)$(DATADIR)/
 	install -m 644 $(filter %.1,$(MAN_PAGES)) $(DESTDIR)$(MANDIR)/man1/
