@@ -406,7 +406,7 @@ static bool hook_flushed(void *state)
 	hooks->is_exit = true;
 	hook_tick(hooks, now_ns);
 	for (unsigned int i = 0; i < hooks->count; i++)
-		if (hooks->list[i].state > HOOK_READY)
+		if (hooks->list[i].state > HOOK_TOLD)
 			return false;
 	return !hook_output_is_busy(hooks->keeper);
 }
