@@ -116,6 +116,11 @@ bool cursor_take(struct cursor *c, const char *text)
 	return true;
 }
 
+bool word_is(const char *word, size_t len, const char *what)
+{
+	return len == strlen(what) && memcmp(word, what, len) == 0;
+}
+
 bool cursor_line(struct cursor *c, struct cursor *ret_line)
 {
 	const char *newline;

@@ -26,6 +26,9 @@ int cursor_hex(struct cursor *c, uint64_t *ret_value); /* with or without 0x */
 int cursor_word(struct cursor *c, const char **ret_word,
 	size_t *ret_len); /* up to a blank or newline */
 
+/* Whether what cursor_word() took is `what`. */
+bool word_is(const char *word, size_t len, const char *what);
+
 /* The next line without its newline; false at the end. */
 bool cursor_line(struct cursor *c, struct cursor *ret_line);
 

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Two numbers.
+ * Used by every room; depends on no room.
+ */
+#ifndef IOSTALL_UTIL_NUMBER_H
+#define IOSTALL_UTIL_NUMBER_H
+
+#include <stdint.h>
+
+static inline double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* 0 where b is more: a counter that was set back, a clock that was read before. */
+static inline uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+#endif
