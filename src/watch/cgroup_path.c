@@ -9,11 +9,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool is_word(const char *word, size_t len, const char *what)
-{
-	return len == strlen(what) && memcmp(word, what, len) == 0;
-}
-
 /* "memory" in "cpu,memory,pids" */
 static bool has_controller(const char *list, const char *end, const char *controller)
 {
@@ -21,7 +16,7 @@ static bool has_controller(const char *list, const char *end, const char *contro
 		const char *comma = memchr(list, ',', (size_t)(end - list));
 		const char *word_end = comma ? comma : end;
 
-		if (is_word(list, (size_t)(word_end - list), controller))
+		if (word_is(list, (size_t)(word_end - list), controller))
 			return true;
 		list = word_end + 1;
 	}

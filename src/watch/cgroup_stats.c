@@ -8,7 +8,6 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
-#include "watch/cgroups.h"
 
 /* The buffer for the text is in the state. */
 #define THREAD_STACK_BYTES (16 * 1024)
@@ -45,7 +44,7 @@ static void parse_memory(const char *text, struct cgroup_stats_memory *memory)
 	struct cursor c = { text, text + strlen(text) }, line;
 
 	*memory = (struct cgroup_stats_memory){
-		.reclaimable_bytes = cgroups_parse_reclaimable(text, strlen(text)),
+		.reclaimable_bytes = cgroup_parse_reclaimable(text, strlen(text)),
 	};
 	while (cursor_line(&c, &line))
 		refaults_take_line(line, &memory->refaults);
@@ -56,10 +55,10 @@ static void parse_io(const char *text, struct cgroup_stats_io *io)
 	struct cursor c = { text, text + strlen(text) }, line;
 
 	while (cursor_line(&c, &line)) {
-		struct io_limits_values counters;
+		struct cgroup_io_values counters;
 		uint32_t major, minor;
 
-		if (io_limits_parse_line(line, io_limits_stat_keys, &major, &minor, &counters) < 0)
+		if (cgroup_parse_io_line(line, cgroup_io_stat_keys, &major, &minor, &counters) < 0)
 			continue;
 		for (uint32_t i = 0; i < io->devices_count; i++) {
 			struct cgroup_stats_device *d = &io->devices[i];
@@ -82,8 +81,8 @@ static void parse(enum cgroup_stats_kind kind, const char *text, struct cgroup_s
 		parse_io(text, &r->io);
 		return;
 	default:
-		r->cpu = (struct cpu_limits_counts){ 0 };
-		cpu_limits_parse_stat((struct cursor){ text, text + strlen(text) }, &r->cpu);
+		r->cpu = (struct cgroup_cpu_counts){ 0 };
+		cgroup_parse_cpu_stat((struct cursor){ text, text + strlen(text) }, &r->cpu);
 	}
 }
 

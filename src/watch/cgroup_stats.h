@@ -14,10 +14,9 @@
 #include <stdint.h>
 
 #include "util/renewable_worker.h"
+#include "watch/cgroup_parse.h"
 #include "watch/cgroup_path.h"
 #include "watch/clocks.h"
-#include "watch/cpu_limits.h"
-#include "watch/io_limits.h"
 #include "watch/refaults.h"
 
 enum cgroup_stats_kind {
@@ -29,12 +28,14 @@ enum cgroup_stats_kind {
 
 /* Groups of each kind. */
 #define CGROUP_STATS_GROUPS_MAX 16
+/* Devices that one group has limits for; more are not looked at. */
+#define CGROUP_STATS_DEVICES_MAX 4
 #define CGROUP_STATS_FILES_MAX (CGROUP_STATS_KINDS * CGROUP_STATS_GROUPS_MAX)
 /* A group with a longer path is left out. */
 #define CGROUP_STATS_PATH_SIZE 1024
 
 struct cgroup_stats_memory {
-	uint64_t reclaimable_bytes; /* see cgroups_parse_reclaimable() */
+	uint64_t reclaimable_bytes; /* see cgroup_parse_reclaimable() */
 	struct refaults refaults;
 };
 
@@ -42,13 +43,13 @@ struct cgroup_stats_device {
 	uint32_t major;
 	uint32_t minor;
 	bool found; /* it has counters */
-	struct io_limits_values counters;
+	struct cgroup_io_values counters;
 };
 
 /* The number of devices and which they are is the question, the rest the answer. */
 struct cgroup_stats_io {
 	uint32_t devices_count;
-	struct cgroup_stats_device devices[IO_LIMITS_DEVICES_MAX];
+	struct cgroup_stats_device devices[CGROUP_STATS_DEVICES_MAX];
 };
 
 struct cgroup_stats_reading {
@@ -56,7 +57,7 @@ struct cgroup_stats_reading {
 	union {
 		struct cgroup_stats_memory memory;
 		struct cgroup_stats_io io;
-		struct cpu_limits_counts cpu;
+		struct cgroup_cpu_counts cpu;
 	};
 };
 

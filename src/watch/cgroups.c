@@ -12,6 +12,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/number.h"
 #include "util/text.h"
 #include "watch/cgroup_path.h"
 
@@ -24,43 +25,6 @@
 
 _Static_assert(WATCH_CGROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
 _Static_assert(WATCH_CGROUPS_MAX == FREEZERS_GROUPS_MAX, "what is said of a full table names one");
-
-static bool is_word(const char *word, size_t len, const char *what)
-{
-	return len == strlen(what) && memcmp(word, what, len) == 0;
-}
-
-uint64_t cgroups_parse_reclaimable(const char *buf, size_t len)
-{
-	static const char *const names[] = { "active_file", "inactive_file", "slab_reclaimable" };
-	struct cursor c = { buf, buf + len }, line;
-	uint64_t own = 0, total = 0;
-	bool has_total = false;
-
-	while (cursor_line(&c, &line)) {
-		const char *word;
-		size_t word_len;
-		uint64_t value;
-		bool is_total;
-
-		if (cursor_word(&line, &word, &word_len) < 0 || cursor_u64(&line, &value) < 0)
-			continue;
-		/*
-		 * v1 has each number twice: alone, and as total_ with its children, which the limit
-		 * is for.
-		 */
-		is_total = word_len > 6 && memcmp(word, "total_", 6) == 0;
-		word += is_total ? 6 : 0;
-		word_len -= is_total ? 6 : 0;
-		for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-			if (!is_word(word, word_len, names[i]))
-				continue;
-			has_total = has_total || is_total;
-			*(is_total ? &total : &own) += value;
-		}
-	}
-	return has_total ? total : own;
-}
 
 void cgroups_parse_events(const char *buf, size_t len, struct cgroups_counts *counts)
 {
@@ -78,9 +42,9 @@ void cgroups_parse_events(const char *buf, size_t len, struct cgroups_counts *co
 		}
 		if (cursor_word(&line, &word, &word_len) < 0 || cursor_u64(&line, &value) < 0)
 			continue;
-		if (is_word(word, word_len, "high") || is_word(word, word_len, "max"))
+		if (word_is(word, word_len, "high") || word_is(word, word_len, "max"))
 			counts->limit_hits += value;
-		else if (is_word(word, word_len, "oom_kill"))
+		else if (word_is(word, word_len, "oom_kill"))
 			counts->oom_kills = value;
 	}
 }
@@ -352,12 +316,6 @@ static void take_growth(struct cgroups_slot *slot, uint64_t held_bytes, uint64_t
 		((double)(now_ns - oldest->ns) / NSEC_PER_MINUTE_REAL);
 }
 
-/* The counter of version 1 can be set back to 0. */
-static uint64_t counted_since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 /* What has happened since the last reading. */
 static void take_counts(struct cgroups_slot *slot, const struct cgroups_counts *now)
 {
@@ -370,7 +328,7 @@ static void take_counts(struct cgroups_slot *slot, const struct cgroups_counts *
 	view->active_bytes = (since.file_active + since.anon_active) * page;
 	view->swapped_in_bytes = since.anon * page;
 	view->major_faults = since.major_faults;
-	view->limit_hits = counted_since(now->limit_hits, before->limit_hits);
+	view->limit_hits = minus(now->limit_hits, before->limit_hits);
 	slot->before = *now;
 	slot->has_before = true;
 }
@@ -433,8 +391,7 @@ static int slot_update(struct cgroups *c, unsigned int i, char *buf, size_t size
 	read_events(slot, buf, size, &events);
 	view->limit_bytes = limit;
 	view->used_pct = view->growth_pct_per_min = NAN;
-	view->oom_kills =
-		slot->has_kills ? counted_since(events.oom_kills, slot->before.oom_kills) : 0;
+	view->oom_kills = slot->has_kills ? minus(events.oom_kills, slot->before.oom_kills) : 0;
 	slot->has_kills = true;
 	slot->before.oom_kills = events.oom_kills;
 	answer = cgroup_stats_take(&c->stats, CGROUP_STATS_MEMORY, i);

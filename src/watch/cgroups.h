@@ -113,13 +113,6 @@ void cgroups_fill_limits(const struct cgroups *c, const struct disks *disks,
 	struct record_limits *limits);
 
 /*
- * The bytes that the kernel could reclaim at once, from the text of memory.stat: file pages and
- * reclaimable slabs. A database that reads through the page cache fills any limit with them, so
- * they do not count as held. Pure.
- */
-uint64_t cgroups_parse_reclaimable(const char *buf, size_t len);
-
-/*
  * How often the control group was at its limits and how many processes were killed for it, from
  * memory.events.local or, in version 1, memory.failcnt, which is one number, and
  * memory.oom_control. Pure.

@@ -8,53 +8,14 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/number.h"
 #include "util/text.h"
 #include "watch/cgroup_path.h"
-#include "watch/cgroup_stats.h"
-
-_Static_assert(CPU_LIMITS_GROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
 
 enum { QUOTA, STAT, PERIOD, USAGE };
 
 /* An answer comes with the next sample, unless its reader is kept waiting. */
 #define LATE_NS (10 * NSEC_PER_SEC)
-
-double cpu_limits_parse_max(struct cursor text)
-{
-	uint64_t quota_us, period_us;
-
-	if (cursor_u64(&text, &quota_us) < 0 || cursor_u64(&text, &period_us) < 0 || period_us == 0)
-		return 0;
-	return (double)quota_us / (double)period_us;
-}
-
-void cpu_limits_parse_stat(struct cursor text, struct cpu_limits_counts *counts)
-{
-	static const struct {
-		const char *name;
-		size_t offset;
-		uint64_t unit_ns;
-	} keys[] = {
-		{ "usage_usec", offsetof(struct cpu_limits_counts, used_ns), NSEC_PER_USEC },
-		{ "throttled_usec", offsetof(struct cpu_limits_counts, throttled_ns),
-			NSEC_PER_USEC },
-		{ "throttled_time", offsetof(struct cpu_limits_counts, throttled_ns), 1 },
-	};
-	struct cursor line;
-
-	while (cursor_line(&text, &line)) {
-		const char *word;
-		uint64_t value;
-		size_t len;
-
-		if (cursor_word(&line, &word, &len) < 0 || cursor_u64(&line, &value) < 0)
-			continue;
-		for (unsigned int i = 0; i < ARRAY_SIZE(keys); i++)
-			if (len == strlen(keys[i].name) && memcmp(word, keys[i].name, len) == 0)
-				*(uint64_t *)((char *)counts + keys[i].offset) =
-					value * keys[i].unit_ns;
-	}
-}
 
 static void group_free(struct cpu_limits_group *group)
 {
@@ -112,7 +73,7 @@ static double read_limit(const struct cpu_limits_group *group, struct cursor quo
 	struct cursor period;
 
 	if (!group->v1)
-		return cpu_limits_parse_max(quota);
+		return cgroup_parse_cpu_max(quota);
 	if (cursor_u64(&quota, &quota_us) < 0)
 		return 0;
 	period = read_text(group->fds[PERIOD], buf, size);
@@ -187,23 +148,18 @@ void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysf
 
 /* Of version 1. False: they cannot be read. */
 static bool read_counts(const struct cpu_limits_group *group, char *buf, size_t size,
-	struct cpu_limits_counts *ret_counts)
+	struct cgroup_cpu_counts *ret_counts)
 {
 	struct cursor text = read_text(group->fds[STAT], buf, size);
 
-	*ret_counts = (struct cpu_limits_counts){ 0 };
+	*ret_counts = (struct cgroup_cpu_counts){ 0 };
 	if (text.p == text.end)
 		return false;
-	cpu_limits_parse_stat(text, ret_counts);
+	cgroup_parse_cpu_stat(text, ret_counts);
 	if (group->fds[USAGE] < 0)
 		return true;
 	text = read_text(group->fds[USAGE], buf, size);
 	return cursor_u64(&text, &ret_counts->used_ns) == 0;
-}
-
-static uint64_t counted_since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
 }
 
 /*
@@ -211,11 +167,11 @@ static uint64_t counted_since(uint64_t now, uint64_t before)
  * with what they ran that is all they wanted; a group that wanted less than one CPU is compared
  * with one.
  */
-static void take_counts(struct cpu_limits_group *group, const struct cpu_limits_counts *now,
+static void take_counts(struct cpu_limits_group *group, const struct cgroup_cpu_counts *now,
 	uint64_t interval_ns)
 {
-	uint64_t used_ns = counted_since(now->used_ns, group->before.used_ns);
-	uint64_t held_ns = counted_since(now->throttled_ns, group->before.throttled_ns);
+	uint64_t used_ns = minus(now->used_ns, group->before.used_ns);
+	uint64_t held_ns = minus(now->throttled_ns, group->before.throttled_ns);
 	uint64_t wanted_ns = used_ns + held_ns;
 
 	if (wanted_ns < interval_ns)
@@ -225,7 +181,7 @@ static void take_counts(struct cpu_limits_group *group, const struct cpu_limits_
 	group->view.held_back_pct = 100 * (double)held_ns / (double)wanted_ns;
 }
 
-static void update_counts(struct cpu_limits_group *group, const struct cpu_limits_counts *now,
+static void update_counts(struct cpu_limits_group *group, const struct cgroup_cpu_counts *now,
 	uint64_t now_ns)
 {
 	if (group->before_ns && now_ns > group->before_ns)
@@ -250,7 +206,7 @@ static bool group_update(struct cpu_limits *l, unsigned int slot, struct cgroup_
 	struct cpu_limits_group *group = &l->groups[slot];
 	const struct cgroup_stats_reading *answer;
 	struct cursor quota = read_text(group->fds[QUOTA], buf, size);
-	struct cpu_limits_counts counts;
+	struct cgroup_cpu_counts counts;
 
 	if (quota.p == quota.end)
 		return false;

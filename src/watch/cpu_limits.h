@@ -13,19 +13,12 @@
 #include <stdint.h>
 
 #include "record/structs.h"
-#include "util/parse.h"
-
-struct cgroup_stats;
+#include "watch/cgroup_parse.h"
+#include "watch/cgroup_stats.h"
 
 /* The control groups of the processes and all above them, each counted once. */
-#define CPU_LIMITS_GROUPS_MAX 16
+#define CPU_LIMITS_GROUPS_MAX CGROUP_STATS_GROUPS_MAX
 #define CPU_LIMITS_FILES 4
-
-/* Since the group was made, added up over all CPUs. */
-struct cpu_limits_counts {
-	uint64_t used_ns;
-	uint64_t throttled_ns;
-};
 
 struct cpu_limits_group {
 	bool used;
@@ -39,7 +32,7 @@ struct cpu_limits_group {
 	 */
 	int fds[CPU_LIMITS_FILES];
 	uint64_t before_ns; /* 0: there is no reading to compare with */
-	struct cpu_limits_counts before;
+	struct cgroup_cpu_counts before;
 	/* held_back_pct is NAN where no new counters are known; then only the limit counts. */
 	struct record_cpu_limited view;
 };
@@ -66,13 +59,5 @@ void cpu_limits_update(struct cpu_limits *l, struct cgroup_stats *stats, uint64_
 
 /* Those that held their threads back most, of which it is known how much. */
 void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits);
-
-/*
- * "50000 100000", the text of cpu.max, as a number of CPUs; 0: "max", or it is no such text. Pure.
- */
-double cpu_limits_parse_max(struct cursor text);
-
-/* The text of cpu.stat; what it does not have stays as it is. Pure. */
-void cpu_limits_parse_stat(struct cursor text, struct cpu_limits_counts *counts);
 
 #endif

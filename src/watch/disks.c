@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "util/disk_name.h"
 #include "util/file.h"
+#include "util/number.h"
 #include "util/text.h"
 #include "watch/disk_rates.h"
 
@@ -252,18 +253,13 @@ static void take_zram(struct disks_zram *zram, const struct watch_diskstats *sta
 	zram->written_bytes += stats->sectors[WATCH_DISKSTATS_WRITE] * WATCH_DISKSTATS_SECTOR_BYTES;
 }
 
-static uint64_t since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 struct disks_zram disks_zram_since(const struct disks *d)
 {
 	if (d->reading < 2)
 		return (struct disks_zram){ 0 };
 	return (struct disks_zram){
-		.read_bytes = since(d->zram.read_bytes, d->zram_before.read_bytes),
-		.written_bytes = since(d->zram.written_bytes, d->zram_before.written_bytes),
+		.read_bytes = minus(d->zram.read_bytes, d->zram_before.read_bytes),
+		.written_bytes = minus(d->zram.written_bytes, d->zram_before.written_bytes),
 	};
 }
 
@@ -516,11 +512,6 @@ static bool disk_says_more(const struct disks_disk *one, const struct disks_disk
 static double busy_pct(const struct record_disk *disk)
 {
 	return disk->inflight && disk->no_completion_ns ? 100 : disk->util_pct;
-}
-
-static double larger(double a, double b)
-{
-	return a > b ? a : b;
 }
 
 double disks_busy_pct(const struct disks *d)

@@ -23,9 +23,7 @@ struct reading {
 
 static bool is_word(struct cursor word, const char *what)
 {
-	size_t len = strlen(what);
-
-	return (size_t)(word.end - word.p) == len && memcmp(word.p, what, len) == 0;
+	return word_is(word.p, (size_t)(word.end - word.p), what);
 }
 
 static bool begins_with(struct cursor word, const char *what)

@@ -8,25 +8,9 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/number.h"
 #include "util/text.h"
 #include "watch/cgroup_path.h"
-#include "watch/cgroup_stats.h"
-
-_Static_assert(IO_LIMITS_GROUPS_MAX == CGROUP_STATS_GROUPS_MAX, "a slot is one in both");
-
-const char *const io_limits_max_keys[RECORD_IO_LIMIT_COUNT] = {
-	[RECORD_IO_LIMIT_read_bytes] = "rbps",
-	[RECORD_IO_LIMIT_write_bytes] = "wbps",
-	[RECORD_IO_LIMIT_reads] = "riops",
-	[RECORD_IO_LIMIT_writes] = "wiops",
-};
-
-const char *const io_limits_stat_keys[RECORD_IO_LIMIT_COUNT] = {
-	[RECORD_IO_LIMIT_read_bytes] = "rbytes",
-	[RECORD_IO_LIMIT_write_bytes] = "wbytes",
-	[RECORD_IO_LIMIT_reads] = "rios",
-	[RECORD_IO_LIMIT_writes] = "wios",
-};
 
 static const char *const v1_files[RECORD_IO_LIMIT_COUNT] = {
 	[RECORD_IO_LIMIT_read_bytes] = "blkio.throttle.read_bps_device",
@@ -34,44 +18,6 @@ static const char *const v1_files[RECORD_IO_LIMIT_COUNT] = {
 	[RECORD_IO_LIMIT_reads] = "blkio.throttle.read_iops_device",
 	[RECORD_IO_LIMIT_writes] = "blkio.throttle.write_iops_device",
 };
-
-/* "8:0" */
-static int take_device(struct cursor *line, uint32_t *ret_major, uint32_t *ret_minor)
-{
-	uint64_t major, minor;
-
-	if (cursor_u64(line, &major) < 0 || line->p == line->end || *line->p++ != ':' ||
-		cursor_u64(line, &minor) < 0 || major > UINT32_MAX || minor > UINT32_MAX)
-		return -EINVAL;
-	*ret_major = (uint32_t)major;
-	*ret_minor = (uint32_t)minor;
-	return 0;
-}
-
-int io_limits_parse_line(struct cursor line, const char *const keys[static RECORD_IO_LIMIT_COUNT],
-	uint32_t *ret_major, uint32_t *ret_minor, struct io_limits_values *ret_values)
-{
-	const char *word;
-	size_t len;
-
-	if (take_device(&line, ret_major, ret_minor) < 0)
-		return -EINVAL;
-	memset(ret_values, 0, sizeof(*ret_values));
-	while (cursor_word(&line, &word, &len) == 0) {
-		const char *is = memchr(word, '=', len);
-		struct cursor number;
-
-		for (unsigned int i = 1; is && i < RECORD_IO_LIMIT_COUNT; i++) {
-			if ((size_t)(is - word) != strlen(keys[i]) ||
-				memcmp(word, keys[i], (size_t)(is - word)) != 0)
-				continue;
-			number = (struct cursor){ is + 1, word + len };
-			if (cursor_u64(&number, &ret_values->of[i]) < 0)
-				ret_values->of[i] = 0;
-		}
-	}
-	return 0;
-}
 
 static void group_free(struct io_limits_group *group)
 {
@@ -117,7 +63,7 @@ static struct io_limits_device *get_device(struct io_limits_group *group, uint32
 	for (; d < group->devices + group->devices_count; d++)
 		if (d->major == major && d->minor == minor)
 			return d;
-	if (group->devices_count == IO_LIMITS_DEVICES_MAX)
+	if (group->devices_count == CGROUP_STATS_DEVICES_MAX)
 		return NULL;
 	group->devices_count++;
 	*d = (struct io_limits_device){ .major = major, .minor = minor };
@@ -142,11 +88,11 @@ static bool read_limits_v2(struct io_limits_group *group, char *buf, size_t size
 	if (!read_file(group->fds[0], buf, size, &text))
 		return false;
 	while (cursor_line(&text, &line)) {
-		struct io_limits_values per_s;
+		struct cgroup_io_values per_s;
 		struct io_limits_device *d;
 		uint32_t major, minor;
 
-		if (io_limits_parse_line(line, io_limits_max_keys, &major, &minor, &per_s) < 0)
+		if (cgroup_parse_io_line(line, cgroup_io_max_keys, &major, &minor, &per_s) < 0)
 			continue;
 		d = get_device(group, major, minor);
 		if (d)
@@ -167,7 +113,8 @@ static bool read_limits_v1(struct io_limits_group *group, char *buf, size_t size
 			uint32_t major, minor;
 			uint64_t value;
 
-			if (take_device(&line, &major, &minor) < 0 || cursor_u64(&line, &value) < 0)
+			if (cgroup_parse_device(&line, &major, &minor) < 0 ||
+				cursor_u64(&line, &value) < 0)
 				continue;
 			d = get_device(group, major, minor);
 			if (d)
@@ -260,7 +207,7 @@ void io_limits_learn(struct io_limits *l, struct cgroup_stats *stats, int sysfs_
 	while (!path.v1 && cgroup_path_ascend(&path));
 }
 
-static void take_used(struct io_limits_device *d, const struct io_limits_values *done,
+static void take_used(struct io_limits_device *d, const struct cgroup_io_values *done,
 	uint64_t interval_ns)
 {
 	d->nearest = RECORD_IO_LIMIT_NONE;
@@ -276,20 +223,14 @@ static void take_used(struct io_limits_device *d, const struct io_limits_values 
 	}
 }
 
-/* A counter that goes back belongs to another device with the same number. */
-static uint64_t counted_since(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
-static void take_counters(struct io_limits_device *d, const struct io_limits_values *now,
+static void take_counters(struct io_limits_device *d, const struct cgroup_io_values *now,
 	uint64_t now_ns)
 {
-	struct io_limits_values done = { { 0 } };
+	struct cgroup_io_values done = { { 0 } };
 
 	for (unsigned int kind = 1; kind < RECORD_IO_LIMIT_COUNT; kind++)
-		done.of[kind] = counted_since(now->of[kind], d->before.of[kind]);
-	take_used(d, &done, d->before_ns && now_ns > d->before_ns ? now_ns - d->before_ns : 0);
+		done.of[kind] = minus(now->of[kind], d->before.of[kind]);
+	take_used(d, &done, d->before_ns ? minus(now_ns, d->before_ns) : 0);
 	d->before = *now;
 	d->before_ns = now_ns;
 }
@@ -345,7 +286,7 @@ static void read_used_v1(struct io_limits_group *group, const struct disks *disk
 	for (uint32_t i = 0; i < group->devices_count; i++) {
 		struct io_limits_device *d = &group->devices[i];
 		const struct record_disk *disk = disks_find(disks, d->major, d->minor);
-		struct io_limits_values done = { { 0 } };
+		struct cgroup_io_values done = { { 0 } };
 
 		if (disk) {
 			done.of[RECORD_IO_LIMIT_read_bytes] = disk->read_bytes;

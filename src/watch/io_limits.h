@@ -13,27 +13,19 @@
 #include <stdint.h>
 
 #include "record/structs.h"
-#include "util/parse.h"
+#include "watch/cgroup_parse.h"
+#include "watch/cgroup_stats.h"
 #include "watch/disks.h"
 
-struct cgroup_stats;
-
 /* The control groups of the processes and all above them, each counted once. */
-#define IO_LIMITS_GROUPS_MAX 16
-/* Devices that one group has limits for; more are not looked at. */
-#define IO_LIMITS_DEVICES_MAX 4
+#define IO_LIMITS_GROUPS_MAX CGROUP_STATS_GROUPS_MAX
 #define IO_LIMITS_FILES 4
-
-/* In the order of enum record_io_limit; 0: there is no such limit. */
-struct io_limits_values {
-	uint64_t of[RECORD_IO_LIMIT_COUNT];
-};
 
 struct io_limits_device {
 	uint32_t major;
 	uint32_t minor;
-	struct io_limits_values per_s;
-	struct io_limits_values before; /* the counters of the last reading */
+	struct cgroup_io_values per_s;
+	struct cgroup_io_values before; /* the counters of the last reading */
 	uint64_t before_ns;		/* 0: there is none */
 	double used_pct;		/* of the limit that it came nearest to, `nearest` */
 	enum record_io_limit nearest;
@@ -48,7 +40,7 @@ struct io_limits_group {
 	/* Version 2: io.max. Version 1: one for each limit. */
 	int fds[IO_LIMITS_FILES];
 	uint32_t devices_count;
-	struct io_limits_device devices[IO_LIMITS_DEVICES_MAX];
+	struct io_limits_device devices[CGROUP_STATS_DEVICES_MAX];
 	char path[RECORD_SUBJECT_SIZE];
 };
 
@@ -78,15 +70,5 @@ void io_limits_update(struct io_limits *l, struct cgroup_stats *stats, const str
 /* Those that most was used of. */
 void io_limits_fill(const struct io_limits *l, const struct disks *disks,
 	struct record_limits *limits);
-
-/*
- * A line of io.max or io.stat, "8:0 rbps=1048576 wbps=max riops=max wiops=max": the values of the
- * four keys in `keys`, 0 where one is absent or "max". 0 or -EINVAL. Pure.
- */
-int io_limits_parse_line(struct cursor line, const char *const keys[static RECORD_IO_LIMIT_COUNT],
-	uint32_t *ret_major, uint32_t *ret_minor, struct io_limits_values *ret_values);
-
-extern const char *const io_limits_max_keys[RECORD_IO_LIMIT_COUNT];
-extern const char *const io_limits_stat_keys[RECORD_IO_LIMIT_COUNT];
 
 #endif

@@ -45,7 +45,7 @@ void refaults_take_line(struct cursor line, struct refaults *refaults)
 		len -= 6;
 	}
 	for (unsigned int i = 0; i < ARRAY_SIZE(counters); i++)
-		if (len == strlen(counters[i].name) && memcmp(word, counters[i].name, len) == 0)
+		if (word_is(word, len, counters[i].name))
 			*counter_of(refaults, i) = value;
 }
 

@@ -42,12 +42,12 @@ static void check_path(const char *buf, size_t size, const char *controller)
 
 static void check_io(struct cursor text)
 {
-	struct io_limits_values values;
+	struct cgroup_io_values values;
 	uint32_t major, minor;
 	struct cursor line;
 
 	while (cursor_line(&text, &line))
-		(void)io_limits_parse_line(line, io_limits_max_keys, &major, &minor, &values);
+		(void)cgroup_parse_io_line(line, cgroup_io_max_keys, &major, &minor, &values);
 }
 
 static void check_counts(const char *buf, size_t size)
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_path(buf, size, "memory");
 	check_path(buf, size, "blkio");
 	check_io((struct cursor){ buf, buf + size });
-	(void)cgroups_parse_reclaimable(buf, size);
+	(void)cgroup_parse_reclaimable(buf, size);
 	check_counts(buf, size);
 	return 0;
 }

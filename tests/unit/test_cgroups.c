@@ -46,12 +46,12 @@ static void test_reclaimable(void **state)
 				 "total_active_file 300\ntotal_inactive_file 40\n";
 
 	(void)state;
-	assert_int_equal(cgroups_parse_reclaimable(v2, sizeof(v2) - 1), 39);
-	assert_int_equal(cgroups_parse_reclaimable(v1, sizeof(v1) - 1), 340);
+	assert_int_equal(cgroup_parse_reclaimable(v2, sizeof(v2) - 1), 39);
+	assert_int_equal(cgroup_parse_reclaimable(v1, sizeof(v1) - 1), 340);
 	/* Half a line is no number, and neither is a word. */
-	assert_int_equal(cgroups_parse_reclaimable("active_file", 11), 0);
-	assert_int_equal(cgroups_parse_reclaimable("active_file x\n", 14), 0);
-	assert_int_equal(cgroups_parse_reclaimable("", 0), 0);
+	assert_int_equal(cgroup_parse_reclaimable("active_file", 11), 0);
+	assert_int_equal(cgroup_parse_reclaimable("active_file x\n", 14), 0);
+	assert_int_equal(cgroup_parse_reclaimable("", 0), 0);
 }
 
 static void test_events(void **state)

@@ -17,21 +17,21 @@ static struct cursor text_of(const char *text)
 
 static void test_texts(void **state)
 {
-	struct cpu_limits_counts counts = { .used_ns = 1, .throttled_ns = 2 };
+	struct cgroup_cpu_counts counts = { .used_ns = 1, .throttled_ns = 2 };
 
 	(void)state;
-	assert_float_equal((float)cpu_limits_parse_max(text_of("50000 100000\n")), 0.5f, 1e-6f);
-	assert_float_equal((float)cpu_limits_parse_max(text_of("max 100000\n")), 0, 1e-6f);
-	assert_float_equal((float)cpu_limits_parse_max(text_of("50000 0\n")), 0, 1e-6f);
-	assert_float_equal((float)cpu_limits_parse_max(text_of("50000")), 0, 1e-6f);
-	assert_float_equal((float)cpu_limits_parse_max(text_of("")), 0, 1e-6f);
-	cpu_limits_parse_stat(text_of("usage_usec\nthrottled_usec x\n\nnr_throttled 7"), &counts);
+	assert_float_equal((float)cgroup_parse_cpu_max(text_of("50000 100000\n")), 0.5f, 1e-6f);
+	assert_float_equal((float)cgroup_parse_cpu_max(text_of("max 100000\n")), 0, 1e-6f);
+	assert_float_equal((float)cgroup_parse_cpu_max(text_of("50000 0\n")), 0, 1e-6f);
+	assert_float_equal((float)cgroup_parse_cpu_max(text_of("50000")), 0, 1e-6f);
+	assert_float_equal((float)cgroup_parse_cpu_max(text_of("")), 0, 1e-6f);
+	cgroup_parse_cpu_stat(text_of("usage_usec\nthrottled_usec x\n\nnr_throttled 7"), &counts);
 	assert_int_equal(counts.used_ns, 1);
 	assert_int_equal(counts.throttled_ns, 2);
-	cpu_limits_parse_stat(text_of("usage_usec 3\nuser_usec 9\nthrottled_usec 4\n"), &counts);
+	cgroup_parse_cpu_stat(text_of("usage_usec 3\nuser_usec 9\nthrottled_usec 4\n"), &counts);
 	assert_int_equal(counts.used_ns, 3000);
 	assert_int_equal(counts.throttled_ns, 4000);
-	cpu_limits_parse_stat(text_of("nr_periods 8\nthrottled_time 5"), &counts);
+	cgroup_parse_cpu_stat(text_of("nr_periods 8\nthrottled_time 5"), &counts);
 	assert_int_equal(counts.throttled_ns, 5);
 }
 

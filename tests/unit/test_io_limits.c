@@ -13,9 +13,9 @@
 static int parse(const char *line, const char *const *keys, uint64_t values[static 4])
 {
 	struct cursor c = { line, line + strlen(line) };
-	struct io_limits_values v;
+	struct cgroup_io_values v;
 	uint32_t major = 0, minor = 0;
-	int r = io_limits_parse_line(c, keys, &major, &minor, &v);
+	int r = cgroup_parse_io_line(c, keys, &major, &minor, &v);
 
 	if (r < 0)
 		return r;
@@ -30,7 +30,7 @@ static void test_lines(void **state)
 	uint64_t v[4];
 
 	(void)state;
-	assert_int_equal(parse("8:16 rbps=1048576 wbps=max riops=max wiops=400", io_limits_max_keys,
+	assert_int_equal(parse("8:16 rbps=1048576 wbps=max riops=max wiops=400", cgroup_io_max_keys,
 				 v),
 		0);
 	assert_int_equal(v[0], 1048576);
@@ -38,17 +38,17 @@ static void test_lines(void **state)
 	assert_int_equal(v[2], 0);
 	assert_int_equal(v[3], 400);
 	assert_int_equal(parse("8:16 rbytes=5 wbytes=6 rios=7 wios=8 dbytes=9 dios=10 x= =3",
-				 io_limits_stat_keys, v),
+				 cgroup_io_stat_keys, v),
 		0);
 	assert_int_equal(v[0], 5);
 	assert_int_equal(v[1], 6);
 	assert_int_equal(v[2], 7);
 	assert_int_equal(v[3], 8);
-	assert_int_equal(parse("8:16", io_limits_max_keys, v), 0);
+	assert_int_equal(parse("8:16", cgroup_io_max_keys, v), 0);
 	assert_int_equal(v[0], 0);
-	assert_int_equal(parse("8 rbps=1", io_limits_max_keys, v), -EINVAL);
-	assert_int_equal(parse("8:", io_limits_max_keys, v), -EINVAL);
-	assert_int_equal(parse("", io_limits_max_keys, v), -EINVAL);
+	assert_int_equal(parse("8 rbps=1", cgroup_io_max_keys, v), -EINVAL);
+	assert_int_equal(parse("8:", cgroup_io_max_keys, v), -EINVAL);
+	assert_int_equal(parse("", cgroup_io_max_keys, v), -EINVAL);
 }
 
 static void put(struct tree *t, const char *group, const char *file, const char *text)
