@@ -14,6 +14,7 @@
 
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/number.h"
 #include "util/renewable_worker.h"
 #include "util/text.h"
 #include "watch/open_files.h"
@@ -132,7 +133,7 @@ static uint64_t grown_bytes(struct search *s, const struct statx *st)
 		*f = (struct file){ st->stx_ino, dev, is_made_since(s, st) ? 0 : bytes };
 		s->files_count++;
 	}
-	grown = bytes > f->first_bytes ? bytes - f->first_bytes : 0;
+	grown = minus(bytes, f->first_bytes);
 	return grown < WRITERS_GROWTH_MIN ? 0 : grown;
 }
 

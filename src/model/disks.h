@@ -2,7 +2,7 @@
 /*
  * The disks of an incident: what they did by the samples and by the block probe, and which stands
  * on which.
- * Part of struct model; filled by model_add(), read by the verdict and the session.
+ * Part of struct model; disk_lines.h fills it, the verdict and the session read it.
  * Never says what is wrong with a disk: see verdict/condition.h.
  */
 #ifndef IOSTALL_MODEL_DISKS_H
@@ -14,6 +14,8 @@
 #define MODEL_DISKS_MAX 64
 /* Disks that stand on others: of the first line, and those at work when a rule fires later. */
 #define MODEL_STACK_MAX (2 * RECORD_STACKED_MAX)
+/* LVM on LUKS on md on partitions of disks is five deep. */
+#define MODEL_STACK_DEPTH_MAX 8
 /* Samples since the trigger that say how evenly a busy disk works. */
 #define MODEL_RATES_MAX 16
 enum model_kind {
@@ -101,35 +103,34 @@ struct model_disks {
 	struct model_stack stack[MODEL_STACK_MAX];
 };
 
-struct model;
+/* Whether a device has a number: disks of some kernels have none, nor have file systems. */
+static inline bool model_has_number(struct record_dev dev)
+{
+	return dev.major || dev.minor;
+}
 
-void model_disks_add_open(struct model_disks *disks, const struct record_open *open);
-void model_disks_add_sample(struct model *model, const struct record_sample *sample,
-	bool is_before);
-void model_disks_add_device(struct model *model, const struct record_device *device);
+/* The index of the disk; -1: there is none. The second one also looks for its name. */
+int model_disks_find(const struct model_disks *disks, struct record_dev dev);
+int model_disks_find_named(const struct model_disks *disks, struct record_dev dev,
+	const char *name);
+
 /* Notes what a disk stands on: names with a newline between them. */
 void model_disks_note_below(struct model_disks *disks, const char *name, const char *label,
 	const char *below);
-
-/* The index of the disk; -1: there is none. */
-int model_disks_find(const struct model_disks *disks, struct record_dev dev);
-/*
- * The disk that a file system is on: the whole disk of a partition; one that was not known before
- * is added. Where there is no room, what it stands on. -1: it is on none that is kept.
- * worth_ms: how long it was waited for, or MODEL_WORTH_NAMED.
- */
-#define MODEL_WORTH_NAMED 1e9
-int model_disks_get_of_fs(struct model *model, struct record_dev dev, const char *name,
-	double worth_ms);
-
+/* The disks that one stands on, and so its partitions, by name, one a line. */
+const char *model_disks_list_below(const struct model_disks *disks, const char *upper);
+/* Takes the next name off such a list; -1: that one is not known. False: there are no more. */
+bool model_disks_next_below(const struct model_disks *disks, const char **list, int *ret_disk);
+/* Whether a disk stands on it directly: that it is idle says something, then. */
+bool model_disks_is_below_any(const struct model_disks *disks, const char *disk);
 /* Whether the one is the other, or stands on it, by their names. */
 bool model_disks_name_is_on(const struct model_disks *disks, const char *upper, const char *lower);
 bool model_disks_is_on(const struct model_disks *disks, int upper, int lower);
 /*
- * The busiest of the disks that it stands on directly, if all of them were sampled; -1: it stands
- * on none, or one of them was not.
+ * The busiest of the disks that it stands on directly, if each was in so many samples; -1: it
+ * stands on none, or one of them was not.
  */
-int model_disks_find_below(const struct model *model, int disk);
+int model_disks_find_below(const struct model_disks *disks, int disk, uint32_t samples);
 
 /* How busy it was at most in a sample, also in those that leave it out, in percent. */
 double model_disk_util_pct(const struct model_disk *disk);

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/kept_disks.h"
 #include "model/model.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/number.h"
 #include "util/syscalls.h"
 
 bool model_is_group_line(const char *a, const char *b)
@@ -118,7 +120,7 @@ static void add_memory_group(struct model_host *h, const struct record_cgroup *g
 /* Swap on zram is in memory and loads no disk. */
 static uint64_t on_disks(uint64_t swapped_bytes, uint64_t zram_bytes)
 {
-	return swapped_bytes > zram_bytes ? swapped_bytes - zram_bytes : 0;
+	return minus(swapped_bytes, zram_bytes);
 }
 
 static void add_memory(struct model_host *h, const struct record_memory *memory)
@@ -457,41 +459,4 @@ void model_host_add_journal(struct model *m, const struct record_journal *line)
 		.share_pct = line->share_pct,
 	};
 	text_copy(j->name, sizeof(j->name), line->dev_name);
-}
-
-/* Disks */
-
-bool model_host_names_disk(const struct model_host *h, int disk)
-{
-	if (*h->full.mount && h->full.disk == disk)
-		return true;
-	for (unsigned int i = 0; i < MODEL_ERRORS_MAX; i++)
-		if (h->errors[i].number && h->errors[i].disk == disk)
-			return true;
-	for (uint32_t i = 0; i < h->journals_count; i++)
-		if (h->journals[i].disk == disk)
-			return true;
-	for (uint32_t i = 0; i < h->io_limits_count; i++)
-		if (h->io_limits[i].disk == disk)
-			return true;
-	return false;
-}
-
-static void move_disk(int *disk, int from, int to)
-{
-	*disk = *disk == from ? to : *disk;
-}
-
-void model_host_move_disk(struct model_host *h, int from, int to)
-{
-	move_disk(&h->full.disk, from, to);
-	for (unsigned int i = 0; i < MODEL_ERRORS_MAX; i++)
-		move_disk(&h->errors[i].disk, from, to);
-	for (uint32_t i = 0; i < h->journals_count; i++)
-		move_disk(&h->journals[i].disk, from, to);
-	for (uint32_t i = h->io_limits_count; i-- > 0;) {
-		move_disk(&h->io_limits[i].disk, from, to);
-		if (h->io_limits[i].disk < 0)
-			h->io_limits[i] = h->io_limits[--h->io_limits_count];
-	}
 }

@@ -179,10 +179,6 @@ void model_host_add_error(struct model *model, const struct record_operation *op
 void model_host_add_kernel(struct model *model, const struct record_kernel *line);
 void model_host_add_lock(struct model *model, const struct record_lock_wait *line);
 void model_host_add_journal(struct model *model, const struct record_journal *line);
-/* Whether it is that of a limit, an error, a journal or the full file system. */
-bool model_host_names_disk(const struct model_host *host, int disk);
-/* Another disk gets its index. to: that of the disk it stands on; -1: none. */
-void model_host_move_disk(struct model_host *host, int from, int to);
 
 /* Whether the one path is the other, or a group in it. */
 bool model_is_group_line(const char *a, const char *b);

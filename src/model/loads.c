@@ -48,16 +48,6 @@ static struct model_loads_of *get_loads(struct model *m, int disk)
 	return loads;
 }
 
-void model_loads_forget_disk(struct model_loads *loads, int disk)
-{
-	for (uint32_t i = 0; i < loads->count; i++)
-		if (loads->list[i].disk == disk) {
-			loads->list[i] = loads->list[--loads->count];
-			memset(&loads->list[loads->count], 0, sizeof(*loads->list));
-			return;
-		}
-}
-
 static void set_load(struct model_load *load, const struct record_io_by *line)
 {
 	*load = (struct model_load){

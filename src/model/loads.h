@@ -58,8 +58,6 @@ struct model_loads {
 struct model;
 
 void model_loads_add(struct model *model, const struct record_io_by *line);
-/* Another disk gets its index. */
-void model_loads_forget_disk(struct model_loads *loads, int disk);
 
 /* NULL: nobody is known. */
 const struct model_loads_of *model_loads_find(const struct model_loads *loads, int disk);

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/disk_lines.h"
+
 /* It is locked into memory with the session. */
 static_assert(sizeof(struct model) <= 512 * 1024, "one incident is small");
 

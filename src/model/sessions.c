@@ -6,6 +6,7 @@
 #include "model/model.h"
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/number.h"
 
 /* NULL: there is no room. */
 static struct model_database *get_database(struct model_sessions *sessions, const char *target)
@@ -179,13 +180,13 @@ void model_sessions_add_sql(struct model *m, const struct record *r)
 		return;
 	if (is_client(q))
 		add_longest(d, q);
-	add_moved(d, q, r->mono_ns > q->elapsed_ns ? r->mono_ns - q->elapsed_ns : 0);
+	add_moved(d, q, minus(r->mono_ns, q->elapsed_ns));
 }
 
 /* What was waited before the lead does not count. */
 void model_sessions_add_queue(struct model *m, const struct record *r)
 {
-	const uint64_t from_ns = m->trigger_ns > MODEL_LEAD_NS ? m->trigger_ns - MODEL_LEAD_NS : 0;
+	const uint64_t from_ns = minus(m->trigger_ns, MODEL_LEAD_NS);
 	const struct record_queue *q = &r->queue;
 	struct model_database *d = get_database(&m->sessions, q->target);
 	uint64_t ns = q->waited_ns, most_ns;

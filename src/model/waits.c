@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "enrich/waits.h"
+#include "model/kept_disks.h"
 #include "model/model.h"
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/number.h"
 
 /* What a thread waits for */
 
@@ -26,7 +28,7 @@ static bool is_lock(enum record_cause cause)
 
 static uint64_t counted_from_ns(const struct model *m)
 {
-	return m->trigger_ns > MODEL_LEAD_NS ? m->trigger_ns - MODEL_LEAD_NS : 0;
+	return minus(m->trigger_ns, MODEL_LEAD_NS);
 }
 
 static uint32_t to_ms(uint64_t ns)
@@ -223,7 +225,7 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 		counted_ms = t->until_ms;
 	if (begin_ns < from_ns + counted_ms * NSEC_PER_MSEC)
 		begin_ns = from_ns + counted_ms * NSEC_PER_MSEC;
-	ns = end_ns > begin_ns ? end_ns - begin_ns : 0;
+	ns = minus(end_ns, begin_ns);
 	if (ns == 0)
 		return;
 	t->until_ms = to_ms(end_ns - from_ns);
@@ -300,7 +302,7 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 	const uint32_t count = alike->count + 1;
 	const uint64_t max_ns = alike->max_ns > op->dur_ns ? alike->max_ns : op->dur_ns;
 	const uint64_t from_ns = counted_from_ns(m);
-	const uint64_t most_ns = r->mono_ns > from_ns ? r->mono_ns - from_ns : 0;
+	const uint64_t most_ns = minus(r->mono_ns, from_ns);
 	uint64_t total_ns = alike->total_ns + op->dur_ns;
 
 	if (total_ns > count * most_ns)
@@ -384,11 +386,6 @@ struct model_hanging model_waits_find_hanging(const struct model *m, int group, 
 			hanging.longest_ns = age_ns + now_ns - w->alike_at_ns;
 	}
 	return hanging;
-}
-
-uint64_t model_wait_ns(const struct model_wait *w)
-{
-	return w->waited_ns + w->alike_ns + w->alike_hanging_ns;
 }
 
 uint32_t model_wait_threads(const struct model_wait *w)
@@ -548,13 +545,6 @@ void model_waits_add(struct model *m, const struct record *r)
 	note_file(waits, op);
 	if (op->dur_ns > waits->longest_ns)
 		waits->longest_ns = op->dur_ns;
-}
-
-void model_waits_move_disk(struct model_waits *waits, int from, int to)
-{
-	for (uint32_t i = 0; i < waits->groups_count; i++)
-		if (waits->groups[i].disk == from)
-			waits->groups[i].disk = to;
 }
 
 const struct model_wait *model_waits_find_longest(const struct model_waits *waits,

@@ -125,11 +125,11 @@ struct model;
 
 void model_waits_add(struct model *model, const struct record *line);
 
-/* Another disk gets its index. to: that of the disk it stands on; -1: none. */
-void model_waits_move_disk(struct model_waits *waits, int from, int to);
-
 /* How long it waited altogether, and how many threads these are, at least. */
-uint64_t model_wait_ns(const struct model_wait *wait);
+static inline uint64_t model_wait_ns(const struct model_wait *w)
+{
+	return w->waited_ns + w->alike_ns + w->alike_hanging_ns;
+}
 uint32_t model_wait_threads(const struct model_wait *wait);
 
 /* Operations that have not returned by then, and for how long the longest of them has lasted. */

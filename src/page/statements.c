@@ -11,6 +11,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/number.h"
 
 /* Of further ones in a long incident nothing is known. */
 #define STATEMENTS_MAX 2048
@@ -25,11 +26,6 @@ struct statements {
 	uint32_t count;
 	struct statement items[STATEMENTS_MAX];
 };
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* How much of the first len bytes is whole characters; next is the byte behind them. */
 static size_t whole_characters(const char *text, size_t len, char next)

@@ -15,6 +15,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/number.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -198,7 +199,7 @@ static uint64_t no_completion_ns(const struct device_state *device, uint64_t now
 		return 0;
 	if (device->value.completed_ns > since_ns)
 		since_ns = device->value.completed_ns;
-	return now_ns > since_ns ? now_ns - since_ns : 0;
+	return minus(now_ns, since_ns);
 }
 
 /*
@@ -234,7 +235,7 @@ static void describe_oldest(const struct block *block, const struct event_block_
 	struct event_block_thread thread;
 	struct event_block_file file;
 
-	d->oldest.age_ns = now_ns > oldest->start_ns ? now_ns - oldest->start_ns : 0;
+	d->oldest.age_ns = minus(now_ns, oldest->start_ns);
 	if (oldest->tid &&
 		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) ==
 			0) {

@@ -14,6 +14,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/number.h"
 #include "util/sort.h"
 #include "util/text.h"
 
@@ -212,7 +213,7 @@ static struct offcpu_item *name_kind(struct offcpu *o, struct event_offcpu_threa
 
 static uint64_t time_off(const struct event_offcpu_thread *thread, uint64_t now_ns)
 {
-	return thread->off_ns && now_ns > thread->off_ns ? now_ns - thread->off_ns : 0;
+	return thread->off_ns ? minus(now_ns, thread->off_ns) : 0;
 }
 
 /* Who is off the CPU counts with the time so far, as if it came back now. */
@@ -349,7 +350,7 @@ void offcpu_note_stack(struct probe *probe, uint32_t tid, uint64_t off_ns, const
 static uint64_t gained_ns(const struct offcpu_item *item)
 {
 	/* A thread may have come back after its time was added and before that of its kind. */
-	return item->now.ns > item->told.ns ? item->now.ns - item->told.ns : 0;
+	return minus(item->now.ns, item->told.ns);
 }
 
 static int compare_gained(const void *a, const void *b)
@@ -396,7 +397,7 @@ static void fill_gained(const struct offcpu_item *item, struct record_offcpu *li
 	line->time_ns += ns;
 	/* The scheduler has a clock of its own. */
 	line->runnable_ns += runnable_ns < ns ? runnable_ns : ns;
-	line->times += item->now.times > item->told.times ? item->now.times - item->told.times : 0;
+	line->times += minus(item->now.times, item->told.times);
 	line->off += item->off;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "util/cleanup.h"
+#include "util/number.h"
 #include "util/parse.h"
 
 struct record_store {
@@ -180,7 +181,7 @@ size_t record_store_match(const struct record_store *store, const char *name, co
 
 	for (size_t i = 0; i < store->count; i++)
 		count += strstr(store->ids[i], name) != NULL;
-	skip = count > max ? count - max : 0;
+	skip = minus(count, max);
 	for (size_t i = 0; i < store->count; i++) {
 		if (!strstr(store->ids[i], name))
 			continue;

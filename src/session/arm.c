@@ -9,6 +9,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/number.h"
 #include "watch/watch.h"
 
 /*
@@ -90,7 +91,7 @@ static uint64_t began_ns(const struct session *s, const struct session_request *
 
 	if (strcmp(t->unit, "s") == 0 && t->value > 0)
 		ns += (uint64_t)(t->value * NSEC_PER_SEC);
-	return request->trigger_ns > ns ? request->trigger_ns - ns : 0;
+	return minus(request->trigger_ns, ns);
 }
 
 /*

@@ -13,6 +13,7 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/memory.h"
+#include "util/number.h"
 #include "version.h"
 #include "watch/thread_status.h"
 #include "watch/watch.h"
@@ -249,12 +250,6 @@ void session_write_sample(struct session *s)
 	write_sample(s, sample, false);
 }
 
-/* 0 when the counter could not be read. */
-static uint64_t grown(uint64_t now, uint64_t at_open)
-{
-	return now > at_open ? now - at_open : 0;
-}
-
 static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 {
 	static const enum record_lost of_loss[EVENT_LOSS_COUNT] = {
@@ -270,9 +265,9 @@ static void fill_lost(struct session *s, uint64_t lost[RECORD_LOST_COUNT])
 	if (!s->o.without_probes) {
 		probe_set_read_counters(&s->probes, &now);
 		for (unsigned int i = 0; i < EVENT_LOSS_COUNT; i++)
-			lost[of_loss[i]] = grown(now.losses[i], s->counters_at_open.losses[i]);
+			lost[of_loss[i]] = minus(now.losses[i], s->counters_at_open.losses[i]);
 		lost[RECORD_LOST_prog_skipped] =
-			grown(now.skipped_runs, s->counters_at_open.skipped_runs);
+			minus(now.skipped_runs, s->counters_at_open.skipped_runs);
 		lost[RECORD_LOST_stack_unread] = stack_reader_unread(s->stacks);
 		lost[RECORD_LOST_probe_missed] = s->misses - s->misses_at_open;
 	}

@@ -18,6 +18,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
+#include "util/number.h"
 
 struct kept_file {
 	char name[RECORD_FILE_SIZE];
@@ -93,11 +94,6 @@ static bool read_open(int fd, struct record *ret_record)
 		ret_record->type == RECORD_OPEN;
 }
 
-static uint64_t time_between(uint64_t then_ns, uint64_t now_ns)
-{
-	return now_ns > then_ns ? now_ns - then_ns : 0;
-}
-
 /* What the record says of itself. */
 static void describe(int fd, const struct retention_clock *clock, struct kept_file *file)
 {
@@ -118,13 +114,13 @@ static uint64_t age_ns(const struct kept_file *file, const struct stat *st,
 	uint64_t made_ns = record_id_real_ns(file->name), written_ns = 0;
 
 	if (file->mono_ns)
-		return time_between(file->mono_ns, clock->mono_ns);
+		return minus(clock->mono_ns, file->mono_ns);
 	if (!clock->synchronised)
 		return clock->uptime_ns;
 	/* The clock may have been behind when the incident opened. */
 	if (st->st_mtim.tv_sec > 0)
 		written_ns = (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC;
-	return time_between(written_ns > made_ns ? written_ns : made_ns, clock->real_ns);
+	return minus(clock->real_ns, written_ns > made_ns ? written_ns : made_ns);
 }
 
 static int list_add(struct kept_list *list, const struct kept_file *file)

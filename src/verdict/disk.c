@@ -76,7 +76,7 @@ static void add_disk(const struct graph *g, const struct node *n, struct text *t
 
 static int idle_below(const struct graph *g, const struct node *n)
 {
-	int below = model_disks_find_below(g->m, n->index);
+	int below = model_disks_find_below(&g->m->disks, n->index, g->m->samples);
 
 	return below >= 0 && model_disk_util_pct(&g->m->disks.list[below]) < HALF_PCT ? below : -1;
 }
