@@ -117,7 +117,7 @@ static void add_what_happened(const struct report *p, const struct node *n, stru
 	struct text t = TEXT_ON(said);
 
 	text_reset(&t);
-	n->kind->say(&p->graph, n, &t);
+	graph_kind_of(&p->graph, n)->say(&p->graph, n, &t);
 	text_add(out, "<p class=\"about\">");
 	text_add_html(out, said);
 	text_add(out, ".</p>\n");
@@ -131,7 +131,7 @@ static void add_node(const struct report *p, const struct node *n, unsigned int 
 
 	text_reset(&t);
 	judge_add_object(&p->graph, n, &t);
-	begin_entry(out, n->kind->name);
+	begin_entry(out, graph_kind_of(&p->graph, n)->name);
 	text_add_html(out, object);
 	text_add(out, "</bdi>");
 	if (!n->next) {

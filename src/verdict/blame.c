@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "util/number.h"
 
 struct scene {
 	const struct model *m;
@@ -319,7 +320,7 @@ static void add_before(const struct scene *s, struct culprit *c)
 	if (used && used->slowed.who.pid &&
 		(used->slowed.is_several || used->slowed.who.pid != c->who.pid))
 		return;
-	both_ns = both_ns > traced_ns ? both_ns - traced_ns : 0;
+	both_ns = minus(both_ns, traced_ns);
 	if (both_ns == 0 || (double)both_ns < NEARLY_ALL * (double)file->busy_ns)
 		return;
 	c->busy_ns += file->before_ns;

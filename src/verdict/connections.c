@@ -16,7 +16,7 @@ static void find(struct graph *g)
 		const struct model_database *d = &g->m->sessions.list[i];
 		struct node *n;
 
-		if (d->connections_ns < TROUBLE_NS || !(n = graph_get(g, &node_connections, i)))
+		if (d->connections_ns < TROUBLE_NS || !(n = graph_get(g, NODE_connections, i)))
 			continue;
 		/* Who was refused is not seen: for as long as it was so, somebody may have been. */
 		n->extra = (struct victims){ .waited_ns = d->connections_ns, .disk = -1 };
@@ -35,7 +35,7 @@ static struct node *follow(struct graph *g, struct node *n)
 	if (c->of_user_idle > c->of_user / 2)
 		return NULL;
 	n->is_link_inferred = true;
-	next = graph_find(g, &node_queue, n->index);
+	next = graph_find(g, NODE_queue, n->index);
 	return next || !d->server.pid ? next : graph_of_server(g, d);
 }
 

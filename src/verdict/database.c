@@ -25,7 +25,7 @@ static struct node *node_of_load(struct graph *g, int32_t pid, int32_t tid)
 		for (uint32_t k = 0; k < count; k++)
 			if ((tid ? list[k].who.tid == tid : list[k].who.pid == pid) &&
 				100 * (double)list[k].busy_ns >= TENTH * work_ns)
-				return graph_get(g, &node_disk, g->folded[loads->disk]);
+				return graph_get(g, NODE_disk, g->folded[loads->disk]);
 	}
 	return NULL;
 }
@@ -51,7 +51,7 @@ static void find_sessions(struct graph *g, int index)
 	if (d->lasting <= queued || !d->server.pid)
 		return;
 	if (has_filled_disk(g, d))
-		n = graph_get(g, &node_full, 0);
+		n = graph_get(g, NODE_full, 0);
 	if (!n)
 		n = graph_of_server(g, d);
 	if (!n)
@@ -75,7 +75,7 @@ static void find_queues(struct graph *g)
 		find_sessions(g, i);
 		if (q->longest_ns < TROUBLE_NS || q->waited_ns < LOCKED_SUM_NS)
 			continue;
-		n = graph_get(g, &node_queue, i);
+		n = graph_get(g, NODE_queue, i);
 		if (!n)
 			return;
 		n->extra = (struct victims){ .statements = q->waiters,
@@ -97,7 +97,7 @@ static struct node *node_of_commits(struct graph *g, const struct node *n)
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
 		const struct model_wait *w = &waits->groups[i];
 
-		if (g->of_group[i] && g->of_group[i]->kind == &node_disk &&
+		if (g->of_group[i] && g->of_group[i]->kind == NODE_disk &&
 			g->conditions[g->of_group[i]->index] < CONDITION_AT_TIMES &&
 			w->writing_ns >= NOTICED_NS &&
 			(w->who.pid == d->queue.holder.pid || w->who.pid == d->server.pid))
@@ -287,7 +287,7 @@ static void find_silences(struct graph *g)
 		const struct model_database *d = &g->m->sessions.list[i];
 		struct node *n;
 
-		if (d->silence.longest_ns < SILENT_NS || !(n = graph_get(g, &node_silence, i)))
+		if (d->silence.longest_ns < SILENT_NS || !(n = graph_get(g, NODE_silence, i)))
 			continue;
 		/* All its sessions may have waited, of which nothing is traced. */
 		n->extra = (struct victims){ .waited_ns = d->silence.longest_ns, .disk = -1 };
@@ -311,7 +311,7 @@ static bool is_of_server(const struct graph *g, const struct node *n,
 	const struct model_who *server)
 {
 	return n->extra.who.pid == server->pid ||
-		(n->kind == &node_peer && is_only_one(g, server) &&
+		(n->kind == NODE_peer && is_only_one(g, server) &&
 			strcmp(n->extra.who.comm, server->comm) == 0);
 }
 
@@ -319,7 +319,7 @@ static bool is_of_server(const struct graph *g, const struct node *n,
 static struct node *find_lock_of(struct graph *g, const struct model_who *server)
 {
 	for (uint32_t i = 0; i < g->count; i++)
-		if ((g->nodes[i].kind == &node_held || g->nodes[i].kind == &node_peer) &&
+		if ((g->nodes[i].kind == NODE_held || g->nodes[i].kind == NODE_peer) &&
 			is_of_server(g, &g->nodes[i], server))
 			return &g->nodes[i];
 	return NULL;
@@ -330,10 +330,9 @@ static struct node *find_cpu(struct graph *g, const struct model_database *d)
 {
 	for (uint32_t i = 0; i < g->m->host.cpu_limits_count; i++)
 		if (g->m->host.cpu_limits[i].at_limit_ns >= d->silence.longest_ns / 2)
-			return graph_find(g, &node_cpu, (int)i);
-	return g->m->host.cpu_shortage.ns >= d->silence.longest_ns / 2
-		? graph_find(g, &node_cpu, -1)
-		: NULL;
+			return graph_find(g, NODE_cpu, (int)i);
+	return g->m->host.cpu_shortage.ns >= d->silence.longest_ns / 2 ? graph_find(g, NODE_cpu, -1)
+								       : NULL;
 }
 
 /* On a disk the server may wait in ways that are not traced. */
@@ -342,7 +341,7 @@ static struct node *find_disk(struct graph *g, const struct model_database *d)
 	struct node *n = node_of_load(g, d->server.pid, 0);
 
 	for (uint32_t i = 0; i < g->count && !n; i++) {
-		const enum condition c = g->nodes[i].kind == &node_disk
+		const enum condition c = g->nodes[i].kind == NODE_disk
 			? g->conditions[g->nodes[i].index]
 			: CONDITION_NONE;
 
@@ -361,14 +360,14 @@ static struct node *follow_silence(struct graph *g, struct node *n)
 	if (s->who.pid &&
 		(s->who.pid == d->server.pid ||
 			(*d->server.comm && strcmp(s->who.comm, d->server.comm) == 0)))
-		return graph_find(g, &node_stopped, 0);
+		return graph_find(g, NODE_stopped, 0);
 	if (d->silence.is_stopped)
 		return NULL;
 	next = graph_of_server(g, d);
 	if (!next)
 		next = find_lock_of(g, &d->server);
 	if (!next)
-		next = graph_find(g, &node_queue, n->index);
+		next = graph_find(g, NODE_queue, n->index);
 	if (!next)
 		next = find_disk(g, d);
 	return next ? next : find_cpu(g, d);

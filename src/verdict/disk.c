@@ -18,7 +18,7 @@ static void find_disks(struct graph *g)
 {
 	for (int i = 0; i < (int)g->m->disks.count; i++)
 		if (g->folded[i] == i && g->conditions[i] != CONDITION_NONE)
-			graph_get(g, &node_disk, i);
+			graph_get(g, NODE_disk, i);
 }
 
 /* The thread of a loop device waits for the file system that its file is on. */
@@ -33,7 +33,7 @@ static struct node *follow(struct graph *g, struct node *n)
 			w->longest_ns >= TROUBLE_NS && w->disk >= 0 && w->disk != n->index &&
 			model_disks_is_on(&g->m->disks, n->index, w->disk)) {
 			n->is_link_inferred = true;
-			return graph_get(g, &node_frozen, w->disk);
+			return graph_get(g, NODE_frozen, w->disk);
 		}
 	}
 	return NULL;

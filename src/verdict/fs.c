@@ -15,7 +15,7 @@ static void add_file_system(const struct graph *g, const struct node *n, struct 
 static struct node *node_of_disk(struct graph *g, int disk)
 {
 	return disk >= 0 && g->conditions[g->folded[disk]] != CONDITION_NONE
-		? graph_get(g, &node_disk, g->folded[disk])
+		? graph_get(g, NODE_disk, g->folded[disk])
 		: NULL;
 }
 
@@ -49,7 +49,7 @@ static uint64_t longest_of(const struct model_journal *j)
 static struct node *follow_journal(struct graph *g, struct node *n)
 {
 	for (uint32_t i = 0; n->index < 0 && i < g->count; i++)
-		if (g->nodes[i].kind == &node_journal && g->nodes[i].index >= 0)
+		if (g->nodes[i].kind == NODE_journal && g->nodes[i].index >= 0)
 			return &g->nodes[i];
 	return node_of_disk(g, n->index);
 }
@@ -157,7 +157,7 @@ static struct node *follow_dirty(struct graph *g, struct node *n)
 		if (g->folded[i] == i && g->conditions[i] == CONDITION_HUNG)
 			most = i;
 	n->is_link_inferred = true;
-	return most >= 0 ? graph_get(g, &node_disk, most) : NULL;
+	return most >= 0 ? graph_get(g, NODE_disk, most) : NULL;
 }
 
 static void say_dirty(const struct graph *g, const struct node *n, struct text *t)
@@ -194,9 +194,9 @@ static bool is_frozen_long(const struct graph *g, const struct node *n)
 static struct node *follow_frozen(struct graph *g, struct node *n)
 {
 	if (n->index >= 0 && g->conditions[n->index] == CONDITION_SUSPENDED)
-		return graph_get(g, &node_disk, n->index);
+		return graph_get(g, NODE_disk, n->index);
 	for (struct node *first = g->nodes; first < n; first++)
-		if (first->kind == &node_frozen && is_frozen_long(g, first) && is_frozen_long(g, n))
+		if (first->kind == NODE_frozen && is_frozen_long(g, first) && is_frozen_long(g, n))
 			return first;
 	return NULL;
 }
@@ -206,7 +206,7 @@ static uint32_t count_others(const struct graph *g, const struct node *n)
 	uint32_t others = 0;
 
 	for (uint32_t i = 0; i < g->count; i++)
-		others += g->nodes[i].kind == &node_frozen && g->nodes[i].next == n;
+		others += g->nodes[i].kind == NODE_frozen && g->nodes[i].next == n;
 	return others;
 }
 

@@ -15,7 +15,7 @@ static bool is_quite_full(const struct model_full *full)
 static void find_full(struct graph *g)
 {
 	const struct model_full *full = &g->m->host.full;
-	struct node *n = *full->mount ? graph_get(g, &node_full, 0) : NULL;
+	struct node *n = *full->mount ? graph_get(g, NODE_full, 0) : NULL;
 
 	if (n && is_quite_full(full))
 		n->extra.waited_ns += NSEC_PER_SEC;
@@ -164,7 +164,7 @@ static void find_failures(struct graph *g)
 {
 	const struct model_host *h = &g->m->host;
 	struct node *n =
-		find_main_error(h) || h->kernel.failures ? graph_get(g, &node_failed, 0) : NULL;
+		find_main_error(h) || h->kernel.failures ? graph_get(g, NODE_failed, 0) : NULL;
 
 	if (!n)
 		return;

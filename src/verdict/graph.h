@@ -18,6 +18,13 @@
 /* Of each disk, and of what has filled a file system. */
 #define GRAPH_CULPRITS_MAX (MODEL_DISKS_MAX + 1)
 
+enum node_kind_id {
+#define KIND(name) NODE_##name,
+#include "verdict/kinds.def"
+#undef KIND
+	NODE_KINDS,
+};
+
 struct graph;
 struct node;
 
@@ -68,7 +75,7 @@ struct node_kind {
 };
 
 struct node {
-	const struct node_kind *kind;
+	enum node_kind_id kind;
 	int index;  /* of its object, as the kind has it */
 	int detail; /* the same */
 	enum record_class class;
@@ -84,6 +91,7 @@ struct node {
 
 struct graph {
 	const struct model *m;
+	const struct node_kind *const *kinds;
 	bool with_statement; /* what is said quotes statements; see struct record_verdict */
 	uint32_t count;
 	struct node nodes[GRAPH_NODES_MAX];
@@ -100,9 +108,11 @@ void graph_make(const struct model *model, struct graph *ret_graph);
 /* The end that the time of a node flows to. */
 struct node *graph_end(struct node *node);
 /* The node of that kind and object, which is made if there is none. NULL: there is no room. */
-struct node *graph_get(struct graph *graph, const struct node_kind *kind, int index);
+struct node *graph_get(struct graph *graph, enum node_kind_id kind, int index);
 /* NULL: there is none. */
-struct node *graph_find(const struct graph *graph, const struct node_kind *kind, int index);
+struct node *graph_find(const struct graph *graph, enum node_kind_id kind, int index);
+/* The node of what a group waited for; NULL: there is no room. */
+struct node *graph_of_wait(struct graph *graph, uint32_t group);
 /* The node of what a thread waits for, except for locks; NULL: for nothing of 250 ms or more. */
 struct node *graph_of_thread(struct graph *graph, int32_t tid);
 /*
@@ -119,6 +129,15 @@ struct node *graph_of_server(struct graph *graph, const struct model_database *d
 bool graph_flows_to(const struct graph *graph, uint32_t group, const struct node *end);
 /* What speaks for it as the verdict: the time of its victims. */
 uint64_t graph_weight_ns(const struct node *end);
+
+/* Fills in the victims of an end; graph_make() has done it. */
+void graph_add_victims(struct graph *graph, struct node *end);
+
+static inline const struct node_kind *graph_kind_of(const struct graph *graph,
+	const struct node *node)
+{
+	return graph->kinds[node->kind];
+}
 
 #define KIND(name) extern const struct node_kind node_##name;
 #include "verdict/kinds.def"

@@ -38,12 +38,12 @@ static void find_cpus(struct graph *g)
 
 		if (l->held_back_ns < TROUBLE_NS || l->at_limit_ns < SILENT_NS)
 			continue;
-		n = graph_get(g, &node_cpu, (int)i);
+		n = graph_get(g, NODE_cpu, (int)i);
 		if (n)
 			n->extra =
 				(struct victims){ .waited_ns = ns, .longest_ns = ns, .disk = -1 };
 	}
-	if (s->ns < SILENT_NS || !(n = graph_get(g, &node_cpu, -1)))
+	if (s->ns < SILENT_NS || !(n = graph_get(g, NODE_cpu, -1)))
 		return;
 	/* Nothing shows for whom the CPUs were too few, so whatever has victims comes first. */
 	n->basis = RECORD_BASIS_inferred;
@@ -85,7 +85,7 @@ static void find_stopped(struct graph *g)
 	const struct model_stopped *s = &g->m->host.stopped;
 	struct node *n;
 
-	if (!s->who.pid || s->longest_ns < STOPPED_NS || !(n = graph_get(g, &node_stopped, 0)))
+	if (!s->who.pid || s->longest_ns < STOPPED_NS || !(n = graph_get(g, NODE_stopped, 0)))
 		return;
 	n->extra = (struct victims){ .threads = s->threads,
 		.waited_ns = s->in_incident_ns * (s->threads ? s->threads : 1),

@@ -25,7 +25,7 @@ static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t progra
 
 		if (n && (w->who.pid == pid || (program && waits->keys[i].program == program)) &&
 			model_wait_ns(w) >= most_ns &&
-			(n->kind == &node_disk || n->kind == &node_dirty)) {
+			(n->kind == NODE_disk || n->kind == NODE_dirty)) {
 			most = n;
 			most_ns = model_wait_ns(w);
 		}
@@ -140,7 +140,7 @@ static void find_held(struct graph *g)
 		if (record_lock_is_of_kernel(l->kind) || record_lock_has_reader(l->kind) ||
 			!l->holder.pid)
 			continue;
-		n = graph_get(g, &node_held, i);
+		n = graph_get(g, NODE_held, i);
 		if (!n)
 			return;
 		n->extra = (struct victims){ .threads = l->waiters,

@@ -34,10 +34,10 @@ static void find_pressure(struct graph *g)
 	if (h->memory_full_max_pct < NAMED_PCT ||
 		h->memory_full_ns < (2 * NSEC_PER_SEC * NAMED_PCT / 100))
 		return;
-	n = graph_find(g, &node_memory, find_only_group(g->m));
+	n = graph_find(g, NODE_memory, find_only_group(g->m));
 	if (n)
 		return;
-	n = graph_get(g, &node_memory, find_only_group(g->m));
+	n = graph_get(g, NODE_memory, find_only_group(g->m));
 	if (!n)
 		return;
 	n->basis = RECORD_BASIS_inferred;
@@ -100,7 +100,7 @@ static struct node *follow_memory(struct graph *g, struct node *n)
 	(void)n;
 	for (int i = 0; i < (int)g->m->disks.count; i++)
 		if (g->folded[i] == i && g->conditions[i] == CONDITION_MEMORY)
-			return graph_get(g, &node_disk, i);
+			return graph_get(g, NODE_disk, i);
 	return NULL;
 }
 
@@ -118,7 +118,7 @@ const struct node_kind node_memory = {
 
 static void find_killed(struct graph *g)
 {
-	struct node *n = g->m->host.kernel.killed ? graph_get(g, &node_killed, 0) : NULL;
+	struct node *n = g->m->host.kernel.killed ? graph_get(g, NODE_killed, 0) : NULL;
 
 	if (!n)
 		return;

@@ -18,7 +18,7 @@ static void find(struct graph *g)
 
 		if (!record_lock_has_reader(l->kind))
 			continue;
-		n = graph_get(g, &node_peer, i);
+		n = graph_get(g, NODE_peer, i);
 		if (!n)
 			return;
 		n->extra = (struct victims){ .threads = l->waiters,

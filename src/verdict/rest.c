@@ -22,7 +22,7 @@ const struct node_kind node_worker = {
 /* There is always one, as the last. */
 static void find_unknown(struct graph *g)
 {
-	struct node *n = graph_get(g, &node_unknown, 0);
+	struct node *n = graph_get(g, NODE_unknown, 0);
 
 	if (n)
 		n->is_symptom = true;
@@ -31,7 +31,7 @@ static void find_unknown(struct graph *g)
 static bool has_disk_at_limit(const struct graph *g)
 {
 	for (uint32_t i = 0; i < g->count; i++)
-		if (g->nodes[i].kind == &node_disk)
+		if (g->nodes[i].kind == NODE_disk)
 			return true;
 	return false;
 }

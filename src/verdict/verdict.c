@@ -39,7 +39,7 @@ static bool is_common(const struct graph *g, const struct node *n)
 {
 	return n->class == RECORD_CLASS_waiting && n->victims.statements == 0 &&
 		(n->victims.longest_ns < NOTICED_NS ||
-			(n->kind == &node_map && n->victims.longest_ns < TROUBLE_NS &&
+			(n->kind == NODE_map && n->victims.longest_ns < TROUBLE_NS &&
 				condition_is_any(g->m)));
 }
 
@@ -49,7 +49,7 @@ static bool is_common(const struct graph *g, const struct node *n)
  */
 static unsigned int rank_of(const struct graph *g, const struct node *n)
 {
-	if (n->kind == &node_unknown)
+	if (n->kind == NODE_unknown)
 		return 0;
 	if (is_common(g, n))
 		return 1;
@@ -85,7 +85,7 @@ static const struct node *find_second(const struct graph *g, const struct node *
 {
 	const struct node *n = find_worst(g, first);
 
-	if (!n || n->is_symptom || first->kind == &node_unknown)
+	if (!n || n->is_symptom || first->kind == NODE_unknown)
 		return NULL;
 	/* A disk that hangs or becomes full is worth a remark even if nobody waits for it. */
 	if (n->victims.waited_ns >= TROUBLE_NS || n->class == RECORD_CLASS_hung ||
@@ -116,7 +116,7 @@ static void add_volume(const struct graph *g, const struct node *n, struct text 
 {
 	int disk = n->victims.disk;
 
-	if (n->kind == &node_disk && disk >= 0 && disk != n->index && *g->m->disks.list[disk].label)
+	if (n->kind == NODE_disk && disk >= 0 && disk != n->index && *g->m->disks.list[disk].label)
 		text_addf(t, " on %s", g->m->disks.list[disk].label);
 }
 
@@ -134,7 +134,7 @@ static void add_threads(const struct graph *g, const struct node *n, struct text
 		text_add_count(t, v->threads, "thread", "threads");
 	text_add(t, v->threads == 1 ? " waited " : " waited up to ");
 	words_add_time(t, v->longest_ns);
-	text_add(t, n->kind->waited_for ? n->kind->waited_for : "");
+	text_add(t, graph_kind_of(g, n)->waited_for ? graph_kind_of(g, n)->waited_for : "");
 	add_volume(g, n, t);
 	if (!*v->who.comm)
 		return;
@@ -177,7 +177,7 @@ static const struct node *find_behind(const struct graph *g, const struct node *
 
 		while (end->next)
 			end = end->next;
-		if (from != n && end == n && from->kind->say_behind &&
+		if (from != n && end == n && graph_kind_of(g, from)->say_behind &&
 			2 * from->extra.statements > n->victims.statements)
 			return from;
 	}
@@ -200,9 +200,9 @@ static void add_statements(const struct graph *g, const struct node *n, struct t
 		words_add_time(t, longest_ns);
 	}
 	if (behind)
-		behind->kind->say_behind(g, behind, n, t);
+		graph_kind_of(g, behind)->say_behind(g, behind, n, t);
 	else
-		text_add(t, n->kind == &node_queue ? n->kind->waited_for : "");
+		text_add(t, n->kind == NODE_queue ? graph_kind_of(g, n)->waited_for : "");
 }
 
 static void add_victims(const struct graph *g, const struct node *n, size_t most, struct text *t)
@@ -211,20 +211,20 @@ static void add_victims(const struct graph *g, const struct node *n, size_t most
 	struct text clause = TEXT_ON(buf);
 
 	text_reset(&clause);
-	if (n->kind == &node_unknown)
+	if (n->kind == NODE_unknown)
 		return;
-	if (n->kind == &node_queue)
+	if (n->kind == NODE_queue)
 		add_statements(g, n, &clause);
-	else if (n->kind != &node_stopped)
+	else if (n->kind != NODE_stopped)
 		add_threads(g, n, &clause);
-	if (clause.len == 0 && n->kind == &node_disk && n->class == RECORD_CLASS_saturated &&
+	if (clause.len == 0 && n->kind == NODE_disk && n->class == RECORD_CLASS_saturated &&
 		count_statements(n) == 0)
 		text_add(&clause, "nobody else was seen to wait for it");
 	if (clause.len)
 		end_sentence(&clause);
 	add_if_it_fits(t, &clause, most);
 	text_reset(&clause);
-	if (n->kind != &node_queue)
+	if (n->kind != NODE_queue)
 		add_statements(g, n, &clause);
 	if (clause.len)
 		end_sentence(&clause);
@@ -237,7 +237,7 @@ static void add_remarks(const struct graph *g, const struct node *n, size_t most
 	char buf[512];
 	struct text clause = TEXT_ON(buf);
 
-	for (uint32_t i = 0; i < g->m->sessions.count && n->kind != &node_silence; i++) {
+	for (uint32_t i = 0; i < g->m->sessions.count && n->kind != NODE_silence; i++) {
 		const struct model_database *d = &g->m->sessions.list[i];
 
 		if (d->silence.longest_ns < SILENT_NS)
@@ -256,14 +256,13 @@ static void add_remarks(const struct graph *g, const struct node *n, size_t most
 	}
 	add_if_it_fits(t, &clause, most);
 	text_reset(&clause);
-	if (g->m->host.kernel.killed && n->kind != &node_killed) {
+	if (g->m->host.kernel.killed && n->kind != NODE_killed) {
 		node_killed.say(g, n, &clause);
 		end_sentence(&clause);
 	}
 	add_if_it_fits(t, &clause, most);
 	text_reset(&clause);
-	if ((g->m->host.errors[0].number || g->m->host.kernel.failures) &&
-		n->kind != &node_failed) {
+	if ((g->m->host.errors[0].number || g->m->host.kernel.failures) && n->kind != NODE_failed) {
 		node_failed.say(g, n, &clause);
 		end_sentence(&clause);
 	}
@@ -280,7 +279,7 @@ static void add_second(const struct graph *g, const struct node *second, size_t 
 	if (!second)
 		return;
 	text_add(&clause, "Besides, ");
-	second->kind->say(g, second, &clause);
+	graph_kind_of(g, second)->say(g, second, &clause);
 	text_add(&clause, ".");
 	add_if_it_fits(t, &clause, most);
 }
@@ -291,8 +290,8 @@ static void add_remark(const struct graph *g, const struct node *n, size_t most,
 	struct text clause = TEXT_ON(buf);
 
 	text_reset(&clause);
-	if (n->kind->remark)
-		n->kind->remark(g, n, &clause);
+	if (graph_kind_of(g, n)->remark)
+		graph_kind_of(g, n)->remark(g, n, &clause);
 	if (clause.len)
 		end_sentence(&clause);
 	add_if_it_fits(t, &clause, most);
@@ -304,12 +303,12 @@ static void make_sentence(struct graph *g, const struct node *n, const struct no
 	size_t most = SENTENCE_MAX, without;
 
 	text_reset(t);
-	n->kind->say(g, n, t);
+	graph_kind_of(g, n)->say(g, n, t);
 	without = t->len;
 	g->with_statement = with_statement;
 	if (with_statement) {
 		text_reset(t);
-		n->kind->say(g, n, t);
+		graph_kind_of(g, n)->say(g, n, t);
 		if (t->len > without)
 			most += t->len - without;
 	}
@@ -364,7 +363,7 @@ static void add_node_part(const struct graph *g, const struct node *n, enum reco
 	part = words_add_part(r, what, n->basis, &t);
 	if (!part)
 		return;
-	n->kind->say(g, n, &t);
+	graph_kind_of(g, n)->say(g, n, &t);
 	part->threads = n->victims.threads;
 	part->longest_ns = n->victims.longest_ns;
 	part->total_ns = n->victims.waited_ns;
@@ -430,7 +429,7 @@ static void add_log_part(const struct graph *g, struct record_verdict *r)
 static void add_silence_parts(const struct graph *g, const struct node *n, struct record_verdict *r)
 {
 	for (uint32_t i = 0; i < g->count; i++)
-		if (g->nodes[i].kind == &node_silence && &g->nodes[i] != n)
+		if (g->nodes[i].kind == NODE_silence && &g->nodes[i] != n)
 			node_silence.add_parts(g, &g->nodes[i], r);
 }
 
@@ -447,8 +446,8 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 	r->basis = n->basis;
 	make_sentence(g, n, second, true, &sentence);
 	make_sentence(g, n, second, false, &message);
-	if (n->kind->add_parts)
-		n->kind->add_parts(g, n, r);
+	if (graph_kind_of(g, n)->add_parts)
+		graph_kind_of(g, n)->add_parts(g, n, r);
 	add_victims_part(g, n, r);
 	add_node_part(g, second, RECORD_WHAT_second, r);
 	add_silence_parts(g, n, r);
@@ -460,7 +459,7 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 	}
 	add_earlier_part(g, n, r);
 	add_pressure_part(g, r);
-	if (m->host.kernel.killed && n->kind != &node_killed)
+	if (m->host.kernel.killed && n->kind != NODE_killed)
 		node_killed.add_parts(g, n, r);
 	add_log_part(g, r);
 }
@@ -469,13 +468,13 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 
 void judge_add_object(const struct graph *g, const struct node *n, struct text *out)
 {
-	if (n->kind == &node_disk || n->kind == &node_journal || n->kind == &node_frozen ||
-		n->kind == &node_io_limit) {
+	if (n->kind == NODE_disk || n->kind == NODE_journal || n->kind == NODE_frozen ||
+		n->kind == NODE_io_limit) {
 		if (n->index >= 0)
 			text_add(out, words_disk_name(g->m, n->index));
-	} else if (n->kind == &node_map) {
+	} else if (n->kind == NODE_map) {
 		text_addf(out, "of process %d", g->m->waits.groups[n->index].who.pid);
-	} else if (n->kind == &node_queue || n->kind == &node_silence) {
+	} else if (n->kind == NODE_queue || n->kind == NODE_silence) {
 		text_add(out, g->m->sessions.list[n->index].target);
 	}
 }
@@ -484,7 +483,7 @@ static void add_node_name(const struct graph *g, const struct node *n, struct te
 {
 	size_t len;
 
-	text_add(out, n->kind->name);
+	text_add(out, graph_kind_of(g, n)->name);
 	text_add(out, " ");
 	len = out->len;
 	judge_add_object(g, n, out);
@@ -544,7 +543,7 @@ void judge_explain(const struct graph *g, struct text *out)
 		text_addf(out, "%-28.28s %6" PRIu32 "  %9.2f s  %-10s ", name,
 			n->victims.threads + n->victims.statements,
 			(double)graph_weight_ns(n) / NSEC_PER_SEC, record_class_text(n->class));
-		n->kind->say(g, n, out);
+		graph_kind_of(g, n)->say(g, n, out);
 		text_add(out, "\n");
 	}
 }

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Who waited for what flows to an end, without those who hold or load it. */
+#include <string.h>
+
+#include "util/sort.h"
+#include "verdict/graph.h"
+
+/*
+ * Threads have names of their own, of which few people know. Of several that waited as long it is
+ * one of which the file is known, and then the first.
+ */
+static void note_longest(struct victims *v, const struct model_wait *w,
+	const struct model_thread *t, uint64_t ns)
+{
+	const bool is_other = t && t->tid != w->who.tid;
+	const int32_t named = is_other ? t->tid : w->who.tid;
+
+	if (ns < v->longest_ns || (ns == v->longest_ns && *v->path && (is_other || !*w->path)))
+		return;
+	if (ns == v->longest_ns && !*v->path == (is_other || !*w->path) && named >= v->who.tid)
+		return;
+	v->longest_ns = ns;
+	v->who = model_who_of(is_other ? t->pid : w->who.pid, named,
+		*w->process ? w->process : w->who.comm);
+	v->disk = w->disk;
+	text_copy(v->path, sizeof(v->path), is_other ? "" : w->path);
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+	int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static uint32_t count_different(int32_t *tids, uint32_t count)
+{
+	uint32_t different = 0;
+
+	sort_in_place(tids, count, sizeof(tids[0]), compare_tids);
+	for (uint32_t i = 0; i < count; i++)
+		different += i == 0 || tids[i] != tids[i - 1];
+	return different;
+}
+
+static bool is_own(const struct graph *g, const struct node *end, const struct model_wait *w,
+	const struct model_thread *t)
+{
+	return end->culprit && blame_is_own(g->m, end->culprit, w, t);
+}
+
+/* Lines that stand for many of a server's threads are about sessions for the most part. */
+static bool is_of_session(const struct graph *g, const struct model_wait *w, int32_t tid)
+{
+	return tid ? model_sessions_find_runner(&g->m->sessions, tid) != NULL
+		   : model_sessions_find_server(&g->m->sessions, w->who.pid) != NULL;
+}
+
+/* Whether it counts among those that waited for what flows there, and are sessions or are not. */
+static bool is_counted(const struct graph *g, uint32_t group, const struct node *end,
+	bool of_sessions)
+{
+	const struct model_wait *w = &g->m->waits.groups[group];
+
+	return graph_flows_to(g, group, end) &&
+		!(end->culprit && blame_is_own_group(end->culprit, w)) &&
+		is_of_session(g, w, 0) == of_sessions;
+}
+
+/*
+ * The most that lines show at once. Where they stand for many, one thread is in another group when
+ * there was time to see what it waits for, so only what was seen together is added up.
+ */
+static uint32_t count_at_once(const struct graph *g, const struct node *end, bool of_sessions)
+{
+	const struct model_waits *waits = &g->m->waits;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		uint32_t count = 0;
+
+		if (!waits->groups[i].has_alike || !is_counted(g, i, end, of_sessions))
+			continue;
+		for (uint32_t j = 0; j < waits->groups_count; j++)
+			if (waits->groups[j].at_look == waits->groups[i].at_look &&
+				is_counted(g, j, end, of_sessions))
+				count += waits->groups[j].at_once;
+		most = count > most ? count : most;
+	}
+	return most;
+}
+
+/* Threads that waited for what flows there, without its own: those of sessions, or all others. */
+static uint32_t collect(struct graph *g, const struct node *end, bool of_sessions)
+{
+	const struct model_waits *waits = &g->m->waits;
+	uint32_t count = 0, at_once;
+
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		const struct model_thread *t = &waits->threads[i];
+		const struct model_wait *w = &waits->groups[t->group];
+
+		if (t->tid > 0 && graph_flows_to(g, t->group, end) && !is_own(g, end, w, t) &&
+			is_of_session(g, w, t->tid) == of_sessions)
+			g->tids[count++] = t->tid;
+	}
+	count = count_different(g->tids, count);
+	at_once = count_at_once(g, end, of_sessions);
+	return count > at_once ? count : at_once;
+}
+
+/* Sessions that count by their statements are named only where nobody else waited. */
+static void add_threads(struct graph *g, struct node *end)
+{
+	const struct model_waits *waits = &g->m->waits;
+	struct victims *v = &end->victims;
+	bool is_new;
+
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		const struct model_thread *t = &waits->threads[i];
+		const struct model_wait *w = &waits->groups[t->group];
+		const uint64_t ns = t->waited_ms * NSEC_PER_MSEC;
+
+		if (t->tid <= 0 || !graph_flows_to(g, t->group, end))
+			continue;
+		if (is_own(g, end, w, t)) {
+			v->own_ns += ns;
+		} else {
+			is_new = !v->statements || !is_of_session(g, w, t->tid);
+			if (is_new)
+				v->waited_ns += ns;
+			if (is_new || !v->threads)
+				note_longest(v, w, t, t->longest_ms * NSEC_PER_MSEC);
+		}
+	}
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		const struct model_wait *w = &waits->groups[i];
+		const uint64_t ns = w->alike_ns + w->alike_hanging_ns;
+
+		if (!w->has_alike || !graph_flows_to(g, i, end))
+			continue;
+		if (end->culprit && blame_is_own_group(end->culprit, w)) {
+			v->own_ns += ns;
+		} else {
+			is_new = !v->statements || !is_of_session(g, w, 0);
+			if (is_new)
+				v->waited_ns += ns;
+			if (is_new || !v->threads)
+				note_longest(v, w, NULL, w->longest_ns);
+		}
+	}
+}
+
+static void add_extra(const struct graph *g, struct node *end)
+{
+	struct victims *v = &end->victims;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		const struct node *n = &g->nodes[i];
+		const struct victims *x = &n->extra;
+
+		if (graph_end((struct node *)n) != end)
+			continue;
+		v->threads += x->threads;
+		v->statements += x->statements;
+		v->waited_ns += x->waited_ns;
+		if (x->statements)
+			v->statements_ns += x->waited_ns;
+		if (x->statements_longest_ns > v->statements_longest_ns)
+			v->statements_longest_ns = x->statements_longest_ns;
+		if (x->longest_ns > v->longest_ns) {
+			v->longest_ns = x->longest_ns;
+			v->who = x->who;
+		}
+	}
+}
+
+/* A session counts once: by its statement, or by its thread where more of these waited. */
+void graph_add_victims(struct graph *g, struct node *end)
+{
+	struct victims *v = &end->victims;
+	const uint32_t sessions = collect(g, end, true);
+
+	add_extra(g, end);
+	if (v->statements <= sessions) {
+		v->waited_ns -= v->statements_ns;
+		v->statements = 0;
+		v->statements_longest_ns = 0;
+		v->threads += sessions;
+	}
+	v->threads += collect(g, end, false);
+	add_threads(g, end);
+}
