@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * All targets together, which sql.c and discovery.c share.
- * Included by these two only.
+ * All targets together, which sql.c, discovery.c and targets.c share.
+ * Included by these only.
  * Never passed to other rooms: they use sql.h.
  */
 #ifndef IOSTALL_SQL_INTERNAL_H
@@ -34,9 +34,13 @@ struct sql {
 	pid_t orphans[ORPHANS_MAX];
 };
 
-/* sql.c */
+/* targets.c */
 /* -ENOSPC: there is no room. */
 int sql_add_target(struct sql *sql, const struct config_sql_target *config, bool detected);
+/* The last one gets its place. */
+void sql_remove_target(struct sql *sql, unsigned int index);
+/* Waits for helpers that have ended meanwhile. */
+void sql_reap_orphans(struct sql *sql);
 
 /* discovery.c */
 /*

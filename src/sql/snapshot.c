@@ -7,6 +7,7 @@
 
 #include "util/clock.h"
 #include "util/hash.h"
+#include "util/number.h"
 
 _Static_assert(SQL_NAMES_BYTES + SQL_TEXTS_BYTES <= UINT16_MAX, "rows have offsets of 16 bits");
 
@@ -209,8 +210,7 @@ void sql_snapshot_view(const struct sql_snapshot *s, uint32_t index,
 		.connection_id = row->connection_id,
 		.query_id = row->query_id,
 		.elapsed_ns = row->elapsed_ns,
-		.started_ns =
-			s->answered_ns > row->elapsed_ns ? s->answered_ns - row->elapsed_ns : 0,
+		.started_ns = minus(s->answered_ns, row->elapsed_ns),
 		.transaction_ns = row->transaction_ns,
 		.blocker_id = row->blocker_id,
 		.waited_ns = row->waited_ns,

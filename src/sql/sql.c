@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -20,50 +19,12 @@ static const enum record_server servers[] = {
 
 /* Targets */
 
-static void remember_orphan(struct sql *sql, pid_t pid)
-{
-	for (unsigned int i = 0; pid > 0 && i < ORPHANS_MAX; i++) {
-		if (sql->orphans[i] == 0) {
-			sql->orphans[i] = pid;
-			return;
-		}
-	}
-}
-
-static void reap_orphans(struct sql *sql)
-{
-	for (unsigned int i = 0; i < ORPHANS_MAX; i++)
-		if (sql->orphans[i] > 0 && waitpid(sql->orphans[i], NULL, WNOHANG) != 0)
-			sql->orphans[i] = 0;
-}
-
-static void remove_target(struct sql *sql, unsigned int index)
-{
-	remember_orphan(sql, sql_target_free(sql->targets[index]));
-	sql->targets[index] = sql->targets[--sql->count];
-}
-
 /* What somebody configured comes before what was found. */
 static void make_room(struct sql *sql)
 {
 	for (unsigned int i = sql->count; i > 0 && sql->count == CONFIG_SQL_TARGETS_MAX; i--)
 		if (sql->targets[i - 1]->detected)
-			remove_target(sql, i - 1);
-}
-
-int sql_add_target(struct sql *sql, const struct config_sql_target *config, bool detected)
-{
-	struct sql_target *target;
-	int r;
-
-	if (sql->count == CONFIG_SQL_TARGETS_MAX)
-		return -ENOSPC;
-	r = sql_target_new(&sql->target_options, config, &sql->config, &target);
-	if (r < 0)
-		return r;
-	target->detected = detected;
-	sql->targets[sql->count++] = target;
-	return 0;
+			sql_remove_target(sql, i - 1);
 }
 
 static bool has_target(const struct sql *sql, const char *section)
@@ -97,7 +58,7 @@ void sql_tick(struct sql *sql, bool armed)
 
 	if (!sql)
 		return;
-	reap_orphans(sql);
+	sql_reap_orphans(sql);
 	if (!armed)
 		sql_look_for_servers(sql, now_ns);
 	sql_stop_duplicates(sql);
@@ -445,7 +406,7 @@ int sql_reload(struct sql *sql, const struct config *config)
 
 	for (unsigned int i = sql->count; i > 0; i--)
 		if (all_anew || !is_kept(sql->targets[i - 1], config))
-			remove_target(sql, i - 1);
+			sql_remove_target(sql, i - 1);
 	for (unsigned int i = 0; i < sql->count; i++)
 		sql_target_resume(sql->targets[i]);
 	sql->config = config->sql;
@@ -484,8 +445,8 @@ struct sql *sql_free(struct sql *sql)
 	if (!sql)
 		return NULL;
 	while (sql->count > 0)
-		remove_target(sql, sql->count - 1);
-	reap_orphans(sql);
+		sql_remove_target(sql, sql->count - 1);
+	sql_reap_orphans(sql);
 	renewable_worker_done(&sql->looker);
 	close_fd(sql->target_options.procfs_fd);
 	free(sql);

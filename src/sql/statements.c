@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/number.h"
 #include "util/text.h"
 
 /*
@@ -22,11 +23,6 @@ struct rank {
 	uint64_t ran_ns; /* in the incident */
 	uint64_t elapsed_ns;
 };
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 void sql_statements_begin(struct sql_statements *l, uint64_t begin_ns)
 {

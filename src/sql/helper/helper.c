@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "sql/helper/answer.h"
 #include "sql/helper/driver.h"
 #include "sql/helper/kind.h"
-#include "sql/helper/redact.h"
 #include "sql/helper/sandbox.h"
 #include "sql/helper/secrets.h"
 #include "util/cleanup.h"
@@ -42,93 +42,6 @@ struct helper {
 	char missing[SQL_ERROR_SIZE];
 };
 
-/* --- answers ----------------------------------------------------------------------- */
-
-static int send_frame(int fd, struct sql_frame *frame, enum sql_frame_type type, uint64_t ask,
-	size_t size)
-{
-	ssize_t n;
-
-	*frame = (struct sql_frame){ .type = type, .size = (uint32_t)size, .ask = ask };
-	do
-		n = send(fd, frame, size, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
-}
-
-/* Where to cut a text so that no character is cut in two. */
-static size_t cut_text(const char *s, size_t len, size_t max)
-{
-	if (len <= max)
-		return len;
-	while (max > 0 && ((unsigned char)s[max] & 0xc0) == 0x80)
-		max--;
-	return max;
-}
-
-/* Fills ret_text in the mode of the setup; returns its length. */
-static size_t fill_text(const struct sql_answer *answer, const char *text, bool cut,
-	char ret_text[SQL_TEXT_SIZE])
-{
-	char buf[SQL_REDACTED_SIZE];
-	struct text redacted = TEXT_ON(buf);
-	size_t len = strlen(text);
-
-	text_reset(&redacted);
-	if (answer->setup->text_mode != SQL_TEXT_FULL) {
-		sql_redact(answer->dialect, text, len, cut, &redacted);
-		text = buf;
-		len = redacted.len;
-	}
-	len = cut_text(text, len, answer->setup->text_bytes);
-	memcpy(ret_text, text, len);
-	ret_text[len] = '\0';
-	return len;
-}
-
-bool sql_answer_add(struct sql_answer *answer, struct sql_frame_session *session, const char *text,
-	uint64_t whole_bytes, bool cut)
-{
-	size_t len = 0;
-
-	if (answer->sent == SQL_SESSIONS_MAX)
-		return false;
-	session->text[0] = '\0';
-	session->text_bytes = whole_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)whole_bytes;
-	if (text && !answer->is_glance && answer->setup->text_mode != SQL_TEXT_OFF)
-		len = fill_text(answer, text, cut || strlen(text) < whole_bytes, session->text);
-	answer->r = send_frame(answer->fd, &session->frame, SQL_FRAME_SESSION, answer->ask,
-		offsetof(struct sql_frame_session, text) + len + 1);
-	answer->sent++;
-	return answer->r == 0;
-}
-
-bool sql_answer_add_lock(struct sql_answer *answer, struct sql_frame_lock *lock)
-{
-	if (answer->locks == SQL_LOCKS_MAX || answer->r < 0)
-		return false;
-	answer->r =
-		send_frame(answer->fd, &lock->frame, SQL_FRAME_LOCK, answer->ask, sizeof(*lock));
-	answer->locks++;
-	return answer->r == 0;
-}
-
-bool sql_helper_add_relation(int fd, struct sql_frame_relation *relation)
-{
-	return send_frame(fd, &relation->frame, SQL_FRAME_RELATION, 0, sizeof(*relation)) == 0;
-}
-
-bool sql_helper_add_directory(int fd, struct sql_frame_directory *directory)
-{
-	return send_frame(fd, &directory->frame, SQL_FRAME_DIRECTORY, 0, sizeof(*directory)) == 0;
-}
-
-void sql_answer_count(struct sql_answer *answer, uint64_t left_out, uint64_t idle)
-{
-	answer->left_out = left_out;
-	answer->idle = idle;
-}
-
 /* --- the session ------------------------------------------------------------------- */
 
 static void note_error(struct helper *h, const char *what, const struct text *message)
@@ -141,7 +54,7 @@ static void note_error(struct helper *h, const char *what, const struct text *me
 	/* Client libraries keep a whole row, and end the session when there is no memory for it. */
 	if (strstr(message->buf, "memory"))
 		text_add(&error, "the answer is too large: ");
-	room = cut_text(message->buf, message->len, error.size - error.len - 1);
+	room = sql_cut_text(message->buf, message->len, error.size - error.len - 1);
 	text_add_bytes(&error, message->buf, room);
 	log_debug("sql.%s: %s", h->setup.name, h->error);
 }
@@ -224,7 +137,7 @@ static int connect_session(struct helper *h)
 	h->backoff_ns = 0;
 	h->error[0] = '\0';
 	log_debug("sql.%s: connected to %s as %s", h->setup.name, server.version, server.account);
-	return send_frame(h->fd, &server.frame, SQL_FRAME_SERVER, 0, sizeof(server));
+	return sql_send_frame(h->fd, &server.frame, SQL_FRAME_SERVER, 0, sizeof(server));
 }
 
 /*
@@ -285,7 +198,7 @@ static int answer_ask(struct helper *h, const struct sql_frame *ask)
 	if (!h->connected)
 		text_copy(end.missing, sizeof(end.missing), h->missing);
 	end.renew = !h->link || (h->refused && h->password_fd >= 0);
-	return send_frame(h->fd, &end.frame, SQL_FRAME_END, ask->ask, sizeof(end));
+	return sql_send_frame(h->fd, &end.frame, SQL_FRAME_END, ask->ask, sizeof(end));
 }
 
 /* Only while the daemon waits for nothing, and the server is well. */

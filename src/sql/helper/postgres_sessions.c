@@ -10,6 +10,7 @@
 #include "sql/helper/redact.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/number.h"
 
 #define STATEMENT "iostall_sessions"
 #define LOCKS_STATEMENT "iostall_locks"
@@ -384,8 +385,6 @@ int postgres_snapshot(struct sql_link *link, struct sql_answer *answer, struct t
 	if (r < 0)
 		return r;
 	send_locks(&sessions);
-	sql_answer_count(answer,
-		sessions.active > sessions.sent ? sessions.active - sessions.sent : 0,
-		sessions.idle);
+	sql_answer_count(answer, minus(sessions.active, sessions.sent), sessions.idle);
 	return 0;
 }
