@@ -22,19 +22,6 @@ static bool has_own_ids(const struct lock_search *s, int32_t pid)
 	return thread_status_read(s->procfs_fd, pid, &status) == 0 && status.has_own_ids;
 }
 
-struct lock_waiter *lock_search_find_waiter(struct lock_search *s, int32_t tid)
-{
-	for (uint32_t i = 0; i < s->count; i++)
-		if (s->waiters[i].tid == tid)
-			return &s->waiters[i];
-	return NULL;
-}
-
-bool lock_search_stands(const struct lock_search *s, const struct lock_waiter *w)
-{
-	return w->since_ns < s->begin_ns;
-}
-
 /* Mutexes are of a process; many may write to a pipe, and each by its own end of a socket. */
 static bool is_same(const struct lock_waiter *a, const struct lock_waiter *b)
 {
