@@ -3,15 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -25,7 +21,6 @@
 #include "enrich/enrich.h"
 #include "health/health.h"
 #include "probes/set.h"
-#include "report/assets.h"
 #include "session/session.h"
 #include "sinks/dir.h"
 #include "sinks/sink.h"
@@ -34,7 +29,6 @@
 #include "util/exit.h"
 #include "util/log.h"
 #include "util/log_relay.h"
-#include "util/memory.h"
 #include "util/loop.h"
 #include "util/notify.h"
 #include "util/pid_namespace.h"
@@ -50,302 +44,6 @@
 #define FLUSH_TIMEOUT_NS (2 * NSEC_PER_SEC)
 #define SUMMARY_TIMEOUT_NS (NSEC_PER_SEC / 2)
 #define LOCK_PATIENCE_NS (3 * NSEC_PER_SEC)
-/* At exit: detaching takes 2 s, and 5 s with busy CPUs. */
-#define DETACH_TIMEOUT_NS (8 * NSEC_PER_SEC)
-#define STOP_TICK_NS (10 * NSEC_PER_MSEC)
-/*
- * A sample waits so long for a scan of threads, which works for 15 ms at most; the thread that does
- * it has no real-time priority, and may hang. The shortest interval is 100 ms.
- */
-#define SAMPLE_LIMIT_NS (90 * NSEC_PER_MSEC)
-
-/* The last lines are written and the probes are detached before the loop ends. */
-static void continue_stop(struct daemon *d)
-{
-	if (d->stopping && !session_is_open(d->session) &&
-		(!session_is_detaching(d->session) || clock_mono_ns() >= d->stop_limit_ns))
-		loop_stop(d->loop);
-}
-
-static void stop(struct daemon *d, int exit_code)
-{
-	/* Another request would put off the limit. */
-	if (d->stopping)
-		return;
-	d->stopping = true;
-	d->exit_code = exit_code;
-	d->stop_limit_ns = clock_mono_ns() + DETACH_TIMEOUT_NS;
-	session_stop(d->session, RECORD_REASON_stopped);
-	loop_set_timer(d->tick_timer, STOP_TICK_NS, STOP_TICK_NS);
-	continue_stop(d);
-}
-
-static void end_sample(struct daemon *d)
-{
-	if (!watch_end_sample(d->watch, session_is_open(d->session)))
-		return;
-	loop_set_timer(d->sample_limit, 0, 0);
-	session_handle_sample(d->session);
-}
-
-const char *daemon_trigger(struct daemon *d, uint64_t hold_ns)
-{
-	static const struct record_trigger manual = { .rule = "manual" };
-
-	/* Another incident would put off the end, until the manager kills the daemon. */
-	if (d->stopping)
-		return NULL;
-	/* It is of the time before. */
-	end_sample(d);
-	return session_trigger(d->session, &manual, hold_ns);
-}
-
-static void begin_reload(struct daemon *d)
-{
-	notify_manager("RELOADING=1");
-	d->reload_wanted = true;
-	if (session_is_open(d->session))
-		log_info("the configuration will be reloaded when incident %s is closed",
-			session_incident(d->session));
-	daemon_reload(d);
-}
-
-void daemon_handle_signal(void *userdata, uint64_t signal)
-{
-	struct daemon *d = userdata;
-
-	switch (signal) {
-	case SIGHUP:
-		/* In the foreground it means that the terminal has gone away. */
-		if (d->o->foreground)
-			stop(d, EXIT_CODE_OK);
-		/* The manager would be told of a reload, and never of its end. */
-		else if (d->stopping)
-			log_info("SIGHUP is ignored: iostall is stopping");
-		else
-			begin_reload(d);
-		break;
-	case SIGUSR1:
-		if (!daemon_trigger(d, DAEMON_HOLD_NS))
-			log_info("SIGUSR1 is ignored: iostall is stopping");
-		break;
-	default:
-		if (d->stopping)
-			loop_stop(d->loop);
-		else
-			stop(d, EXIT_CODE_OK);
-	}
-}
-
-/* What the databases have answered since the last sample is part of this one. */
-static void note_databases(struct daemon *d)
-{
-	struct sql_activity activity;
-	bool is_new;
-
-	if (!d->sql)
-		return;
-	sql_get_activity(d->sql, &d->config->watch.sql_state, &activity);
-	/* The rules judge answers: a sample without a new one says nothing. */
-	is_new = activity.answers != d->sql_answers;
-	d->sql_answers = activity.answers;
-	watch_set_sql(d->watch,
-		&(struct record_sql_activity){
-			.present = activity.present,
-			.active = is_new ? (int32_t)activity.active : -1,
-			.lasting = is_new ? (int32_t)activity.lasting : -1,
-			.in_state = is_new ? (int32_t)activity.in_state : -1,
-			.longest_s = is_new ? (double)activity.longest_ns / NSEC_PER_SEC : NAN,
-			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
-			.connections_pct = is_new ? activity.connections_pct : NAN,
-		},
-		&activity.targets);
-}
-
-static void on_scanned(void *userdata, uint64_t events)
-{
-	struct daemon *d = userdata;
-
-	(void)events;
-	if (watch_sample_is_ready(d->watch) && !d->stopping)
-		end_sample(d);
-}
-
-static void on_sample_limit(void *userdata, uint64_t expirations)
-{
-	struct daemon *d = userdata;
-
-	(void)expirations;
-	if (!d->stopping)
-		end_sample(d);
-}
-
-static void begin_sample(struct daemon *d)
-{
-	int r;
-
-	note_databases(d);
-	health_tell(d->health, d->watch, session_is_open(d->session));
-	session_prepare_sample(d->session);
-	r = watch_begin_sample(d->watch, session_is_open(d->session));
-	if (r < 0)
-		log_warning("no sample could be taken: %s", strerror(-r));
-	else if (watch_sample_is_ready(d->watch))
-		end_sample(d);
-	else
-		loop_set_timer(d->sample_limit, SAMPLE_LIMIT_NS, 0);
-}
-
-static void on_sample(void *userdata, uint64_t expirations)
-{
-	struct daemon *d = userdata;
-
-	(void)expirations;
-	if (d->stopping)
-		return;
-	end_sample(d);
-	daemon_take_next(d);
-	daemon_reload(d);
-	daemon_grow(d);
-	begin_sample(d);
-}
-
-/* The kernel reports a stall before the next sample is due, and long before it is the second. */
-static void on_pressure(void *userdata, uint64_t events)
-{
-	struct daemon *d = userdata;
-
-	(void)events;
-	if (d->stopping || session_get_state(d->session) != SESSION_IDLE ||
-		!rules_report_pressure(d->rules))
-		return;
-	end_sample(d);
-	begin_sample(d);
-	loop_set_timer(d->sample_timer, d->config->watch.interval_ns, d->config->watch.interval_ns);
-}
-
-static void on_tick(void *userdata, uint64_t expirations)
-{
-	struct daemon *d = userdata;
-
-	(void)expirations;
-	continue_stop(d);
-	sinks_tick(d->sinks, clock_mono_ns());
-	sql_tick(d->sql, session_is_open(d->session));
-	if (!session_is_open(d->session) && rules_doubt_database(d->rules))
-		sql_look_again(d->sql);
-}
-
-/* The reader of the pipe has gone, so nobody watches any more. */
-static void on_terminal_gone(void *userdata, uint64_t events)
-{
-	struct daemon *d = userdata;
-
-	(void)events;
-	d->terminal = loop_remove(d->terminal);
-	stop(d, EXIT_CODE_OK);
-}
-
-static void on_watchdog(void *userdata, uint64_t expirations)
-{
-	(void)userdata;
-	(void)expirations;
-	notify_manager("WATCHDOG=1");
-}
-
-static void on_closed(void *userdata, const char *incident, const struct record_close *close)
-{
-	struct daemon *d = userdata;
-
-	(void)incident;
-	d->stalls += close->stalls;
-	d->stuck += close->stuck_threads;
-	continue_stop(d);
-}
-
-/* Start and end */
-
-/*
- * Fixed, or it would grow with what libbpf frees; then holes in the heap would stay locked, too.
- */
-#define MMAP_THRESHOLD_BYTES (16 * 1024)
-
-/*
- * Code and data that were evicted are read back from the disk, which may be the one that stalls: a
- * call that took 1 s was measured. Called once more when probes have been loaded: the heap cannot
- * give back locked pages, and libbpf has used and freed some hundred kilobytes of them.
- */
-static void lock_memory(void)
-{
-	munlockall();
-	mallopt(M_MMAP_THRESHOLD, 2 * MEMORY_HEAP_RESERVE_BYTES);
-	free(malloc(MEMORY_HEAP_RESERVE_BYTES));
-	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
-	malloc_trim(MEMORY_HEAP_RESERVE_BYTES);
-	if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
-		log_warning(
-			"memory cannot be locked (%s), so iostall itself may stall with the disk; "
-			"raise LimitMEMLOCK or grant CAP_IPC_LOCK",
-			strerror(errno));
-	report_unlock_assets();
-}
-
-/* Probes are loaded while the loop runs, which takes half a minute on an emulated CPU. */
-static void on_loaded(void *userdata, struct session *session, int error)
-{
-	struct daemon *d = userdata;
-	char buf[256];
-	struct text probes = TEXT_ON(buf);
-
-	if (session == d->next) {
-		daemon_next_loaded(d, error);
-		return;
-	}
-	if (error == 0) {
-		text_reset(&probes);
-		session_describe_probes(session, &probes);
-		log_notice("watching every %llu ms, probes ready: %s",
-			(unsigned long long)(d->config->watch.interval_ns / NSEC_PER_MSEC),
-			probes.buf);
-		lock_memory();
-		notify_manager("STATUS=");
-		daemon_reload(d);
-		return;
-	}
-	if (error_is_transient(error))
-		log_error("no probe can be attached now (%s); the next start may succeed",
-			strerror(-error));
-	else
-		log_error(
-			"no probe can be attached on this host (%s); `iostall doctor` explains what is missing",
-			strerror(-error));
-	d->exit_code = exit_code_unless_transient(error, EXIT_CODE_ARM);
-	loop_stop(d->loop);
-}
-
-int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session)
-{
-	const struct session_options options = {
-		.config = config,
-		.generation = d->generation++,
-		.kernel_types = &d->kernel_types,
-		.replaced = d->session,
-		.procfs = d->o->procfs,
-		.sysfs = d->o->sysfs,
-		.loop = d->loop,
-		.watch = d->watch,
-		.rules = d->rules,
-		.enrich = d->enrich,
-		.sinks = d->sinks,
-		.sql = d->sql,
-		.capture_fd = d->capture_fd,
-	};
-	int r = session_new(&options, ret_session);
-
-	if (r == 0)
-		session_set_callbacks(*ret_session, on_loaded, on_closed, d);
-	return r;
-}
 
 static int start_control(struct daemon *d)
 {
@@ -411,7 +109,8 @@ static int start_watch(struct daemon *d)
 	watch_options_from_config(d->config, &options);
 	r = watch_new(&options, &d->watch);
 	if (r == 0)
-		r = loop_add_fd(d->loop, watch_sample_fd(d->watch), EPOLLIN, on_scanned, d, NULL);
+		r = loop_add_fd(d->loop, watch_sample_fd(d->watch), EPOLLIN, daemon_on_scanned, d,
+			NULL);
 	if (r == 0)
 		r = rules_new(d->config->rules, &d->rules);
 	if (r == 0)
@@ -457,16 +156,17 @@ static int start_loop(struct daemon *d)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, 0 };
 	uint64_t watchdog_ns = notify_watchdog_ns();
-	int r = loop_add_timer(d->loop, on_sample, d, &d->sample_timer);
+	int r = loop_add_timer(d->loop, daemon_on_sample, d, &d->sample_timer);
 
 	if (r == 0)
-		r = loop_add_timer(d->loop, on_sample_limit, d, &d->sample_limit);
+		r = loop_add_timer(d->loop, daemon_on_sample_limit, d, &d->sample_limit);
 	if (r == 0)
-		r = loop_add_timer(d->loop, on_tick, d, &d->tick_timer);
+		r = loop_add_timer(d->loop, daemon_on_tick, d, &d->tick_timer);
 	if (r == 0)
-		r = loop_add_timer(d->loop, on_watchdog, d, &d->watchdog_timer);
+		r = loop_add_timer(d->loop, daemon_on_watchdog, d, &d->watchdog_timer);
 	if (r == 0 && d->pressure_fd >= 0)
-		r = loop_add_fd(d->loop, d->pressure_fd, EPOLLPRI, on_pressure, d, &d->pressure);
+		r = loop_add_fd(d->loop, d->pressure_fd, EPOLLPRI, daemon_on_pressure, d,
+			&d->pressure);
 	if (r == 0)
 		r = daemon_prepare_reload(d);
 	if (r == 0)
@@ -543,7 +243,8 @@ static void watch_terminal(struct daemon *d)
 
 	if (d->o->foreground && fstat(STDOUT_FILENO, &st) == 0 &&
 		(S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)) &&
-		loop_add_fd(d->loop, STDOUT_FILENO, 0, on_terminal_gone, d, &d->terminal) < 0)
+		loop_add_fd(d->loop, STDOUT_FILENO, 0, daemon_on_terminal_gone, d, &d->terminal) <
+			0)
 		log_warning("iostall will not notice when standard output is closed");
 }
 
@@ -629,7 +330,13 @@ static void run(struct daemon *d)
 
 int daemon_run(struct config *config, const struct daemon_options *options)
 {
-	struct daemon d = { .o = options, .config = config, .capture_fd = -1 };
+	struct daemon d = {
+		.o = options,
+		.config = config,
+		.loaded = daemon_on_loaded,
+		.closed = daemon_on_closed,
+		.capture_fd = -1,
+	};
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 
 	/* Starting again would change nothing about that. */
@@ -640,11 +347,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	if (geteuid() != 0)
 		log_warning(
 			"not running as root: the kernel will refuse most of what iostall needs");
-	/* One heap for all threads, since each heap is locked in memory. */
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES);
-	/* Else the reserve would be given back when something above it is freed. */
-	mallopt(M_TOP_PAD, MEMORY_HEAP_RESERVE_BYTES);
+	reclaim_set_heap();
 	/* Before 5.11, BPF maps count against this limit; where it is refused it is not needed. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	/* Before the capability that it needs is given up. */
@@ -660,7 +363,7 @@ int daemon_run(struct config *config, const struct daemon_options *options)
 	probe_set_redirect_libbpf_log();
 	d.exit_code = start(&d);
 	if (d.exit_code == EXIT_CODE_OK) {
-		lock_memory();
+		reclaim_lock_memory();
 		run(&d);
 	}
 	config_reader_free(d.config_reader);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The daemon itself, which the files of this room share.
- * Included by daemon.c, reload.c and requests.c.
+ * Included by daemon.c, events.c, reload.c and requests.c.
  * Never passed to other rooms: they use daemon.h.
  */
 #ifndef IOSTALL_DAEMON_INTERNAL_H
@@ -45,6 +45,8 @@ struct daemon {
 	struct health *health; /* NULL: no check is configured */
 	struct enrich *enrich;
 	struct session *session;
+	session_loaded_fn loaded; /* of each session */
+	session_closed_fn closed;
 	struct kernel_types *kernel_types;
 	struct control *control;
 	struct scrape *scrape;	     /* NULL: the service manager passed no socket */
@@ -65,14 +67,24 @@ struct daemon {
 	int exit_code;
 };
 
-/* daemon.c */
+/* events.c */
 /* The id of the incident that a manual trigger opens or keeps open. NULL: the daemon stops. */
 const char *daemon_trigger(struct daemon *d, uint64_t hold_ns);
 /* Called by the loop. */
 void daemon_handle_signal(void *userdata, uint64_t signal);
-int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session);
+void daemon_on_sample(void *userdata, uint64_t expirations);
+void daemon_on_sample_limit(void *userdata, uint64_t expirations);
+void daemon_on_scanned(void *userdata, uint64_t events);
+void daemon_on_pressure(void *userdata, uint64_t events);
+void daemon_on_tick(void *userdata, uint64_t expirations);
+void daemon_on_terminal_gone(void *userdata, uint64_t events);
+void daemon_on_watchdog(void *userdata, uint64_t expirations);
+/* Called by the sessions. */
+void daemon_on_loaded(void *userdata, struct session *session, int error);
+void daemon_on_closed(void *userdata, const char *incident, const struct record_close *close);
 
 /* reload.c */
+int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session);
 /* Before the loop runs. 0 or a negative errno. */
 int daemon_prepare_reload(struct daemon *d);
 /*

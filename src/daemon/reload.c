@@ -25,6 +25,30 @@
  */
 #define READ_LIMIT_NS (10 * NSEC_PER_SEC)
 
+int daemon_new_session(struct daemon *d, const struct config *config, struct session **ret_session)
+{
+	const struct session_options options = {
+		.config = config,
+		.generation = d->generation++,
+		.kernel_types = &d->kernel_types,
+		.replaced = d->session,
+		.procfs = d->o->procfs,
+		.sysfs = d->o->sysfs,
+		.loop = d->loop,
+		.watch = d->watch,
+		.rules = d->rules,
+		.enrich = d->enrich,
+		.sinks = d->sinks,
+		.sql = d->sql,
+		.capture_fd = d->capture_fd,
+	};
+	int r = session_new(&options, ret_session);
+
+	if (r == 0)
+		session_set_callbacks(*ret_session, d->loaded, d->closed, d);
+	return r;
+}
+
 static void log_what_needs_restart(const struct config *a, const struct config *b)
 {
 	if (memcmp(&a->record, &b->record, sizeof(a->record)) != 0 ||
