@@ -7,6 +7,18 @@
 #include "report/internal.h"
 #include "util/sort.h"
 
+int report_grow(void **items, size_t size, uint32_t *room)
+{
+	uint32_t more = *room ? 2 * *room : 64;
+	void *grown = reallocarray(*items, more, size);
+
+	if (!grown)
+		return -ENOMEM;
+	*items = grown;
+	*room = more;
+	return 0;
+}
+
 /* 100 bytes each. Of further ones only the longest would have been of use. */
 #define KEPT_MAX 200000
 #define SLOTS_MIN 4096

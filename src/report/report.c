@@ -10,6 +10,7 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/disk_name.h"
+#include "util/number.h"
 
 int report_new(struct report **ret_report)
 {
@@ -40,18 +41,6 @@ struct report *report_free(struct report *p)
 	free(p->data.buf);
 	free(p);
 	return NULL;
-}
-
-int report_grow(void **items, size_t size, uint32_t *room)
-{
-	uint32_t more = *room ? 2 * *room : 64;
-	void *grown = reallocarray(*items, more, size);
-
-	if (!grown)
-		return -ENOMEM;
-	*items = grown;
-	*room = more;
-	return 0;
 }
 
 void report_leave_out(struct report *p, const char *what, uint64_t count)
@@ -300,7 +289,7 @@ static int add_statement(struct report *p, const struct record *r)
 {
 	const struct record_sql *q = &r->sql;
 	struct report_statement seen = {
-		.begun_ns = r->mono_ns > q->elapsed_ns ? r->mono_ns - q->elapsed_ns : 0,
+		.begun_ns = minus(r->mono_ns, q->elapsed_ns),
 		.seen_ns = r->mono_ns,
 		.ns = q->elapsed_ns,
 		.connection_id = q->connection_id,
