@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "util/exit.h"
 #include "daemon/control.h"
 #include "util/cleanup.h"

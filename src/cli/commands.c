@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/commands.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "util/cleanup.h"
+#include "util/exit.h"
 #include "util/log.h"
 
 const struct options_command *const commands[] = {
@@ -14,44 +12,29 @@ const struct options_command *const commands[] = {
 };
 const unsigned int commands_count = ARRAY_SIZE(commands);
 
-int command_read_config(const struct options *o, struct config **ret_config)
+/* The command that lists them is one of them. */
+
+static int run(const struct options *o)
 {
-	_cleanup_free_ struct config *config = malloc(sizeof(*config));
-	char error[CONFIG_ERROR_SIZE] = "out of memory";
-	int r = config ? config_load(config, &o->source, error) : -ENOMEM;
+	const struct options_command *command;
+	char error[OPTIONS_ERROR_SIZE];
 
-	if (r < 0)
-		log_error("%s", error);
-	else
-		*ret_config = TAKE_PTR(config);
-	return r;
-}
-
-struct config *command_load_config(const struct options *o)
-{
-	struct config *config = NULL;
-
-	command_read_config(o, &config);
-	return config;
-}
-
-struct config *command_load_config_to_ask(const struct options *o)
-{
-	_cleanup_free_ struct config *config = malloc(sizeof(*config));
-	struct config_source without_file = o->source;
-	char error[CONFIG_ERROR_SIZE], error_of_sets[CONFIG_ERROR_SIZE];
-
-	if (!config) {
-		log_error("out of memory");
-		return NULL;
+	if (o->args_count == 0) {
+		options_print_commands(stdout, commands, commands_count);
+		return EXIT_CODE_OK;
 	}
-	if (config_load(config, &o->source, error) == 0)
-		return TAKE_PTR(config);
-	without_file.file = "/dev/null";
-	if (config_load(config, &without_file, error_of_sets) < 0) {
-		log_error("%s", error_of_sets);
-		return NULL;
+	if (options_find_command(commands, commands_count, o->args[0], &command, error) < 0) {
+		log_error("help: %s", error);
+		return EXIT_CODE_USAGE;
 	}
-	log_warning("%s; continuing with the default configuration", error);
-	return TAKE_PTR(config);
+	options_print_usage(stdout, command);
+	return EXIT_CODE_OK;
 }
+
+const struct options_command command_help = {
+	.name = "help",
+	.arguments = "[COMMAND]",
+	.summary = "list the commands, or explain one command and its options",
+	.args_max = 1,
+	.run = run,
+};

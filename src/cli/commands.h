@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The list of commands, one for each line of commands.def, and how they load the configuration.
- * Used by main and the commands.
+ * The list of commands, one for each line of commands.def.
+ * Used by main and help.
  * Never runs a command: main does.
  */
 #ifndef IOSTALL_CLI_COMMANDS_H
@@ -15,20 +15,5 @@
 
 extern const struct options_command *const commands[];
 extern const unsigned int commands_count;
-
-/*
- * Loads the configuration: 0, or a negative errno, which is logged. *ret_config is freed by free().
- */
-int command_read_config(const struct options *o, struct config **ret_config);
-
-/* Loads the configuration; freed by free(). NULL after an error, which is logged. */
-struct config *command_load_config(const struct options *o);
-
-/*
- * The same for commands that ask the daemon or show a file. They are needed most when something is
- * wrong, so after an error in a configuration file they use the defaults. NULL only after an error
- * in --set.
- */
-struct config *command_load_config_to_ask(const struct options *o);
 
 #endif

@@ -2,6 +2,7 @@
 #include "daemon/daemon.h"
 
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "util/exit.h"
 
 static int run(const struct options *o)

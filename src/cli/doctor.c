@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/doctor.h"
+#include "cli/load_config.h"
 #include "util/exit.h"
 #include "daemon/control.h"
 #include "enrich/symbols.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "cli/open_record.h"
 #include "record/reader.h"
 #include "util/cleanup.h"

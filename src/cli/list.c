@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "cli/since.h"
 #include "util/exit.h"
 #include "record/reader.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "cli/open_record.h"
 #include "cli/symbolizer.h"
 #include "record/reader.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "cli/open_record.h"
 #include "cli/pprof.h"
 #include "cli/symbolizer.h"
@@ -17,6 +18,7 @@
 #include "report/report.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/parse.h"
 
 /* Too large for a stack that others may want to keep small. */
 struct show {
@@ -247,11 +249,11 @@ static bool choose_frames(const char *frames, struct show_options *ret_options)
 	for (const char *p = frames; p && *p; p += *p == ',') {
 		size_t len = strcspn(p, ",");
 
-		if (len == strlen("thread") && strncmp(p, "thread", len) == 0)
+		if (word_is(p, len, "thread"))
 			ret_options->folded.thread = true;
-		else if (len == strlen("statement") && strncmp(p, "statement", len) == 0)
+		else if (word_is(p, len, "statement"))
 			ret_options->statements = true;
-		else if (len != strlen("process") || strncmp(p, "process", len) != 0) {
+		else if (!word_is(p, len, "process")) {
 			log_error(
 				"show: --frames %s: \"%.*s\" is not known; expected a list of process, "
 				"thread and statement",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cli/commands.h"
+#include "cli/load_config.h"
 #include "util/exit.h"
 #include "daemon/daemon.h"
 #include "util/log.h"
