@@ -276,26 +276,13 @@ static const struct renewable_worker_kind kind = {
 
 int file_server_new(int procfs_fd, struct file_server **ret_server)
 {
-	struct file_server *w = calloc(1, sizeof(*w));
-	int r;
-
-	if (!w)
-		return -ENOMEM;
-	r = renewable_worker_init(&w->worker, &kind, procfs_fd);
-	if (r < 0) {
-		free(w);
-		return r;
-	}
-	*ret_server = w;
-	return 0;
+	*ret_server = renewable_worker_new(sizeof(**ret_server), &kind, procfs_fd);
+	return *ret_server ? 0 : -errno;
 }
 
 struct file_server *file_server_free(struct file_server *w)
 {
-	if (w)
-		renewable_worker_done(&w->worker);
-	free(w);
-	return NULL;
+	return renewable_worker_free(w);
 }
 
 void file_server_replace_hung(struct file_server *w, uint64_t now_ns)

@@ -222,26 +222,13 @@ static const struct renewable_worker_kind kind = {
 
 int writers_new(int procfs_fd, struct writers **ret_writers)
 {
-	struct writers *w = calloc(1, sizeof(*w));
-	int r;
-
-	if (!w)
-		return -ENOMEM;
-	r = renewable_worker_init(&w->worker, &kind, procfs_fd);
-	if (r < 0) {
-		free(w);
-		return r;
-	}
-	*ret_writers = w;
-	return 0;
+	*ret_writers = renewable_worker_new(sizeof(**ret_writers), &kind, procfs_fd);
+	return *ret_writers ? 0 : -errno;
 }
 
 struct writers *writers_free(struct writers *w)
 {
-	if (w)
-		renewable_worker_done(&w->worker);
-	free(w);
-	return NULL;
+	return renewable_worker_free(w);
 }
 
 void writers_replace_hung(struct writers *w, uint64_t now_ns)

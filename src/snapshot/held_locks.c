@@ -140,20 +140,14 @@ static const struct renewable_worker_kind kind = {
 	.limit_ns = HELD_LOCKS_LIMIT_NS,
 };
 
-int held_locks_new(int procfs_fd, struct held_locks **ret_mutexes)
+int held_locks_new(int procfs_fd, struct held_locks **ret_locks)
 {
-	struct held_locks *m = calloc(1, sizeof(*m));
-	int r;
+	struct held_locks *m = renewable_worker_new(sizeof(*m), &kind, procfs_fd);
 
 	if (!m)
-		return -ENOMEM;
-	r = renewable_worker_init(&m->worker, &kind, procfs_fd);
-	if (r < 0) {
-		free(m);
-		return r;
-	}
+		return -errno;
 	m->socket_program_fd = -1;
-	*ret_mutexes = m;
+	*ret_locks = m;
 	return 0;
 }
 
@@ -164,10 +158,7 @@ void held_locks_set_socket_program(struct held_locks *m, int program_fd)
 
 struct held_locks *held_locks_free(struct held_locks *m)
 {
-	if (m)
-		renewable_worker_done(&m->worker);
-	free(m);
-	return NULL;
+	return renewable_worker_free(m);
 }
 
 void held_locks_replace_hung(struct held_locks *m, uint64_t now_ns)

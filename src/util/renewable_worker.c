@@ -51,6 +51,26 @@ void renewable_worker_done(struct renewable_worker *w)
 	w->spare = detached_worker_free(w->spare);
 }
 
+void *renewable_worker_new(size_t size, const struct renewable_worker_kind *kind, int fd)
+{
+	struct renewable_worker *w = calloc(1, size);
+	int r = w ? renewable_worker_init(w, kind, fd) : -ENOMEM;
+
+	if (r == 0)
+		return w;
+	free(w);
+	errno = -r;
+	return NULL;
+}
+
+void *renewable_worker_free(void *object)
+{
+	if (object)
+		renewable_worker_done(object);
+	free(object);
+	return NULL;
+}
+
 void renewable_worker_start(struct renewable_worker *w, uint64_t now_ns)
 {
 	w->started_ns = now_ns;

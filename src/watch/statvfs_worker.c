@@ -39,27 +39,18 @@ static const struct renewable_worker_kind kind = {
 int statvfs_worker_new(int procfs_fd, const struct config_list *patterns,
 	struct statvfs_worker **ret_worker)
 {
-	struct statvfs_worker *w = calloc(1, sizeof(*w));
-	int r;
+	struct statvfs_worker *w = renewable_worker_new(sizeof(*w), &kind, procfs_fd);
 
 	if (!w)
-		return -ENOMEM;
+		return -errno;
 	w->patterns = *patterns;
-	r = renewable_worker_init(&w->worker, &kind, procfs_fd);
-	if (r < 0) {
-		free(w);
-		return r;
-	}
 	*ret_worker = w;
 	return 0;
 }
 
 struct statvfs_worker *statvfs_worker_free(struct statvfs_worker *w)
 {
-	if (w)
-		renewable_worker_done(&w->worker);
-	free(w);
-	return NULL;
+	return renewable_worker_free(w);
 }
 
 /* What has answered by now is asked again. */
