@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Locks of the kernel, and of programs. */
+/* Locks of the kernel and of programs; pipes and sockets that are full, since nobody reads. */
 #include <inttypes.h>
 
 #include "verdict/words.h"
@@ -7,6 +7,42 @@
 static const struct model_lock *lock_of(const struct graph *g, const struct node *n)
 {
 	return &g->m->host.locks[n->index];
+}
+
+/* Those of one sort; the lines about them have their waiters, who may sleep in nothing traced. */
+static void find_locks(struct graph *g, enum node_kind_id kind,
+	bool (*is_wanted)(const struct model_lock *l))
+{
+	for (int i = 0; i < MODEL_LOCKS_MAX && g->m->host.locks[i].id; i++) {
+		const struct model_lock *l = &g->m->host.locks[i];
+		struct node *n = is_wanted(l) ? graph_get(g, kind, i) : NULL;
+
+		if (n)
+			n->extra = (struct victims){ .threads = l->waiters,
+				.waited_ns = l->waited_ns,
+				.longest_ns = l->longest_ns,
+				.who = l->process,
+				.disk = -1 };
+	}
+}
+
+static void add_parts_of_holder(const struct model_lock *l,
+	void (*add)(const struct model_lock *l, struct text *t), struct record_verdict *v)
+{
+	struct record_verdict_part *part;
+	struct text t;
+
+	if (!l->holder.pid)
+		return;
+	part = words_add_part(v, RECORD_WHAT_culprit,
+		l->is_inferred ? RECORD_BASIS_inferred : RECORD_BASIS_measured, &t);
+	if (!part)
+		return;
+	add(l, &t);
+	words_set_who(part, &l->holder);
+	part->tid = l->holder.tid;
+	text_copy(part->path, sizeof(part->path), l->path);
+	part->longest_ns = l->held_ns;
 }
 
 /*
@@ -101,20 +137,7 @@ static void say_lock(const struct graph *g, const struct node *n, struct text *t
 
 static void add_lock_parts(const struct graph *g, const struct node *n, struct record_verdict *v)
 {
-	const struct model_lock *l = lock_of(g, n);
-	struct record_verdict_part *part;
-	struct text t;
-
-	if (!l->holder.pid)
-		return;
-	part = words_add_part(v, RECORD_WHAT_culprit, RECORD_BASIS_measured, &t);
-	if (!part)
-		return;
-	add_holder(l, &t);
-	words_set_who(part, &l->holder);
-	part->tid = l->holder.tid;
-	text_copy(part->path, sizeof(part->path), l->path);
-	part->longest_ns = l->held_ns;
+	add_parts_of_holder(lock_of(g, n), add_holder, v);
 }
 
 const struct node_kind node_lock = {
@@ -126,29 +149,17 @@ const struct node_kind node_lock = {
 	.waited_for = " for it",
 };
 
-/*
- * Locks of programs: their waiters sleep in no operation that is traced, so the lines about them
- * count.
- */
+/* Locks of programs */
+
+static bool is_of_program(const struct model_lock *l)
+{
+	return !record_lock_is_of_kernel(l->kind) && !record_lock_has_reader(l->kind) &&
+		l->holder.pid;
+}
 
 static void find_held(struct graph *g)
 {
-	for (int i = 0; i < MODEL_LOCKS_MAX && g->m->host.locks[i].id; i++) {
-		const struct model_lock *l = &g->m->host.locks[i];
-		struct node *n;
-
-		if (record_lock_is_of_kernel(l->kind) || record_lock_has_reader(l->kind) ||
-			!l->holder.pid)
-			continue;
-		n = graph_get(g, NODE_held, i);
-		if (!n)
-			return;
-		n->extra = (struct victims){ .threads = l->waiters,
-			.waited_ns = l->waited_ns,
-			.longest_ns = l->longest_ns,
-			.who = l->process,
-			.disk = -1 };
-	}
+	find_locks(g, NODE_held, is_of_program);
 }
 
 const struct node_kind node_held = {
@@ -159,6 +170,79 @@ const struct node_kind node_held = {
 	.say = say_lock,
 	.add_parts = add_lock_parts,
 	.waited_for = " for it",
+};
+
+/* Pipes and sockets */
+
+static bool has_reader(const struct model_lock *l)
+{
+	return record_lock_has_reader(l->kind);
+}
+
+static void find_ends(struct graph *g)
+{
+	find_locks(g, NODE_peer, has_reader);
+}
+
+/* Who should read may wait itself, as a logger does whose disk hangs. */
+static struct node *follow_reader(struct graph *g, struct node *n)
+{
+	const struct model_who *holder = &lock_of(g, n)->holder;
+
+	n->is_link_inferred = lock_of(g, n)->is_inferred;
+	return holder->pid ? graph_of_process(g, holder->pid, "") : NULL;
+}
+
+/* "standard error of mariadbd (pid 7)" */
+static void add_end(const struct model_lock *l, struct text *t)
+{
+	text_add(t,
+		l->fd == 1				       ? "standard output of "
+			: l->fd == 2			       ? "standard error of "
+			: l->kind == RECORD_KERNEL_LOCK_socket ? "a socket of "
+							       : "a pipe of ");
+	words_add_who(t, &l->process);
+}
+
+static void add_reader(const struct model_lock *l, struct text *t)
+{
+	words_add_who(t, &l->holder);
+	text_add(t,
+		l->is_inferred ? ", which probably should have, did not read " : " did not read ");
+	add_end(l, t);
+	text_add(t, " for at least ");
+	words_add_time(t, l->held_ns);
+	words_add_what_holder_did(l, t);
+}
+
+static void say_reader(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct model_lock *l = lock_of(g, n);
+
+	if (l->holder.pid) {
+		add_reader(l, t);
+		return;
+	}
+	text_add(t, "nobody read ");
+	add_end(l, t);
+	text_add(t, " for at least ");
+	words_add_time(t, l->longest_ns);
+	text_add(t, "; who should is not known");
+}
+
+static void add_reader_parts(const struct graph *g, const struct node *n, struct record_verdict *v)
+{
+	add_parts_of_holder(lock_of(g, n), add_reader, v);
+}
+
+const struct node_kind node_peer = {
+	.name = "reader",
+	.find = find_ends,
+	.follow = follow_reader,
+	.class = RECORD_CLASS_waiting,
+	.say = say_reader,
+	.add_parts = add_reader_parts,
+	.waited_for = " to write to it",
 };
 
 /* A lock of the kernel about which nothing was read: index is the first group that waits for it. */
