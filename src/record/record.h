@@ -70,7 +70,7 @@ void record_format_text(const struct record *r, uint64_t opened_mono_ns, struct 
 /* What a verdict blames. */
 struct record_blame {
 	enum record_class class;
-	enum record_cause waits_for;
+	char waits_for[RECORD_NAME_SIZE];
 	struct record_dev dev;
 	int32_t pid; /* of the culprit; 0: there is none */
 };

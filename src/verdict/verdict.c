@@ -444,6 +444,8 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 	second = find_second(g, n);
 	r->class = n->class;
 	r->basis = n->basis;
+	if (n->kind != NODE_unknown)
+		text_copy(r->waits_for, sizeof(r->waits_for), graph_kind_of(g, n)->name);
 	make_sentence(g, n, second, true, &sentence);
 	make_sentence(g, n, second, false, &message);
 	if (graph_kind_of(g, n)->add_parts)
