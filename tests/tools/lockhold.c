@@ -25,10 +25,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAITERS_MAX 64
+#define WAITERS_MAX 10000
+#define STACK_BYTES 65536
 #define SMALL 65536
-/* Between two operations of a waiter, so that they leave the CPUs to the holder. */
+/* Between two operations of a waiter, so that they leave the CPUs to the holder: longer for many. */
 #define PAUSE_NS 2000000
+#define PAUSE_OF_MANY_NS 900000000
+#define MANY 64
 /*
  * Pages of an area that is only read are all the same page of zeros on most kernels, so a GiB takes
  * 2 MiB of page tables and no other memory. Others give it memory, of which half of what there is
@@ -126,7 +129,7 @@ static void *wait_again_and_again(void *userdata)
 			w->longest_ns = ns;
 			w->begun_ns = begun_ns;
 		}
-		sleep_ns(PAUSE_NS);
+		sleep_ns(run.count > MANY ? PAUSE_OF_MANY_NS : PAUSE_NS);
 	}
 	return NULL;
 }
@@ -329,6 +332,7 @@ static void *hold_once(void *userdata)
 
 int main(int argc, char **argv)
 {
+	pthread_attr_t attr;
 	pthread_t holder;
 
 	if (argc < 6 || (run.count = (unsigned int)atoi(argv[2])) > WAITERS_MAX) {
@@ -342,8 +346,10 @@ int main(int argc, char **argv)
 	run.fd = argc > 6 ? open(argv[6], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 	if (argc > 6 && run.fd < 0)
 		fail(argv[6]);
+	if (pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, STACK_BYTES))
+		fail("pthread_attr_setstacksize");
 	for (unsigned int i = 0; i < run.count; i++)
-		if (pthread_create(&run.waiters[i].thread, NULL, wait_again_and_again,
+		if (pthread_create(&run.waiters[i].thread, &attr, wait_again_and_again,
 			    &run.waiters[i]))
 			fail("pthread_create");
 	if (pthread_create(&holder, NULL, hold_once, argv) || pthread_join(holder, NULL))
