@@ -492,4 +492,11 @@ static __always_inline struct dentry *compat_dentry_of_alias(struct hlist_node *
 	return (void *)alias - bpf_core_field_offset(struct dentry___anonymous, d_alias);
 }
 
+/* F_RDLCK, F_WRLCK or F_UNLCK. */
+static __always_inline unsigned char compat_file_lock_type(struct file_lock *lock)
+{
+	return bpf_core_field_exists(lock->fl_type) ? BPF_CORE_READ(lock, fl_type)
+						    : BPF_CORE_READ(lock, c.flc_type);
+}
+
 #endif

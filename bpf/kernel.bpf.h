@@ -109,6 +109,18 @@ struct inode {
 	struct hlist_head i_dentry;
 };
 
+/* Since 6.9 its members are in a part of it. */
+struct file_lock_core {
+	unsigned char flc_type;
+};
+
+struct file_lock {
+	struct file_lock_core c;
+	unsigned char fl_type;
+	loff_t fl_start;
+	loff_t fl_end;
+};
+
 struct mutex {
 	struct {
 		long counter;

@@ -21,6 +21,7 @@ enum scratch_slot {
 #include "pairs.bpf.h"
 #include "report.bpf.h"
 #include "locks.bpf.h"
+#include "refusals.bpf.h"
 #include "sockets.bpf.h"
 #include "tasks.bpf.h"
 

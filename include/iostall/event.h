@@ -629,6 +629,24 @@ struct event_journal_user {
 	__event_u32 reserved;
 };
 
+#define EVENT_REFUSALS_MAX 64
+
+/* A thread that the kernel refuses a lock of a file. */
+struct event_refusal_key {
+	__event_u64 inode;
+	__event_u64 begin; /* of the range of the file, in bytes */
+	__event_u32 tid;
+	__event_u32 is_flock; /* else it is of fcntl(2) */
+};
+
+struct event_refusal {
+	__event_u64 first_ns; /* CLOCK_MONOTONIC */
+	__event_u64 last_ns;
+	__event_u64 end; /* of the range, the last byte of it */
+	__event_u32 pid;
+	__event_u32 dev;
+};
+
 /* A request in flight; the key is the address of its struct request. */
 struct event_block_request {
 	__event_u64 stamp; /* start_time_ns of the request; if it differs, it is another request */
@@ -674,5 +692,7 @@ static_assert(sizeof(struct event_journal) == 64, "wire format");
 static_assert(sizeof(struct event_frame) == 32, "of the kernel");
 static_assert(sizeof(struct event_offcpu_thread) == 64, "wire format");
 static_assert(sizeof(struct event_journal_user) == 32, "wire format");
+static_assert(sizeof(struct event_refusal_key) == 24, "wire format");
+static_assert(sizeof(struct event_refusal) == 32, "wire format");
 
 #endif

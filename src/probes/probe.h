@@ -155,6 +155,8 @@ struct probe_ops {
 	const char *lock_stack_program;
 	/* The one that says what a socket is connected to, see bpf/sockets.bpf.h; NULL: none. */
 	const char *socket_program;
+	/* Who is refused locks of files, see bpf/refusals.bpf.h; NULL: it does not tell. */
+	const char *refusals_map;
 	/*
 	 * The I/O path that this program is for, when a kernel that refuses the program loses only
 	 * that path, or part of a path (RECORD_IO_PATH_COUNT); NONE: the backend needs the program.

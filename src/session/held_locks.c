@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Reports locks of programs at which threads stand still, and pipes. */
+#include <errno.h>
 #include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 
 #include "enrich/waits.h"
 #include "session/internal.h"
@@ -127,13 +131,58 @@ static void give_socket_program(struct session *s)
 	}
 }
 
+static_assert(EVENT_REFUSALS_MAX <= HELD_LOCKS_REFUSALS_MAX, "all of them have room");
+
+/* Of one that is read while it changes some may be missing, until the next look. */
+static uint32_t read_refusals(int map, struct held_locks_refusal list[static EVENT_REFUSALS_MAX])
+{
+	struct event_refusal_key keys[EVENT_REFUSALS_MAX];
+	struct event_refusal values[EVENT_REFUSALS_MAX];
+	uint32_t cursor, count = EVENT_REFUSALS_MAX;
+	int r = bpf_map_lookup_batch(map, NULL, &cursor, keys, values, &count, NULL);
+
+	if (r < 0 && r != -ENOENT)
+		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		list[i] = (struct held_locks_refusal){
+			.pid = (int32_t)values[i].pid,
+			.tid = (int32_t)keys[i].tid,
+			.dev = { values[i].dev >> 20, values[i].dev & 0xfffff },
+			.inode = keys[i].inode,
+			.begin = keys[i].begin,
+			.end = values[i].end,
+			.is_flock = keys[i].is_flock,
+			.first_ns = values[i].first_ns,
+			.last_ns = values[i].last_ns,
+		};
+	return count;
+}
+
+static void give_refusals(struct session *s)
+{
+	struct held_locks_refusal list[EVENT_REFUSALS_MAX];
+	uint32_t count = 0;
+
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT && count == 0; i++) {
+		const struct probe *probe = &s->probes.probes[i];
+
+		if (probe->ops && probe->ops->refusals_map && probe->object)
+			count = read_refusals(bpf_map__fd(
+						      probe_map(probe, probe->ops->refusals_map)),
+				list);
+	}
+	held_locks_set_refusals(s->held_locks, list, count);
+}
+
 static const struct held_locks_answer *find(struct session *s)
 {
 	const struct watch_process *processes;
 	unsigned int count;
 
-	if (session_is_open(s))
+	if (session_is_open(s)) {
 		give_socket_program(s);
+		give_refusals(s);
+	}
 	processes = watch_processes(s->o.watch, &count);
 	return held_locks_find(s->held_locks, processes, count, session_is_open(s),
 		clock_mono_ns());

@@ -5,6 +5,7 @@
  * and so holds the lock: fdinfo says which process it is now.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -25,11 +26,20 @@
 
 struct line {
 	bool waits;
+	bool is_flock;
 	bool is_of_process; /* fcntl(2): it ends with the process, whose id is right */
 	int32_t pid;	    /* -1: a lock of an open file (OFD), which belongs to no process */
 	struct record_dev dev;
 	uint64_t inode;
 	uint64_t begin; /* of its range, in bytes */
+	uint64_t end;	/* the last byte of it */
+};
+
+/* Who waits for a lock. */
+struct waiting {
+	uint32_t count;
+	int32_t first; /* pid of who has waited longest; 0: nobody waits in the kernel */
+	const struct held_locks_refusal *tries; /* who has tried longest; NULL: nobody */
 };
 
 /* Lines of a file of /proc, which a read may cut off anywhere. */
@@ -76,7 +86,7 @@ static bool parse(const char *text, struct line *ret_line)
 	const char *kind = strchr(text, ':');
 	unsigned long long inode, begin;
 	unsigned int major, minor;
-	int pid, n;
+	int pid, n, at = 0;
 
 	if (!kind)
 		return false;
@@ -85,13 +95,18 @@ static bool parse(const char *text, struct line *ret_line)
 	if (ret_line->waits)
 		kind += 2;
 	kind += strspn(kind, " ");
+	ret_line->is_flock = strncmp(kind, "FLOCK ", strlen("FLOCK ")) == 0;
 	ret_line->is_of_process = strncmp(kind, "POSIX ", strlen("POSIX ")) == 0;
 	/* Of the kind, whether it is mandatory, and what it is for. */
-	n = sscanf(kind, "%*s %*s %*s %d %x:%x:%llu %llu", &pid, &major, &minor, &inode, &begin);
+	n = sscanf(kind, "%*s %*s %*s %d %x:%x:%llu %llu %n", &pid, &major, &minor, &inode, &begin,
+		&at);
 	ret_line->pid = pid;
 	ret_line->dev = (struct record_dev){ major, minor };
 	ret_line->inode = inode;
 	ret_line->begin = begin;
+	/* "EOF" is no number. */
+	if (n != 5 || sscanf(kind + at, "%" SCNu64, &ret_line->end) != 1)
+		ret_line->end = UINT64_MAX;
 	return n == 5;
 }
 
@@ -122,18 +137,47 @@ static const struct held_lock *find_last(struct lock_search *s, const struct hel
 	return find(&s->last, &line);
 }
 
+/* Whoever tries less often has given up, as far as one can see. */
+#define TRIES_AGAIN_NS (5 * NSEC_PER_SEC)
+
+static bool is_refused(const struct lock_search *s, const struct held_locks_refusal *r,
+	const struct line *holder)
+{
+	return r->first_ns < r->last_ns && r->last_ns + TRIES_AGAIN_NS >= s->begin_ns &&
+		r->inode == holder->inode && r->dev.major == holder->dev.major &&
+		r->dev.minor == holder->dev.minor && r->is_flock == holder->is_flock &&
+		r->begin <= holder->end && holder->begin <= r->end && r->pid != holder->pid;
+}
+
+/* Those who try for a lock besides those who wait for it. */
+static void add_refused(const struct lock_search *s, const struct line *holder,
+	struct waiting *waiting)
+{
+	for (uint32_t i = 0; i < s->refusals_count; i++) {
+		const struct held_locks_refusal *r = &s->refusals[i];
+
+		if (!is_refused(s, r, holder))
+			continue;
+		waiting->count++;
+		if (!waiting->tries || r->first_ns < waiting->tries->first_ns)
+			waiting->tries = r;
+	}
+}
+
 /* A lock, with those who wait for it; who waits first in the list has waited longest. */
-static void take_lock(struct lock_search *s, const struct line *holder, int32_t waiter,
-	uint32_t waiters)
+static void take_lock(struct lock_search *s, const struct line *holder, struct waiting *waiting)
 {
 	struct held_lock *place = find(&s->answer, holder);
 
+	/* Several share it: the kernel refuses it because of all of them. */
 	if (place) {
-		/* Several share it. */
-		place->waiters += waiters;
+		place->waiters += waiting->count;
 		return;
 	}
-	place = lock_search_find_place(s, RECORD_KERNEL_LOCK_file, waiters);
+	add_refused(s, holder, waiting);
+	if (waiting->count == 0)
+		return;
+	place = lock_search_find_place(s, RECORD_KERNEL_LOCK_file, waiting->count);
 	if (!place)
 		return;
 	*place = (struct held_lock){ .kind = RECORD_KERNEL_LOCK_file,
@@ -141,11 +185,17 @@ static void take_lock(struct lock_search *s, const struct line *holder, int32_t 
 		.inode = holder->inode,
 		.range_begin = holder->begin,
 		.is_of_process = holder->is_of_process,
-		.waiters = waiters,
+		.waiters = waiting->count,
 		.since_ns = s->begin_ns,
-		.pid = waiter,
+		.pid = waiting->first,
 		.holder_pid = holder->pid > 0 ? holder->pid : 0,
 		.held_since_ns = s->begin_ns };
+	if (waiting->first || !waiting->tries)
+		return;
+	place->tries = true;
+	place->pid = waiting->tries->pid;
+	place->waiter = waiting->tries->tid;
+	place->since_ns = waiting->tries->first_ns;
 }
 
 /* Behind each lock, the kernel lists those who wait for it. */
@@ -155,8 +205,7 @@ static void read_locks(struct lock_search *s)
 	const size_t most = s->armed ? LOCKS_BYTES_MAX : IDLE_BYTES_MAX;
 	struct lines lines = { .fd = fd };
 	struct line holder = { 0 }, line;
-	uint32_t waiters = 0;
-	int32_t first = 0;
+	struct waiting waiting = { 0 };
 	const char *text;
 
 	if (fd < 0)
@@ -166,16 +215,14 @@ static void read_locks(struct lock_search *s)
 		if (!parse(text, &line))
 			continue;
 		if (line.waits) {
-			first = waiters++ ? first : line.pid;
+			waiting.first = waiting.count++ ? waiting.first : line.pid;
 			continue;
 		}
-		if (waiters)
-			take_lock(s, &holder, first, waiters);
+		take_lock(s, &holder, &waiting);
 		holder = line;
-		waiters = 0;
+		waiting = (struct waiting){ 0 };
 	}
-	if (waiters)
-		take_lock(s, &holder, first, waiters);
+	take_lock(s, &holder, &waiting);
 }
 
 /* Those that wait for a lock of a file, also of 32-bit programs. */
@@ -233,8 +280,8 @@ static void note_waiter(struct lock_search *s, struct held_lock *lock)
 	const struct held_lock *last = find_last(s, lock);
 	uint64_t switches;
 
-	/* Locks of open files (OFD) are of no process. */
-	if (lock->pid <= 0 || !lock_search_may_look_at(s, lock->pid))
+	/* Locks of open files (OFD) are of no process. Who tries does not wait. */
+	if (lock->tries || lock->pid <= 0 || !lock_search_may_look_at(s, lock->pid))
 		return;
 	if (!last || last->pid != lock->pid || !last->waiter ||
 		!waits(s, lock->pid, last->waiter, &switches) || switches != last->switches) {

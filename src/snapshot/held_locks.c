@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "snapshot/lock_search.h"
@@ -39,6 +40,8 @@ struct held_locks {
 	struct renewable_worker worker;		 /* its state is a struct lock_search */
 	int32_t hung[RENEWABLE_WORKER_HUNG_MAX]; /* in which process, by its place in the worker */
 	int socket_program_fd;			 /* below 0: there is none */
+	uint32_t refusals_count;
+	struct held_locks_refusal refusals[HELD_LOCKS_REFUSALS_MAX];
 	bool is_asked;
 	bool is_skipping; /* a process, in which an earlier look hangs */
 	bool has_told;	  /* that this look hangs and cannot be replaced */
@@ -156,6 +159,13 @@ void held_locks_set_socket_program(struct held_locks *m, int program_fd)
 	m->socket_program_fd = program_fd;
 }
 
+void held_locks_set_refusals(struct held_locks *m, const struct held_locks_refusal *refusals,
+	uint32_t count)
+{
+	m->refusals_count = count < HELD_LOCKS_REFUSALS_MAX ? count : HELD_LOCKS_REFUSALS_MAX;
+	memcpy(m->refusals, refusals, m->refusals_count * sizeof(m->refusals[0]));
+}
+
 struct held_locks *held_locks_free(struct held_locks *m)
 {
 	return renewable_worker_free(m);
@@ -222,6 +232,8 @@ static void look(struct held_locks *m, const struct watch_process *processes, un
 		return;
 	for (unsigned int i = 0; i < ARRAY_SIZE(s->skip); i++)
 		s->skip[i] = renewable_worker_hangs_at(&m->worker, i) ? m->hung[i] : 0;
+	s->refusals_count = armed ? m->refusals_count : 0;
+	memcpy(s->refusals, m->refusals, s->refusals_count * sizeof(s->refusals[0]));
 	s->pids_count = count < ARRAY_SIZE(s->pids) ? count : ARRAY_SIZE(s->pids);
 	m->is_skipping = false;
 	for (uint32_t i = 0; i < s->pids_count; i++) {

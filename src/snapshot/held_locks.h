@@ -24,6 +24,22 @@
 /* Whoever has no answer after this time hangs or has no CPU. */
 #define HELD_LOCKS_LIMIT_NS 2000000000ULL
 
+/* Threads that are told to try for locks of files. */
+#define HELD_LOCKS_REFUSALS_MAX 64
+
+/* A thread that is refused a lock of a file, and tries again. Times are CLOCK_MONOTONIC. */
+struct held_locks_refusal {
+	int32_t pid;
+	int32_t tid;
+	struct record_dev dev;
+	uint64_t inode;
+	uint64_t begin; /* of its range, in bytes */
+	uint64_t end;	/* the last byte of it */
+	bool is_flock;	/* else it is of fcntl(2) */
+	uint64_t first_ns;
+	uint64_t last_ns;
+};
+
 /* A lock at which threads have stood still since an earlier look. */
 struct held_lock {
 	enum record_kernel_lock kind;
@@ -38,6 +54,7 @@ struct held_lock {
 	uint64_t since_ns;		/* when the one that waits longest was seen first to wait */
 	int32_t pid;			/* of that one */
 	int32_t waiter;			/* its thread, of locks of files; 0: it was not found */
+	bool tries;			/* it does not wait, but tries again and again */
 	uint64_t switches;		/* context switches of that thread */
 	char comm[WATCH_COMM_SIZE];	/* of its program */
 	int32_t fd;			/* by which it writes to a pipe or socket */
@@ -75,6 +92,10 @@ struct held_locks *held_locks_free(struct held_locks *locks);
  * held_locks_find() has returned.
  */
 void held_locks_set_socket_program(struct held_locks *locks, int program_fd);
+
+/* Who is refused locks of files now; what it says is copied. */
+void held_locks_set_refusals(struct held_locks *locks, const struct held_locks_refusal *refusals,
+	uint32_t count);
 
 /*
  * Makes another thread in place of one that has not answered for HELD_LOCKS_LIMIT_NS. Allocates:

@@ -33,6 +33,8 @@ struct lock_waiter {
 struct lock_search {
 	uint32_t pids_count;
 	int32_t pids[WATCH_PROCESSES_MAX];
+	uint32_t refusals_count;
+	struct held_locks_refusal refusals[HELD_LOCKS_REFUSALS_MAX];
 	bool armed;	       /* an incident is open */
 	bool only_known;       /* it looks at the threads that waited the last time */
 	bool may_have_mutexes; /* the process that is looked at */

@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -364,6 +365,70 @@ static const struct held_lock *look_for(struct fixture *f, uint32_t waiters, pid
 	return lock;
 }
 
+static const struct held_lock *look_with(struct fixture *f,
+	const struct held_locks_refusal *refusal)
+{
+	const struct held_locks_answer *answer;
+	const uint64_t now_ns = clock_mono_ns();
+
+	held_locks_set_refusals(f->locks, refusal, 1);
+	do {
+		f->now_ns += 60 * NSEC_PER_SEC;
+		answer = held_locks_find(f->locks, NULL, 0, true, f->now_ns);
+		usleep(1000);
+	} while (answer->look_ns < now_ns);
+	return find(f, answer);
+}
+
+/* Who tries for a lock again and again does not wait in the kernel, as SQLite does. */
+static void test_who_tries_again(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t now_ns = clock_mono_ns();
+	struct held_locks_refusal refusal, wrong;
+	const struct held_lock *lock;
+	struct stat st;
+
+	assert_int_equal(fstat(f->fd, &st), 0);
+	f->holder = start_more(f, f->path, take_posix, false);
+	f->more_count--;
+	refusal = (struct held_locks_refusal){ .pid = getpid(),
+		.tid = getpid(),
+		.dev = { major(st.st_dev), minor(st.st_dev) },
+		.inode = st.st_ino,
+		.begin = 9,
+		.end = UINT64_MAX,
+		.first_ns = now_ns - 10 * NSEC_PER_SEC,
+		.last_ns = now_ns };
+	lock = look_with(f, &refusal);
+	assert_non_null(lock);
+	assert_int_equal(lock->waiters, 1);
+	assert_int_equal(lock->pid, getpid());
+	assert_int_equal(lock->holder_pid, f->holder);
+	assert_int_equal(lock->since_ns, refusal.first_ns);
+	assert_string_equal(lock->path, f->path);
+
+	wrong = refusal;
+	wrong.last_ns = wrong.first_ns;
+	assert_null(look_with(f, &wrong));
+	wrong = refusal;
+	wrong.begin = 10;
+	assert_null(look_with(f, &wrong));
+	wrong = refusal;
+	wrong.is_flock = true;
+	assert_null(look_with(f, &wrong));
+	wrong = refusal;
+	wrong.inode++;
+	assert_null(look_with(f, &wrong));
+	wrong = refusal;
+	wrong.pid = f->holder;
+	assert_null(look_with(f, &wrong));
+	/* It has given up. */
+	wrong = refusal;
+	wrong.last_ns -= 6 * NSEC_PER_SEC;
+	assert_null(look_with(f, &wrong));
+}
+
 /* Ranges of a file are locks of their own, and so is what flock(2) takes. */
 static void test_locks_of_one_file(void **state)
 {
@@ -454,6 +519,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_since_when, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_lock_that_goes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_tries_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_one_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_waiters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_locks, setup, teardown),
