@@ -11,9 +11,14 @@
 #include "common.bpf.h"
 
 #define EAGAIN 11
+#define F_RDLCK 0
+#define F_WRLCK 1
 #define F_UNLCK 2
 
-/* When it is full, others are not noted until the next incident. */
+/* Whoever tries less often does something else meanwhile. SQLite pauses for 100 ms at most. */
+#define PAUSE_MAX_NS 500000000ull
+
+/* User space deletes those that have not tried for some time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, EVENT_REFUSALS_MAX);
@@ -21,7 +26,19 @@ struct {
 	__type(value, struct event_refusal);
 } refusals SEC(".maps");
 
-/* Whoever gets the lock does not try for it any more. */
+/*
+ * A lock for writing is progress: SQLite tries for some that it can do without, but none of those
+ * that it takes on its way to one that it needs is for writing. The kernel may have joined the range
+ * with its neighbour.
+ */
+static __always_inline bool refusal_is_over(const struct event_refusal *known,
+	struct file_lock *lock, unsigned char type)
+{
+	return type == F_WRLCK ||
+		(type == F_RDLCK && (__u64)BPF_CORE_READ(lock, fl_start) <= known->begin &&
+			(__u64)BPF_CORE_READ(lock, fl_end) >= known->begin);
+}
+
 static __always_inline void refusal_note(const struct bpf_raw_tracepoint_args *ctx, bool is_flock)
 {
 	struct inode *inode = (struct inode *)ctx->args[0];
@@ -29,29 +46,33 @@ static __always_inline void refusal_note(const struct bpf_raw_tracepoint_args *c
 	int result = (int)ctx->args[2];
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), now_ns = bpf_ktime_get_ns();
 	struct event_refusal_key key = {};
-	struct event_refusal fresh = {}, *known;
+	struct event_refusal now = {}, *known;
+	unsigned char type;
 
-	if ((result != 0 && result != -EAGAIN) || !filter_task(pid_tgid >> 32))
+	if (!filter_task(pid_tgid >> 32))
 		return;
 	key.inode = BPF_CORE_READ(inode, i_ino);
-	key.begin = (__u64)BPF_CORE_READ(lock, fl_start);
+	key.dev = BPF_CORE_READ(inode, i_sb, s_dev);
 	key.tid = (__u32)pid_tgid;
 	key.is_flock = is_flock;
-	if (result == 0) {
-		if (compat_file_lock_type(lock) != F_UNLCK)
+	known = bpf_map_lookup_elem(&refusals, &key);
+	type = compat_file_lock_type(lock);
+	if (result != -EAGAIN) {
+		/* It waits in the kernel, or has got it. */
+		if (known && (result != 0 || refusal_is_over(known, lock, type)))
 			bpf_map_delete_elem(&refusals, &key);
 		return;
 	}
-	known = bpf_map_lookup_elem(&refusals, &key);
-	if (known) {
-		known->last_ns = now_ns;
-		return;
-	}
-	fresh.first_ns = fresh.last_ns = now_ns;
-	fresh.end = (__u64)BPF_CORE_READ(lock, fl_end);
-	fresh.pid = pid_tgid >> 32;
-	fresh.dev = BPF_CORE_READ(inode, i_sb, s_dev);
-	bpf_map_update_elem(&refusals, &key, &fresh, BPF_ANY);
+	now.first_ns = now.last_ns = now_ns;
+	now.begin = (__u64)BPF_CORE_READ(lock, fl_start);
+	now.end = (__u64)BPF_CORE_READ(lock, fl_end);
+	now.pid = pid_tgid >> 32;
+	now.is_read = type == F_RDLCK;
+	if (known && known->pid == now.pid && known->begin == now.begin &&
+		now_ns - known->last_ns <= PAUSE_MAX_NS)
+		now.first_ns = known->first_ns;
+	if (bpf_map_update_elem(&refusals, &key, &now, BPF_ANY) < 0)
+		loss_count(EVENT_LOSS_MAP_FULL);
 }
 
 /* Args are the inode, the lock that is asked for, and the result. */

@@ -629,22 +629,25 @@ struct event_journal_user {
 	__event_u32 reserved;
 };
 
-#define EVENT_REFUSALS_MAX 64
+#define EVENT_REFUSALS_MAX 256
 
 /* A thread that the kernel refuses a lock of a file. */
 struct event_refusal_key {
 	__event_u64 inode;
-	__event_u64 begin; /* of the range of the file, in bytes */
+	__event_u32 dev;
 	__event_u32 tid;
 	__event_u32 is_flock; /* else it is of fcntl(2) */
+	__event_u32 reserved;
 };
 
+/* Times are CLOCK_MONOTONIC. */
 struct event_refusal {
-	__event_u64 first_ns; /* CLOCK_MONOTONIC */
+	__event_u64 first_ns; /* since when it has tried for that range without a long pause */
 	__event_u64 last_ns;
-	__event_u64 end; /* of the range, the last byte of it */
+	__event_u64 begin; /* of the range of the file, in bytes */
+	__event_u64 end;   /* the last byte of it */
 	__event_u32 pid;
-	__event_u32 dev;
+	__event_u32 is_read; /* it would share the lock with others that read */
 };
 
 /* A request in flight; the key is the address of its struct request. */
@@ -693,6 +696,6 @@ static_assert(sizeof(struct event_frame) == 32, "of the kernel");
 static_assert(sizeof(struct event_offcpu_thread) == 64, "wire format");
 static_assert(sizeof(struct event_journal_user) == 32, "wire format");
 static_assert(sizeof(struct event_refusal_key) == 24, "wire format");
-static_assert(sizeof(struct event_refusal) == 32, "wire format");
+static_assert(sizeof(struct event_refusal) == 40, "wire format");
 
 #endif

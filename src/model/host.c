@@ -411,6 +411,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	l->inode = line->inode;
 	l->process = model_who_of(line->pid, 0, line->comm);
 	l->fd = line->fd;
+	l->tries = line->tries;
 	model_set_path(l->path, line->path);
 	if (line->waiters * line->longest_ns > l->waited_ns)
 		l->waited_ns = line->waiters * line->longest_ns;

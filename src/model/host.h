@@ -120,6 +120,7 @@ struct model_lock {
 	uint32_t waiters;   /* at most */
 	uint32_t readers;   /* that held it then; 0: a writer did */
 	int32_t fd;	    /* of a pipe; -1: not known */
+	bool tries;	    /* its waiters do not sleep, but try again and again */
 	struct model_who holder; /* pid 0: not known */
 	bool is_inferred;	 /* the holder */
 	uint64_t held_ns;	 /* at least */

@@ -58,7 +58,11 @@ void record_add_lock(const struct record_lock_wait *lock, struct text *t)
 {
 	add_lock(t, lock);
 	text_add(t, "  ");
-	text_add_count(t, lock->waiters, "thread waits", "threads wait");
+	if (lock->tries)
+		text_add_count(t, lock->waiters, "thread tries again and again",
+			"threads try again and again");
+	else
+		text_add_count(t, lock->waiters, "thread waits", "threads wait");
 	text_add(t, ", the longest ");
 	record_add_duration(t, lock->longest_ns);
 	text_add(t, "; ");

@@ -114,6 +114,7 @@ static void write_held(struct session *s, const struct held_lock *seen, uint64_t
 	r->inode = record_lock_has_reader(seen->kind) ? seen->address : seen->inode;
 	r->fd = record_lock_has_reader(seen->kind) ? seen->fd : -1;
 	r->waiters = seen->waiters;
+	r->tries = seen->tries;
 	r->longest_ns = look_ns - seen->since_ns;
 	if (holder)
 		fill_holder(s, seen, look_ns, &r->holder);
@@ -131,47 +132,63 @@ static void give_socket_program(struct session *s)
 	}
 }
 
-static_assert(EVENT_REFUSALS_MAX <= HELD_LOCKS_REFUSALS_MAX, "all of them have room");
+/* Read at once. */
+#define REFUSALS_BATCH 32
+/* Whoever tries again and again has done so since then: the probe knows no longer pause. */
+#define TRIES_NS (500 * NSEC_PER_MSEC)
 
-/* Of one that is read while it changes some may be missing, until the next look. */
-static uint32_t read_refusals(int map, struct held_locks_refusal list[static EVENT_REFUSALS_MAX])
+static void give_refusal(struct session *s, int map, const struct event_refusal_key *key,
+	const struct event_refusal *value, uint64_t now_ns)
 {
-	struct event_refusal_key keys[EVENT_REFUSALS_MAX];
-	struct event_refusal values[EVENT_REFUSALS_MAX];
-	uint32_t cursor, count = EVENT_REFUSALS_MAX;
-	int r = bpf_map_lookup_batch(map, NULL, &cursor, keys, values, &count, NULL);
-
-	if (r < 0 && r != -ENOENT)
-		return 0;
-	for (uint32_t i = 0; i < count; i++)
-		list[i] = (struct held_locks_refusal){
-			.pid = (int32_t)values[i].pid,
-			.tid = (int32_t)keys[i].tid,
-			.dev = { values[i].dev >> 20, values[i].dev & 0xfffff },
-			.inode = keys[i].inode,
-			.begin = keys[i].begin,
-			.end = values[i].end,
-			.is_flock = keys[i].is_flock,
-			.first_ns = values[i].first_ns,
-			.last_ns = values[i].last_ns,
-		};
-	return count;
+	if (value->last_ns + TRIES_NS < now_ns) {
+		bpf_map_delete_elem(map, key);
+		return;
+	}
+	if (value->first_ns == value->last_ns)
+		return;
+	held_locks_add_refusal(s->held_locks,
+		&(struct held_locks_refusal){
+			.pid = (int32_t)value->pid,
+			.tid = (int32_t)key->tid,
+			.dev = { key->dev >> 20, key->dev & 0xfffff },
+			.inode = key->inode,
+			.begin = value->begin,
+			.end = value->end,
+			.tries_ns = value->last_ns - value->first_ns,
+			.is_flock = key->is_flock,
+			.is_read = value->is_read,
+		});
 }
 
-static void give_refusals(struct session *s)
+static void give_refusals(struct session *s, int map)
 {
-	struct held_locks_refusal list[EVENT_REFUSALS_MAX];
-	uint32_t count = 0;
+	struct event_refusal_key keys[REFUSALS_BATCH];
+	struct event_refusal values[REFUSALS_BATCH];
+	const uint64_t now_ns = clock_mono_ns();
+	uint32_t cursor, *in = NULL;
+	int r = 0;
 
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT && count == 0; i++) {
+	while (r == 0) {
+		uint32_t count = REFUSALS_BATCH;
+
+		r = bpf_map_lookup_batch(map, in, &cursor, keys, values, &count, NULL);
+		if (r < 0 && r != -ENOENT)
+			return;
+		in = &cursor;
+		for (uint32_t i = 0; i < count; i++)
+			give_refusal(s, map, &keys[i], &values[i], now_ns);
+	}
+}
+
+static void find_refusals(struct session *s)
+{
+	held_locks_clear_refusals(s->held_locks);
+	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		const struct probe *probe = &s->probes.probes[i];
 
 		if (probe->ops && probe->ops->refusals_map && probe->object)
-			count = read_refusals(bpf_map__fd(
-						      probe_map(probe, probe->ops->refusals_map)),
-				list);
+			give_refusals(s, bpf_map__fd(probe_map(probe, probe->ops->refusals_map)));
 	}
-	held_locks_set_refusals(s->held_locks, list, count);
 }
 
 static const struct held_locks_answer *find(struct session *s)
@@ -181,7 +198,7 @@ static const struct held_locks_answer *find(struct session *s)
 
 	if (session_is_open(s)) {
 		give_socket_program(s);
-		give_refusals(s);
+		find_refusals(s);
 	}
 	processes = watch_processes(s->o.watch, &count);
 	return held_locks_find(s->held_locks, processes, count, session_is_open(s),

@@ -90,6 +90,7 @@ struct session_kept_lock {
 	uint32_t waiters; /* 0: there is none */
 	uint32_t readers;
 	int32_t fd;
+	bool tries;
 	enum record_basis basis;
 	int32_t pid; /* of the holder */
 	int32_t tid;

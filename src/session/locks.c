@@ -380,6 +380,7 @@ void session_write_lock(struct session *s, struct session_lock *lock)
 		.waiters = r->waiters,
 		.readers = r->readers,
 		.fd = r->fd,
+		.tries = r->tries,
 		.basis = h->basis,
 		.longest_ns = r->longest_ns,
 		.held_ns = h->held_ns,
@@ -404,6 +405,7 @@ static void write_kept(struct session *s, const struct session_lock *lock)
 	r->longest_ns = kept->longest_ns;
 	r->readers = kept->readers;
 	r->fd = kept->fd;
+	r->tries = kept->tries;
 	if (kept->pid) {
 		h->present = true;
 		h->basis = kept->basis;

@@ -27,6 +27,8 @@
 struct line {
 	bool waits;
 	bool is_flock;
+	bool is_fcntl; /* neither: a lease */
+	bool is_read;
 	bool is_of_process; /* fcntl(2): it ends with the process, whose id is right */
 	int32_t pid;	    /* -1: a lock of an open file (OFD), which belongs to no process */
 	struct record_dev dev;
@@ -86,6 +88,7 @@ static bool parse(const char *text, struct line *ret_line)
 	const char *kind = strchr(text, ':');
 	unsigned long long inode, begin;
 	unsigned int major, minor;
+	char type[8] = "";
 	int pid, n, at = 0;
 
 	if (!kind)
@@ -97,17 +100,20 @@ static bool parse(const char *text, struct line *ret_line)
 	kind += strspn(kind, " ");
 	ret_line->is_flock = strncmp(kind, "FLOCK ", strlen("FLOCK ")) == 0;
 	ret_line->is_of_process = strncmp(kind, "POSIX ", strlen("POSIX ")) == 0;
-	/* Of the kind, whether it is mandatory, and what it is for. */
-	n = sscanf(kind, "%*s %*s %*s %d %x:%x:%llu %llu %n", &pid, &major, &minor, &inode, &begin,
-		&at);
+	ret_line->is_fcntl =
+		ret_line->is_of_process || strncmp(kind, "OFDLCK ", strlen("OFDLCK ")) == 0;
+	/* Of the kind, and whether it is mandatory. */
+	n = sscanf(kind, "%*s %*s %7s %d %x:%x:%llu %llu %n", type, &pid, &major, &minor, &inode,
+		&begin, &at);
 	ret_line->pid = pid;
 	ret_line->dev = (struct record_dev){ major, minor };
 	ret_line->inode = inode;
 	ret_line->begin = begin;
 	/* "EOF" is no number. */
-	if (n != 5 || sscanf(kind + at, "%" SCNu64, &ret_line->end) != 1)
+	if (n != 6 || sscanf(kind + at, "%" SCNu64, &ret_line->end) != 1)
 		ret_line->end = UINT64_MAX;
-	return n == 5;
+	ret_line->is_read = strcmp(type, "READ") == 0;
+	return n == 6;
 }
 
 /* Those of flock(2) and of fcntl(2) do not see each other, nor do ranges of a file. */
@@ -137,16 +143,14 @@ static const struct held_lock *find_last(struct lock_search *s, const struct hel
 	return find(&s->last, &line);
 }
 
-/* Whoever tries less often has given up, as far as one can see. */
-#define TRIES_AGAIN_NS (5 * NSEC_PER_SEC)
-
-static bool is_refused(const struct lock_search *s, const struct held_locks_refusal *r,
-	const struct line *holder)
+/* Locks of flock(2) and of fcntl(2) do not see each other, nor do those who read. */
+static bool is_refused(const struct held_locks_refusal *r, const struct line *holder)
 {
-	return r->first_ns < r->last_ns && r->last_ns + TRIES_AGAIN_NS >= s->begin_ns &&
-		r->inode == holder->inode && r->dev.major == holder->dev.major &&
-		r->dev.minor == holder->dev.minor && r->is_flock == holder->is_flock &&
-		r->begin <= holder->end && holder->begin <= r->end && r->pid != holder->pid;
+	return r->inode == holder->inode && r->dev.major == holder->dev.major &&
+		r->dev.minor == holder->dev.minor &&
+		(r->is_flock ? holder->is_flock : holder->is_fcntl) &&
+		!(r->is_read && holder->is_read) && r->begin <= holder->end &&
+		holder->begin <= r->end && r->pid != holder->pid;
 }
 
 /* Those who try for a lock besides those who wait for it. */
@@ -156,10 +160,10 @@ static void add_refused(const struct lock_search *s, const struct line *holder,
 	for (uint32_t i = 0; i < s->refusals_count; i++) {
 		const struct held_locks_refusal *r = &s->refusals[i];
 
-		if (!is_refused(s, r, holder))
+		if (!is_refused(r, holder))
 			continue;
 		waiting->count++;
-		if (!waiting->tries || r->first_ns < waiting->tries->first_ns)
+		if (!waiting->tries || r->tries_ns > waiting->tries->tries_ns)
 			waiting->tries = r;
 	}
 }
@@ -192,10 +196,10 @@ static void take_lock(struct lock_search *s, const struct line *holder, struct w
 		.held_since_ns = s->begin_ns };
 	if (waiting->first || !waiting->tries)
 		return;
-	place->tries = true;
+	place->is_inferred = place->tries = true;
 	place->pid = waiting->tries->pid;
 	place->waiter = waiting->tries->tid;
-	place->since_ns = waiting->tries->first_ns;
+	place->since_ns = s->begin_ns - waiting->tries->tries_ns;
 }
 
 /* Behind each lock, the kernel lists those who wait for it. */

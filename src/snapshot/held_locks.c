@@ -159,11 +159,15 @@ void held_locks_set_socket_program(struct held_locks *m, int program_fd)
 	m->socket_program_fd = program_fd;
 }
 
-void held_locks_set_refusals(struct held_locks *m, const struct held_locks_refusal *refusals,
-	uint32_t count)
+void held_locks_clear_refusals(struct held_locks *m)
 {
-	m->refusals_count = count < HELD_LOCKS_REFUSALS_MAX ? count : HELD_LOCKS_REFUSALS_MAX;
-	memcpy(m->refusals, refusals, m->refusals_count * sizeof(m->refusals[0]));
+	m->refusals_count = 0;
+}
+
+void held_locks_add_refusal(struct held_locks *m, const struct held_locks_refusal *refusal)
+{
+	if (m->refusals_count < HELD_LOCKS_REFUSALS_MAX)
+		m->refusals[m->refusals_count++] = *refusal;
 }
 
 struct held_locks *held_locks_free(struct held_locks *m)

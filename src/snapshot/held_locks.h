@@ -25,19 +25,19 @@
 #define HELD_LOCKS_LIMIT_NS 2000000000ULL
 
 /* Threads that are told to try for locks of files. */
-#define HELD_LOCKS_REFUSALS_MAX 64
+#define HELD_LOCKS_REFUSALS_MAX 256
 
-/* A thread that is refused a lock of a file, and tries again. Times are CLOCK_MONOTONIC. */
+/* A thread that is refused a lock of a file, and tries for it again and again. */
 struct held_locks_refusal {
 	int32_t pid;
 	int32_t tid;
 	struct record_dev dev;
 	uint64_t inode;
-	uint64_t begin; /* of its range, in bytes */
-	uint64_t end;	/* the last byte of it */
-	bool is_flock;	/* else it is of fcntl(2) */
-	uint64_t first_ns;
-	uint64_t last_ns;
+	uint64_t begin;	   /* of its range, in bytes */
+	uint64_t end;	   /* the last byte of it */
+	uint64_t tries_ns; /* from the first try to the last one */
+	bool is_flock;	   /* else it is of fcntl(2) */
+	bool is_read;	   /* it would share the lock with others that read */
 };
 
 /* A lock at which threads have stood still since an earlier look. */
@@ -93,9 +93,9 @@ struct held_locks *held_locks_free(struct held_locks *locks);
  */
 void held_locks_set_socket_program(struct held_locks *locks, int program_fd);
 
-/* Who is refused locks of files now; what it says is copied. */
-void held_locks_set_refusals(struct held_locks *locks, const struct held_locks_refusal *refusals,
-	uint32_t count);
+/* Who is refused locks of files now, for the next look: forgets all, and adds one. */
+void held_locks_clear_refusals(struct held_locks *locks);
+void held_locks_add_refusal(struct held_locks *locks, const struct held_locks_refusal *refusal);
 
 /*
  * Makes another thread in place of one that has not answered for HELD_LOCKS_LIMIT_NS. Allocates:

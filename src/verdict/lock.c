@@ -17,12 +17,15 @@ static void find_locks(struct graph *g, enum node_kind_id kind,
 		const struct model_lock *l = &g->m->host.locks[i];
 		struct node *n = is_wanted(l) ? graph_get(g, kind, i) : NULL;
 
-		if (n)
-			n->extra = (struct victims){ .threads = l->waiters,
-				.waited_ns = l->waited_ns,
-				.longest_ns = l->longest_ns,
-				.who = l->process,
-				.disk = -1 };
+		if (!n)
+			continue;
+		if (l->tries)
+			n->basis = RECORD_BASIS_inferred;
+		n->extra = (struct victims){ .threads = l->waiters,
+			.waited_ns = l->waited_ns,
+			.longest_ns = l->longest_ns,
+			.who = l->process,
+			.disk = -1 };
 	}
 }
 
@@ -69,6 +72,18 @@ static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t progra
 	return most;
 }
 
+/* A lock of a file is held by a process, which may wait for another one, as a writer for readers. */
+static struct node *node_of_file_holder(struct graph *g, const struct node *n, int32_t pid)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct node *other = &g->nodes[i];
+
+		if (other != n && other->kind == NODE_held && lock_of(g, other)->process.pid == pid)
+			return other;
+	}
+	return graph_of_process(g, pid, "");
+}
+
 /*
  * Where the holder waits, by its own lines, or by what the kernel said when it was asked. Of a lock
  * that went from thread to thread, each of them held it at some time.
@@ -78,6 +93,8 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 	const struct model_lock *l = lock_of(g, n);
 	struct node *next = l->deadlocked_with ? NULL : graph_of_thread(g, l->holder.tid);
 
+	if (l->kind == RECORD_KERNEL_LOCK_file)
+		return l->holder.pid ? node_of_file_holder(g, n, l->holder.pid) : NULL;
 	if (l->holder.pid && !l->holder.tid)
 		return graph_of_process(g, l->holder.pid, "");
 	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
@@ -108,7 +125,7 @@ static void add_holder(const struct model_lock *l, struct text *t)
 	words_add_who(t, &l->holder);
 	if (l->connection_id)
 		text_addf(t, ", session %" PRIu64 ",", l->connection_id);
-	text_add(t, " held ");
+	text_add(t, l->tries ? " probably kept others from " : " held ");
 	add_lock(l, t);
 	text_add(t, " for at least ");
 	words_add_time(t, l->held_ns);

@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #define WAITERS_MAX 10000
+/* Where threads may have as little. */
 #define STACK_BYTES 65536
 #define SMALL 65536
 /* Between two operations of a waiter, so that they leave the CPUs to the holder: longer for many. */
@@ -334,6 +336,7 @@ int main(int argc, char **argv)
 {
 	pthread_attr_t attr;
 	pthread_t holder;
+	size_t least;
 
 	if (argc < 6 || (run.count = (unsigned int)atoi(argv[2])) > WAITERS_MAX) {
 		fprintf(stderr, "usage: lockhold MODE WAITERS SECONDS GO READY [FILE]\n");
@@ -346,7 +349,11 @@ int main(int argc, char **argv)
 	run.fd = argc > 6 ? open(argv[6], O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
 	if (argc > 6 && run.fd < 0)
 		fail(argv[6]);
-	if (pthread_attr_init(&attr) || pthread_attr_setstacksize(&attr, STACK_BYTES))
+	least = (size_t)PTHREAD_STACK_MIN;
+	errno = pthread_attr_init(&attr);
+	if (!errno)
+		errno = pthread_attr_setstacksize(&attr, least > STACK_BYTES ? least : STACK_BYTES);
+	if (errno)
 		fail("pthread_attr_setstacksize");
 	for (unsigned int i = 0; i < run.count; i++)
 		if (pthread_create(&run.waiters[i].thread, &attr, wait_again_and_again,

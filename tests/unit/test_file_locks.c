@@ -16,7 +16,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +94,11 @@ static int teardown(void **state)
 static int take_flock(int fd)
 {
 	return flock(fd, LOCK_EX);
+}
+
+static int take_shared(int fd)
+{
+	return flock(fd, LOCK_SH);
 }
 
 static int take_range(int fd, off_t begin)
@@ -366,12 +370,14 @@ static const struct held_lock *look_for(struct fixture *f, uint32_t waiters, pid
 }
 
 static const struct held_lock *look_with(struct fixture *f,
-	const struct held_locks_refusal *refusal)
+	const struct held_locks_refusal *refusals, unsigned int count)
 {
 	const struct held_locks_answer *answer;
 	const uint64_t now_ns = clock_mono_ns();
 
-	held_locks_set_refusals(f->locks, refusal, 1);
+	held_locks_clear_refusals(f->locks);
+	for (unsigned int i = 0; i < count; i++)
+		held_locks_add_refusal(f->locks, &refusals[i]);
 	do {
 		f->now_ns += 60 * NSEC_PER_SEC;
 		answer = held_locks_find(f->locks, NULL, 0, true, f->now_ns);
@@ -380,12 +386,28 @@ static const struct held_lock *look_with(struct fixture *f,
 	return find(f, answer);
 }
 
+/* As the kernel lists the file, which is not as stat(2) has it on each file system. */
+static struct record_dev find_dev(pid_t holder)
+{
+	struct record_dev dev = { 0 };
+	char line[256];
+	FILE *file = fopen("/proc/locks", "re");
+	int pid;
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%*s %*s %*s %*s %d %x:%x:", &pid, &dev.major, &dev.minor) == 3 &&
+			pid == holder)
+			break;
+	fclose(file);
+	return dev;
+}
+
 /* Who tries for a lock again and again does not wait in the kernel, as SQLite does. */
 static void test_who_tries_again(void **state)
 {
 	struct fixture *f = *state;
-	const uint64_t now_ns = clock_mono_ns();
-	struct held_locks_refusal refusal, wrong;
+	struct held_locks_refusal refusal, wrong, both[2];
 	const struct held_lock *lock;
 	struct stat st;
 
@@ -394,39 +416,64 @@ static void test_who_tries_again(void **state)
 	f->more_count--;
 	refusal = (struct held_locks_refusal){ .pid = getpid(),
 		.tid = getpid(),
-		.dev = { major(st.st_dev), minor(st.st_dev) },
+		.dev = find_dev(f->holder),
 		.inode = st.st_ino,
 		.begin = 9,
 		.end = UINT64_MAX,
-		.first_ns = now_ns - 10 * NSEC_PER_SEC,
-		.last_ns = now_ns };
-	lock = look_with(f, &refusal);
+		.tries_ns = 10 * NSEC_PER_SEC,
+		.is_read = true };
+	lock = look_with(f, &refusal, 1);
 	assert_non_null(lock);
+	assert_true(lock->tries);
 	assert_int_equal(lock->waiters, 1);
 	assert_int_equal(lock->pid, getpid());
 	assert_int_equal(lock->holder_pid, f->holder);
-	assert_int_equal(lock->since_ns, refusal.first_ns);
+	assert_true(lock->since_ns + 10 * NSEC_PER_SEC <= clock_mono_ns());
 	assert_string_equal(lock->path, f->path);
 
-	wrong = refusal;
-	wrong.last_ns = wrong.first_ns;
-	assert_null(look_with(f, &wrong));
+	both[0] = both[1] = refusal;
+	both[1].tries_ns++;
+	both[1].tid++;
+	lock = look_with(f, both, 2);
+	assert_non_null(lock);
+	assert_int_equal(lock->waiters, 2);
+	assert_int_equal(lock->waiter, both[1].tid);
+
 	wrong = refusal;
 	wrong.begin = 10;
-	assert_null(look_with(f, &wrong));
+	assert_null(look_with(f, &wrong, 1));
 	wrong = refusal;
 	wrong.is_flock = true;
-	assert_null(look_with(f, &wrong));
+	assert_null(look_with(f, &wrong, 1));
 	wrong = refusal;
 	wrong.inode++;
-	assert_null(look_with(f, &wrong));
+	assert_null(look_with(f, &wrong, 1));
 	wrong = refusal;
 	wrong.pid = f->holder;
-	assert_null(look_with(f, &wrong));
-	/* It has given up. */
-	wrong = refusal;
-	wrong.last_ns -= 6 * NSEC_PER_SEC;
-	assert_null(look_with(f, &wrong));
+	assert_null(look_with(f, &wrong, 1));
+}
+
+/* Those who read share a lock, so none of them keeps another one from it. */
+static void test_who_reads_tries(void **state)
+{
+	struct fixture *f = *state;
+	struct held_locks_refusal refusal;
+	struct stat st;
+
+	assert_int_equal(fstat(f->fd, &st), 0);
+	f->holder = start_more(f, f->path, take_shared, false);
+	f->more_count--;
+	refusal = (struct held_locks_refusal){ .pid = getpid(),
+		.tid = getpid(),
+		.dev = find_dev(f->holder),
+		.inode = st.st_ino,
+		.end = UINT64_MAX,
+		.tries_ns = NSEC_PER_SEC,
+		.is_flock = true,
+		.is_read = true };
+	assert_null(look_with(f, &refusal, 1));
+	refusal.is_read = false;
+	assert_non_null(look_with(f, &refusal, 1));
 }
 
 /* Ranges of a file are locks of their own, and so is what flock(2) takes. */
@@ -520,6 +567,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_lock_that_goes_round, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_tries_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_reads_tries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_one_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_waiters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_locks, setup, teardown),
