@@ -336,14 +336,15 @@ static void add_before(const struct scene *s, struct culprit *c)
 /*
  * What a thread does is charged each second to the statement that it runs then. What overloads the
  * disk since before one began may have been an earlier one, unless it fits into the time that this
- * one ran, and without that second is enough.
+ * one ran, and without that second is enough. A server that tells whole seconds rounds them down.
  */
 static bool is_surely_its_own(const struct scene *s, const struct model_statement *st)
 {
-	const uint64_t busy_ns = st->load.busy_ns;
+	const uint64_t busy_ns = st->load.busy_ns, elapsed_ns = st->statement.elapsed_ns;
+	const uint64_t rounded_ns = elapsed_ns % NSEC_PER_SEC ? 0 : NSEC_PER_SEC;
 
 	return st->statement.start_mono_ns <= s->m->trigger_ns ||
-		(busy_ns <= st->statement.elapsed_ns + NSEC_PER_SEC &&
+		(busy_ns <= elapsed_ns + rounded_ns + NSEC_PER_SEC &&
 			(double)busy_ns >= s->work_ns / 2 + NSEC_PER_SEC);
 }
 
