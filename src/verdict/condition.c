@@ -215,6 +215,12 @@ static uint64_t part_of_disk_ns(const struct model_disk *d)
 	return ns;
 }
 
+/* Whoever waits for much longer than it was at work waits for something else. */
+static bool may_explain(const struct model_disk *d, uint64_t longest_ns)
+{
+	return model_disk_util_pct(d) >= HALF_PCT && d->work_ns >= longest_ns / 2;
+}
+
 /* That neither the disk nor what it stands on had much to do with. */
 static bool is_delayed(const struct model *m, int disk)
 {
@@ -226,7 +232,7 @@ static bool is_delayed(const struct model *m, int disk)
 		return false;
 	for (int i = 0; i < (int)m->disks.count; i++)
 		if (model_disks_is_on(&m->disks, disk, i) &&
-			(model_disk_util_pct(get(m, i)) >= HALF_PCT ||
+			(may_explain(get(m, i), longest_ns) ||
 				longest_ns / 2 < part_of_disk_ns(get(m, i))))
 			return false;
 	return true;
@@ -488,8 +494,10 @@ static bool is_better(const struct model *m, int a, int b, bool blames)
 
 int condition_fold(const struct model *m, const enum condition *conditions, int disk)
 {
+	uint64_t longest_ns;
 	int found = disk;
 
+	condition_waited_ns(m, disk, &longest_ns);
 	for (int i = 0; i < (int)m->disks.count; i++) {
 		const enum condition c = conditions[i];
 
@@ -499,6 +507,8 @@ int condition_fold(const struct model *m, const enum condition *conditions, int 
 				model_disks_is_on(&m->disks, i, disk));
 
 		if (c == CONDITION_NONE || c > conditions[found] || i == found || !is_of_stack)
+			continue;
+		if (c == CONDITION_SATURATED && i != disk && !may_explain(get(m, i), longest_ns))
 			continue;
 		if (c < conditions[found] ||
 			is_better(m, i, found, c == CONDITION_SATURATED || c == CONDITION_LIMITED))
