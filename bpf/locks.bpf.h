@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who holds a read-write semaphore of the kernel that a thread waits for.
+ * Who holds a read-write semaphore or a mutex of the kernel that a thread waits for.
  * Included by wait.bpf.c. User space runs the programs through BPF_PROG_TEST_RUN, a few times a
  * second while threads wait; none is ever attached.
  * Never takes a lock: what changes while it is read names nobody.
@@ -8,6 +8,7 @@
 #ifndef IOSTALL_LOCKS_BPF_H
 #define IOSTALL_LOCKS_BPF_H
 
+#include "contention.bpf.h"
 #include "tasks.bpf.h"
 
 /* Bits of rw_semaphore.count and owner, kernel/locking/rwsem.c; the same from 5.3 on. */
@@ -17,6 +18,9 @@
 #define RWSEM_FLAG_READFAIL (1ull << 63)
 #define RWSEM_READER_OWNED 0x1ull
 #define RWSEM_OWNER_FLAGS_MASK 0x7ull
+/* Bits of mutex.owner, kernel/locking/mutex.c. */
+#define MUTEX_FLAG_WAITERS 0x1ull
+#define MUTEX_FLAGS_MASK 0x7ull
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -72,6 +76,52 @@ static __always_inline bool lock_describe_owner(__u64 owner, struct event_lock *
 	return true;
 }
 
+static __always_inline bool lock_describe_rwsem(struct rw_semaphore *sem, struct event_lock *lock)
+{
+	__u64 count = (__u64)BPF_CORE_READ(sem, count.counter);
+	__u64 owner = (__u64)BPF_CORE_READ(sem, owner.counter);
+
+	/* Without this bit nobody waits: it is another lock that the thread waits for. */
+	if (!(count & RWSEM_FLAG_WAITERS))
+		return false;
+	lock->readers = readers_of(count);
+	if (!lock->readers && (!(count & RWSEM_WRITER_LOCKED) || (owner & RWSEM_READER_OWNED)))
+		return false;
+	if (!lock_describe_owner(owner, lock) && !lock->readers)
+		return false;
+	/* Both words are written one after the other, and it may have been let go meanwhile. */
+	barrier();
+	return (__u64)BPF_CORE_READ(sem, owner.counter) == owner &&
+		readers_of((__u64)BPF_CORE_READ(sem, count.counter)) == lock->readers;
+}
+
+static __always_inline bool lock_describe_mutex(struct mutex *mutex, struct event_lock *lock)
+{
+	__u64 owner;
+
+	/* On a real-time kernel it is another structure. */
+	if (!bpf_core_field_exists(mutex->owner.counter))
+		return false;
+	owner = (__u64)BPF_CORE_READ(mutex, owner.counter);
+	lock->readers = 0;
+	if (!(owner & MUTEX_FLAG_WAITERS) || !lock_describe_owner(owner, lock))
+		return false;
+	barrier();
+	owner ^= (__u64)BPF_CORE_READ(mutex, owner.counter);
+	return !(owner & ~MUTEX_FLAGS_MASK);
+}
+
+static __always_inline bool lock_describe_contended(__u32 tid, struct event_lock *lock)
+{
+	const struct event_contended *known = bpf_map_lookup_elem(&contended, &tid);
+
+	if (!known)
+		return false;
+	lock->address = known->address;
+	return known->is_mutex ? lock_describe_mutex((struct mutex *)known->address, lock)
+			       : lock_describe_rwsem((struct rw_semaphore *)known->address, lock);
+}
+
 /*
  * Args are the id of a thread, the start of the operation that it sleeps in, and the kind of the
  * lock. Returns 1 and fills `locks` when somebody holds that lock and others wait for it.
@@ -82,7 +132,6 @@ int wait_lock(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid = (__u32)ctx->args[0], kind = (__u32)ctx->args[2], zero = 0;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
 	struct event_lock *lock = bpf_map_lookup_elem(&locks, &zero);
-	__u64 count, owner;
 	struct task_struct *task;
 	struct rw_semaphore *sem;
 
@@ -91,26 +140,14 @@ int wait_lock(struct bpf_raw_tracepoint_args *ctx)
 	task = (struct task_struct *)sleep->op.task;
 	if ((__u32)BPF_CORE_READ(task, pid) != tid || !task_is_asleep(task))
 		return 0;
+	lock->stack[0] = 0;
+	if (kind == EVENT_LOCK_CONTENDED)
+		return lock_describe_contended(tid, lock) && task_is_asleep(task);
 	sem = lock_of_sleep(task, sleep, kind);
 	if (!sem)
 		return 0;
-	count = (__u64)BPF_CORE_READ(sem, count.counter);
-	owner = (__u64)BPF_CORE_READ(sem, owner.counter);
-	/* Without this bit nobody waits: it is another lock that the thread waits for. */
-	if (!(count & RWSEM_FLAG_WAITERS))
-		return 0;
 	lock->address = (__u64)sem;
-	lock->readers = readers_of(count);
-	if (!lock->readers && (!(count & RWSEM_WRITER_LOCKED) || (owner & RWSEM_READER_OWNED)))
-		return 0;
-	lock->stack[0] = 0;
-	if (!lock_describe_owner(owner, lock) && !lock->readers)
-		return 0;
-	/* Both words are written one after the other, and it may have been let go meanwhile. */
-	barrier();
-	return (__u64)BPF_CORE_READ(sem, owner.counter) == owner &&
-		readers_of((__u64)BPF_CORE_READ(sem, count.counter)) == lock->readers &&
-		task_is_asleep(task);
+	return lock_describe_rwsem(sem, lock) && task_is_asleep(task);
 }
 
 /*

@@ -303,6 +303,7 @@ struct event_server_waits {
 enum event_lock_kind {
 	EVENT_LOCK_MEMORY_MAP, /* mmap_lock of its process */
 	EVENT_LOCK_INODE,      /* i_rwsem of the file that it works on */
+	EVENT_LOCK_CONTENDED,  /* the one of which bpf/contention.bpf.h knows */
 };
 
 /*
@@ -626,6 +627,15 @@ struct event_journal_user {
 	__event_u64 blocks;
 	char comm[EVENT_COMM_SIZE];
 	__event_u32 kernel; /* it is a kernel thread */
+	__event_u32 reserved;
+};
+
+#define EVENT_CONTENDED_MAX 1024
+
+/* The lock of the kernel that a thread waits for; the key is the id of the thread. */
+struct event_contended {
+	__event_u64 address; /* of a struct mutex, or a struct rw_semaphore */
+	__event_u32 is_mutex;
 	__event_u32 reserved;
 };
 

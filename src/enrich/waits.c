@@ -100,7 +100,7 @@ static const char *skip_lock(const char *kstack)
 {
 	static const char *const of_lock[] = { "__schedule", "schedule", "preempt_schedule",
 		"rwsem_", "down_read", "down_write", "__down_read", "__down_write",
-		"mmap_read_lock", "mmap_write_lock" };
+		"mmap_read_lock", "mmap_write_lock", "__mutex_lock", "mutex_lock" };
 
 	while (begins_with(kstack, of_lock, ARRAY_SIZE(of_lock)))
 		kstack = next_frame(kstack);
@@ -261,11 +261,21 @@ static bool is_scheduler(const char *frame)
 	return false;
 }
 
-void waits_in(const char *kstack, char *ret_function, size_t size)
+static void copy_function(const char *frame, char *ret_function, size_t size)
 {
 	struct text function = { .buf = ret_function, .size = size };
 
 	text_reset(&function);
+	text_add_bytes(&function, frame, strcspn(frame, "+\n"));
+}
+
+void waits_taker(const char *kstack, char *ret_function, size_t size)
+{
+	copy_function(skip_lock(kstack), ret_function, size);
+}
+
+void waits_in(const char *kstack, char *ret_function, size_t size)
+{
 	while (is_scheduler(kstack)) {
 		const char *next = strchr(kstack, '\n');
 
@@ -273,5 +283,5 @@ void waits_in(const char *kstack, char *ret_function, size_t size)
 			break;
 		kstack = next + 1;
 	}
-	text_add_bytes(&function, kstack, strcspn(kstack, "+\n"));
+	copy_function(kstack, ret_function, size);
 }

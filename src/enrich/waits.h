@@ -50,6 +50,9 @@ const char *waits_skip_interrupt(const char *kstack);
 /* Whether the functions are of an interrupt, which has nothing to do with the thread it came to. */
 bool waits_is_interrupt(const char *kstack);
 
+/* The innermost function that has no part in taking the lock it waits for, without the offset. */
+void waits_taker(const char *kstack, char *ret_function, size_t size);
+
 /*
  * The innermost function outside the scheduler, without the offset, as the kernel gives it in
  * /proc/TID/wchan; empty when there is no frame.

@@ -413,6 +413,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	l->fd = line->fd;
 	l->tries = line->tries;
 	model_set_path(l->path, line->path);
+	text_copy(l->function, sizeof(l->function), line->function);
 	if (line->waiters * line->longest_ns > l->waited_ns)
 		l->waited_ns = line->waiters * line->longest_ns;
 	if (line->waiters > l->waiters)

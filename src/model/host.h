@@ -114,7 +114,8 @@ struct model_lock {
 	enum record_kernel_lock kind;
 	struct model_who process; /* of the threads that waited */
 	uint64_t inode;
-	char path[MODEL_PATH_SIZE]; /* of the inode */
+	char path[MODEL_PATH_SIZE];	 /* of the inode */
+	char function[RECORD_NAME_SIZE]; /* that takes it; "" */
 	uint64_t longest_ns;
 	uint64_t waited_ns; /* about: all that waited at once, as long as the longest of them */
 	uint32_t waiters;   /* at most */

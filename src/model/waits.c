@@ -160,6 +160,8 @@ static void note_longest(struct model_wait *w, const struct record_operation *op
 		w->is_several = true;
 	if (is_writing && op->dur_ns > w->writing_ns)
 		w->writing_ns = op->dur_ns;
+	if (op->lock)
+		w->lock = op->lock;
 	if (op->dur_ns < w->longest_ns)
 		return;
 	w->longest_ns = op->dur_ns;

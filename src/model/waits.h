@@ -50,6 +50,7 @@ struct model_wait {
 	uint64_t alike_at_ns;		 /* by the last line about them */
 	char path[MODEL_PATH_SIZE];	 /* of the longest */
 	char function[RECORD_NAME_SIZE]; /* that the longest waited in; "" */
+	uint32_t lock; /* id of the lock that one of the last waited for; 0: not known */
 };
 
 /* What tells groups apart that wait for the same on the same disk; see waits.c. */

@@ -18,6 +18,8 @@ static const struct probe_program programs[] = {
 	{ "wait_exec_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_process_exec" },
 	{ "refusals_posix_lock_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "posix_lock_inode" },
 	{ "refusals_flock_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "flock_lock_inode" },
+	{ "contention_begin_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "contention_begin" },
+	{ "contention_end_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "contention_end" },
 	{ "wait_task_scan", PROBE_ATTACH_NONE, NULL },
 	{ "wait_resolve", PROBE_ATTACH_NONE, NULL },
 	{ "wait_lock", PROBE_ATTACH_NONE, NULL },
@@ -122,32 +124,40 @@ static int wait_configure(struct wait_bpf *skeleton, const struct probe_settings
 
 PROBE_OPEN(wait, wait_configure)
 
+static void clear(const struct bpf_map *map)
+{
+	_Alignas(8) char key[sizeof(struct event_refusal_key)];
+
+	while (map && bpf_map_get_next_key(bpf_map__fd(map), NULL, key) == 0)
+		if (bpf_map_delete_elem(bpf_map__fd(map), key) < 0)
+			return;
+}
+
 /* The map of sleeps is empty by now, so no thread has a mark. */
 static void wait_reset(struct probe *probe)
 {
 	/* Constant data would stay in locked memory for good. */
 	const struct event_sleep_marks none = { 0 };
 	const struct bpf_map *marks = probe_map(probe, "sleep_marks");
-	const struct bpf_map *refusals = probe_map(probe, "refusals");
-	struct event_refusal_key refused;
 	const uint32_t zero = 0;
 
 	if (marks)
 		bpf_map_update_elem(bpf_map__fd(marks), &zero, &none, BPF_ANY);
-	while (refusals && bpf_map_get_next_key(bpf_map__fd(refusals), NULL, &refused) == 0)
-		bpf_map_delete_elem(bpf_map__fd(refusals), &refused);
+	clear(probe_map(probe, "refusals"));
+	clear(probe_map(probe, "contended"));
 }
 
 static enum record_io_path wait_optional_path(const char *program)
 {
-	return strncmp(program, "refusals_", strlen("refusals_")) == 0 ? RECORD_IO_PATH_COUNT
-								       : RECORD_IO_PATH_NONE;
+	return strncmp(program, "contention_", strlen("contention_")) == 0 ? RECORD_IO_PATH_COUNT
+									   : RECORD_IO_PATH_NONE;
 }
 
 static const char *wait_describe_limit(const struct probe *probe)
 {
-	return probe_is_partial(probe) ? "not who tries again and again for a lock of a file"
-				       : NULL;
+	return probe_is_partial(probe)
+		? "of locks of the kernel only those of memory maps and inodes"
+		: NULL;
 }
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH_write,
@@ -168,6 +178,7 @@ const struct probe_ops probe_wait_ops = {
 	.lock_stack_program = "wait_lock_stack",
 	.socket_program = "wait_socket_peer",
 	.refusals_map = "refusals",
+	.contended_map = "contended",
 	.optional_path = wait_optional_path,
 	.describe_limit = wait_describe_limit,
 	.elf = wait_elf,

@@ -50,7 +50,8 @@ enum record_wait record_wait_of(enum record_cause cause)
 
 bool record_lock_is_of_kernel(enum record_kernel_lock kind)
 {
-	return kind == RECORD_KERNEL_LOCK_memory_map || kind == RECORD_KERNEL_LOCK_inode;
+	return kind == RECORD_KERNEL_LOCK_memory_map || kind == RECORD_KERNEL_LOCK_inode ||
+		kind == RECORD_KERNEL_LOCK_other;
 }
 
 bool record_lock_has_reader(enum record_kernel_lock kind)

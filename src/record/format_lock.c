@@ -21,6 +21,7 @@ static void add_lock(struct text *t, const struct record_lock_wait *lock)
 	}
 	format_add_or_unknown(t, lock->comm);
 	text_addf(t, "[%" PRId32 "]", lock->pid);
+	format_add_known(t, " in ", lock->function);
 }
 
 static void add_holder(struct text *t, const struct record_lock_wait *lock)

@@ -33,7 +33,8 @@ struct incident_stuck {
 	/* Its device is not known, and trace.device wants some only. */
 	bool may_be_elsewhere : 1;
 	bool stack_left_out : 1; /* there was no room for it */
-	bool stack_asked : 1;	 /* its stack is being read from /proc, or was, or cannot be */
+	bool lock_asked : 1;  /* for which lock it waits, of which the kernel keeps the address */
+	bool stack_asked : 1; /* its stack is being read from /proc, or was, or cannot be */
 };
 
 #define INCIDENT_TRIGGERS_MAX 4

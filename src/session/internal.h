@@ -111,6 +111,7 @@ struct session_lock {
 	bool is_of_process;	     /* see struct held_lock */
 	char comm[RECORD_COMM_SIZE]; /* of the thread that waits longest */
 	char path[MODEL_PATH_SIZE];  /* the end of a long one */
+	char function[RECORD_NAME_SIZE]; /* that takes another lock of the kernel */
 	struct session_kept_lock kept;
 	/* Of the last scan. */
 	uint32_t waiters;

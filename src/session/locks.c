@@ -27,21 +27,25 @@ struct lock_source {
 	int lock_fd;
 	int stack_fd;
 	int answer_fd;
+	int contended_fd; /* below 0: it does not know for which lock a thread waits */
 };
 
 static bool find_source(const struct session *s, struct lock_source *ret_source)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		const struct probe *probe = &s->probes.probes[i];
-		const struct bpf_map *map;
+		const struct bpf_map *map, *contended;
 
 		if (!s->probes.attached[i] || !probe->ops->lock_program)
 			continue;
 		map = probe_map(probe, "locks");
+		contended = probe->ops->contended_map ? probe_map(probe, probe->ops->contended_map)
+						      : NULL;
 		*ret_source = (struct lock_source){
 			.lock_fd = probe_program_fd(probe, probe->ops->lock_program),
 			.stack_fd = probe_program_fd(probe, probe->ops->lock_stack_program),
 			.answer_fd = map ? bpf_map__fd(map) : -1,
+			.contended_fd = contended ? bpf_map__fd(contended) : -1,
 		};
 		return ret_source->lock_fd >= 0 && ret_source->answer_fd >= 0;
 	}
@@ -65,8 +69,25 @@ static enum record_kernel_lock kind_of(const struct record_operation *op)
 	return RECORD_KERNEL_LOCK_NONE;
 }
 
+static bool is_other_lock(const struct record_operation *op)
+{
+	return op->waits_for == RECORD_CAUSE_read_write_lock || op->waits_for == RECORD_CAUSE_mutex;
+}
+
+/* 0: it has waited since before the probes were attached, or the kernel does not tell. */
+static uint64_t find_contended(const struct session *s, int32_t tid)
+{
+	struct event_contended contended;
+	struct lock_source source;
+
+	return find_source(s, &source) && source.contended_fd >= 0 &&
+			bpf_map_lookup_elem(source.contended_fd, &tid, &contended) == 0
+		? contended.address
+		: 0;
+}
+
 static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock kind,
-	const struct record_operation *op)
+	const struct record_operation *op, uint64_t address)
 {
 	const struct model_file_id file = model_file_id_of(op->dev, op->inode, op->path);
 
@@ -74,44 +95,70 @@ static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock 
 		return false;
 	if (kind == RECORD_KERNEL_LOCK_memory_map)
 		return lock->pid == op->pid;
+	if (kind == RECORD_KERNEL_LOCK_other)
+		return lock->address == address;
 	return model_is_same_file(&lock->file, &file);
 }
 
 /* NULL: there is no room. */
 static struct session_lock *find_lock(struct session_locks *locks, enum record_kernel_lock kind,
-	const struct record_operation *op)
+	const struct record_operation *op, uint64_t address)
 {
 	struct session_lock *place = NULL;
 
 	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
 		struct session_lock *lock = &locks->list[i];
 
-		if (lock->id && is_lock_of(lock, kind, op))
+		if (lock->id && is_lock_of(lock, kind, op, address))
 			return lock;
 		if (!lock->id && !place)
 			place = lock;
 	}
 	if (!place)
 		return NULL;
-	*place = (struct session_lock){ .kind = kind, .id = ++locks->last_id, .pid = op->pid };
+	*place = (struct session_lock){
+		.kind = kind,
+		.id = ++locks->last_id,
+		.pid = op->pid,
+		.address = address,
+	};
 	text_copy(place->comm, sizeof(place->comm), op->comm);
 	if (kind == RECORD_KERNEL_LOCK_inode) {
 		place->file = model_file_id_of(op->dev, op->inode, op->path);
 		model_set_path(place->path, op->path);
 	}
+	if (kind == RECORD_KERNEL_LOCK_other)
+		waits_taker(op->kstack, place->function, sizeof(place->function));
 	return place;
+}
+
+/* Asked once of each operation: one that began before the probes were attached stays unknown. */
+static struct session_lock *find_other_lock(struct session *s, const struct record_operation *op,
+	struct incident_stuck *stuck)
+{
+	uint64_t address;
+
+	if (stuck->lock)
+		return &s->locks.list[stuck->lock - 1];
+	if (stuck->lock_asked || !is_other_lock(op))
+		return NULL;
+	stuck->lock_asked = true;
+	address = find_contended(s, op->tid);
+	return address ? find_lock(&s->locks, RECORD_KERNEL_LOCK_other, op, address) : NULL;
 }
 
 void session_note_lock_wait(struct session *s, struct record_operation *op,
 	struct incident_stuck *stuck)
 {
 	enum record_kernel_lock kind = kind_of(op);
-	struct session_lock *lock = kind ? find_lock(&s->locks, kind, op) : NULL;
+	struct session_lock *lock =
+		kind ? find_lock(&s->locks, kind, op, 0) : find_other_lock(s, op, stuck);
 
 	/* The kernel has said that another thread has the lock. */
 	if (lock && lock->holder && lock->holder != op->tid && is_uncertain(op))
 		op->waits_for = RECORD_CAUSE_read_write_lock;
 	stuck->lock = lock ? (uint8_t)(lock - s->locks.list + 1) : 0;
+	op->lock = lock ? lock->id : 0;
 }
 
 static void count_waiters(struct session *s)
@@ -178,8 +225,12 @@ static struct session_lock *find_busiest(struct session_locks *locks, uint32_t a
 static bool ask(const struct lock_source *source, const struct session_lock *lock,
 	struct event_lock *ret_answer)
 {
-	uint64_t args[3] = { lock->tid, lock->start_ns,
-		lock->kind == RECORD_KERNEL_LOCK_inode ? EVENT_LOCK_INODE : EVENT_LOCK_MEMORY_MAP };
+	static const uint32_t kinds[RECORD_KERNEL_LOCK_COUNT] = {
+		[RECORD_KERNEL_LOCK_memory_map] = EVENT_LOCK_MEMORY_MAP,
+		[RECORD_KERNEL_LOCK_inode] = EVENT_LOCK_INODE,
+		[RECORD_KERNEL_LOCK_other] = EVENT_LOCK_CONTENDED,
+	};
+	uint64_t args[3] = { lock->tid, lock->start_ns, kinds[lock->kind] };
 	const uint32_t zero = 0;
 
 	for (unsigned int i = 0; i < TRIES; i++) {
@@ -346,6 +397,7 @@ static struct record_lock_wait *begin_line(struct session *s, const struct sessi
 	r->pid = lock->pid;
 	text_copy(r->comm, sizeof(r->comm), lock->comm);
 	text_copy(r->path, sizeof(r->path), lock->path);
+	text_copy(r->function, sizeof(r->function), lock->function);
 	r->dev = lock->file.dev;
 	r->inode = record_lock_has_reader(lock->kind) ? lock->address : lock->file.inode;
 	r->fd = -1;

@@ -46,6 +46,9 @@ bool graph_flows_to(const struct graph *g, uint32_t group, const struct node *en
 static int find_lock(const struct model *m, const struct model_wait *w,
 	const struct model_wait_key *key)
 {
+	for (int i = 0; w->lock && i < MODEL_LOCKS_MAX; i++)
+		if (m->host.locks[i].id == w->lock)
+			return i;
 	for (int i = 0; i < MODEL_LOCKS_MAX && m->host.locks[i].id; i++) {
 		const struct model_lock *l = &m->host.locks[i];
 

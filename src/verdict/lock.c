@@ -108,6 +108,10 @@ static void add_lock(const struct model_lock *l, struct text *t)
 {
 	if (l->kind == RECORD_KERNEL_LOCK_mutex) {
 		text_add(t, "a mutex of the program");
+	} else if (l->kind == RECORD_KERNEL_LOCK_other) {
+		text_add(t, "a lock of the kernel");
+		if (*l->function)
+			text_addf(t, " (in %s)", l->function);
 	} else if (l->kind != RECORD_KERNEL_LOCK_memory_map) {
 		text_addf(t, "the %s lock of ", record_kernel_lock_text(l->kind));
 		words_add_path(t, *l->path ? l->path : "a file");

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lockhold populate|mlock|append|mutex|deadlock WAITERS SECONDS GO READY [FILE]: one thread holds a
- * lock, and WAITERS others need it again and again. It is mmap_lock, held for about SECONDS while a
- * large area is mapped or locked, or the lock of the inode of FILE, held while SECONDS MiB are
- * appended to it past the cache; or a mutex of this program, held while the thread sleeps for
- * SECONDS or, with FILE, reads the first page of that past the cache; or two threads hold a mutex
- * each and wait for that of the other, one of them for SECONDS only.
+ * lockhold MODE WAITERS SECONDS GO READY [FILE]: one thread holds a lock, and WAITERS others need it
+ * again and again. By MODE, it is
+ * populate, mlock: mmap_lock, held for about SECONDS while a large area is mapped or locked;
+ * append: that of the inode of FILE, held while SECONDS MiB are appended to it past the cache;
+ * position: that of the position in FILE, held while a page is read there;
+ * mutex: one of this program, held while the thread sleeps for SECONDS or, with FILE, reads the
+ * first page of that past the cache;
+ * deadlock: two threads hold a mutex each and wait for that of the other, one of them for SECONDS.
  *
  * READY is made when all threads run, and the long operation begins when GO exists. What each
  * thread measured is printed in the end, in one line of JSON.
@@ -98,6 +100,25 @@ static void write_a_little(void)
 		fail("pwrite");
 }
 
+static bool is_about_position(void)
+{
+	return strcmp(run.mode, "position") == 0;
+}
+
+static void ask_position(void)
+{
+	if (lseek(run.fd, 0, SEEK_CUR) < 0)
+		fail("lseek");
+}
+
+static void read_on(void)
+{
+	char page[4096];
+
+	if (read(run.fd, page, sizeof(page)) < 0)
+		fail("read");
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;
 static volatile int partner; /* the thread that holds the other one */
 
@@ -122,6 +143,8 @@ static void *wait_again_and_again(void *userdata)
 
 		if (is_about_mutex())
 			lock_and_unlock();
+		else if (is_about_position())
+			ask_position();
 		else if (run.fd >= 0)
 			write_a_little();
 		else
@@ -289,6 +312,8 @@ static void hold(void)
 		fail("mlock");
 	else if (strcmp(run.mode, "append") == 0)
 		append();
+	else if (is_about_position())
+		read_on();
 }
 
 static void touch(const char *path)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * For which mutex or read-write semaphore of the kernel a thread waits: since 5.19 tracepoints tell
+ * its address. Those of memory maps and inodes are found without.
+ * Included by locks.bpf.h.
+ * Never asks who holds it: wait_lock() does, when user space wants to know.
+ */
+#ifndef IOSTALL_CONTENTION_BPF_H
+#define IOSTALL_CONTENTION_BPF_H
+
+#include "common.bpf.h"
+
+/* include/trace/events/lock.h; the same since 5.19, but for MUTEX, which came with 6.0. */
+#define LCB_F_SPIN (1u << 0)
+#define LCB_F_READ (1u << 1)
+#define LCB_F_WRITE (1u << 2)
+#define LCB_F_RT (1u << 3)
+#define LCB_F_PERCPU (1u << 4)
+#define LCB_F_MUTEX (1u << 5)
+
+/* By thread. When it is full, of others it is not known for which lock they wait. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, EVENT_CONTENDED_MAX);
+	__type(key, __u32);
+	__type(value, struct event_contended);
+} contended SEC(".maps");
+
+/* Args are the lock and the flags. Most are of spin locks, whose waiters do not sleep. */
+SEC("raw_tp/contention_begin")
+int contention_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 flags = (__u32)ctx->args[1], tid;
+	struct event_contended lock = {};
+	__u64 pid_tgid;
+
+	if ((flags & (LCB_F_SPIN | LCB_F_RT | LCB_F_PERCPU)) ||
+		!(flags & (LCB_F_READ | LCB_F_WRITE | LCB_F_MUTEX)))
+		return 0;
+	pid_tgid = bpf_get_current_pid_tgid();
+	if (!filter_task(pid_tgid >> 32))
+		return 0;
+	tid = (__u32)pid_tgid;
+	lock.address = ctx->args[0];
+	lock.is_mutex = !!(flags & LCB_F_MUTEX);
+	bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY);
+	return 0;
+}
+
+/* Args are the lock and the result. In an interrupt it may be another one than the thread's. */
+SEC("raw_tp/contention_end")
+int contention_end_raw_tp(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	const struct event_contended *known = bpf_map_lookup_elem(&contended, &tid);
+
+	if (known && known->address == ctx->args[0])
+		bpf_map_delete_elem(&contended, &tid);
+	return 0;
+}
+
+#endif
