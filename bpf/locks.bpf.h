@@ -111,13 +111,11 @@ static __always_inline bool lock_describe_mutex(struct mutex *mutex, struct even
 	return !(owner & ~MUTEX_FLAGS_MASK);
 }
 
-static __always_inline bool lock_describe_contended(__u32 tid, struct event_lock *lock)
+static __always_inline bool lock_describe_contended(const struct event_contended *known,
+	struct event_lock *lock)
 {
-	const struct event_contended *known = bpf_map_lookup_elem(&contended, &tid);
-
-	if (!known)
-		return false;
 	lock->address = known->address;
+	lock->is_other = true;
 	return known->is_mutex ? lock_describe_mutex((struct mutex *)known->address, lock)
 			       : lock_describe_rwsem((struct rw_semaphore *)known->address, lock);
 }
@@ -132,6 +130,7 @@ int wait_lock(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid = (__u32)ctx->args[0], kind = (__u32)ctx->args[2], zero = 0;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
 	struct event_lock *lock = bpf_map_lookup_elem(&locks, &zero);
+	const struct event_contended *known;
 	struct task_struct *task;
 	struct rw_semaphore *sem;
 
@@ -141,12 +140,14 @@ int wait_lock(struct bpf_raw_tracepoint_args *ctx)
 	if ((__u32)BPF_CORE_READ(task, pid) != tid || !task_is_asleep(task))
 		return 0;
 	lock->stack[0] = 0;
-	if (kind == EVENT_LOCK_CONTENDED)
-		return lock_describe_contended(tid, lock) && task_is_asleep(task);
-	sem = lock_of_sleep(task, sleep, kind);
+	known = bpf_map_lookup_elem(&contended, &tid);
+	sem = kind == EVENT_LOCK_CONTENDED ? NULL : lock_of_sleep(task, sleep, kind);
+	if (known && known->address != (__u64)sem)
+		return lock_describe_contended(known, lock) && task_is_asleep(task);
 	if (!sem)
 		return 0;
 	lock->address = (__u64)sem;
+	lock->is_other = false;
 	return lock_describe_rwsem(sem, lock) && task_is_asleep(task);
 }
 

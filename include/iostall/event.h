@@ -311,7 +311,7 @@ enum event_lock_kind {
  * map `locks`. wait_lock_stack() adds the stack.
  */
 struct event_lock {
-	__event_u64 address; /* of the struct rw_semaphore: never for anything but to compare */
+	__event_u64 address; /* of the lock: never for anything but to compare */
 	/*
 	 * The struct task_struct * of the writer. When readers hold the lock it is the thread that
 	 * became one last, which may have gone since; 0: not known.
@@ -323,7 +323,8 @@ struct event_lock {
 	__event_s32 syscall; /* as in struct event_operation */
 	__event_s32 cpu;     /* that it runs on; -1: on none */
 	__event_u8 state;    /* as in struct event_operation */
-	__event_u8 reserved[3];
+	__event_u8 is_other; /* than that of the memory map or the inode */
+	__event_u8 reserved[2];
 	char comm[EVENT_COMM_SIZE];
 	__event_u64 stack[EVENT_STACK_DEPTH]; /* functions, from the innermost one on; 0: the end */
 };

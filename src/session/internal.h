@@ -111,7 +111,7 @@ struct session_lock {
 	bool is_of_process;	     /* see struct held_lock */
 	char comm[RECORD_COMM_SIZE]; /* of the thread that waits longest */
 	char path[MODEL_PATH_SIZE];  /* the end of a long one */
-	char function[RECORD_NAME_SIZE]; /* that takes another lock of the kernel */
+	char function[RECORD_NAME_SIZE]; /* that takes it */
 	struct session_kept_lock kept;
 	/* Of the last scan. */
 	uint32_t waiters;
@@ -119,6 +119,7 @@ struct session_lock {
 	uint64_t start_ns;
 	/* What the kernel said last. */
 	uint64_t address;
+	bool is_other; /* than that of the memory map or the inode */
 	uint32_t readers;
 	uint64_t task; /* of the holder, or of the thread that was the last to become a reader */
 	uint64_t asked_ns;	/* when that thread was first seen as such; names its stack */

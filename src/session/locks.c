@@ -127,8 +127,7 @@ static struct session_lock *find_lock(struct session_locks *locks, enum record_k
 		place->file = model_file_id_of(op->dev, op->inode, op->path);
 		model_set_path(place->path, op->path);
 	}
-	if (kind == RECORD_KERNEL_LOCK_other)
-		waits_taker(op->kstack, place->function, sizeof(place->function));
+	waits_taker(op->kstack, place->function, sizeof(place->function));
 	return place;
 }
 
@@ -317,7 +316,8 @@ static void judge_holder(struct session_lock *lock, uint32_t readers)
 		lock->holds = true;
 	else if (readers > 1)
 		lock->holds = false;
-	else if (lock->kind == RECORD_KERNEL_LOCK_memory_map && waits_holds_map(lock->kstack))
+	else if (lock->kind == RECORD_KERNEL_LOCK_memory_map && !lock->is_other &&
+		waits_holds_map(lock->kstack))
 		lock->holds = true;
 }
 
@@ -334,6 +334,7 @@ static void note_answer(struct session *s, const struct lock_source *source,
 		lock->kstack[0] = '\0';
 		lock->holds = false;
 	}
+	lock->is_other = answer->is_other;
 	lock->readers = answer->readers;
 	lock->holder = (int32_t)answer->tid;
 	/*
@@ -392,12 +393,13 @@ static struct record_lock_wait *begin_line(struct session *s, const struct sessi
 {
 	struct record_lock_wait *r = &session_begin_line(s, RECORD_LOCK)->lock_wait;
 
-	r->kind = lock->kind;
+	r->kind = lock->is_other ? RECORD_KERNEL_LOCK_other : lock->kind;
 	r->id = lock->id;
 	r->pid = lock->pid;
 	text_copy(r->comm, sizeof(r->comm), lock->comm);
 	text_copy(r->path, sizeof(r->path), lock->path);
-	text_copy(r->function, sizeof(r->function), lock->function);
+	if (lock->is_other)
+		text_copy(r->function, sizeof(r->function), lock->function);
 	r->dev = lock->file.dev;
 	r->inode = record_lock_has_reader(lock->kind) ? lock->address : lock->file.inode;
 	r->fd = -1;

@@ -112,6 +112,10 @@ static void add_lock(const struct model_lock *l, struct text *t)
 		text_add(t, "a lock of the kernel");
 		if (*l->function)
 			text_addf(t, " (in %s)", l->function);
+		if (*l->path) {
+			text_add(t, " of ");
+			words_add_path(t, l->path);
+		}
 	} else if (l->kind != RECORD_KERNEL_LOCK_memory_map) {
 		text_addf(t, "the %s lock of ", record_kernel_lock_text(l->kind));
 		words_add_path(t, *l->path ? l->path : "a file");
