@@ -499,4 +499,22 @@ static __always_inline unsigned char compat_file_lock_type(struct file_lock *loc
 						    : BPF_CORE_READ(lock, c.flc_type);
 }
 
+/*
+ * Of some kernels since 6.15 the lock that a sleeping thread waits for, include/linux/hung_task.h:
+ * its address with its kind in the lowest bits. 0: it waits for none, or the kernel does not keep
+ * it; nor is it known who holds a semaphore.
+ */
+#define BLOCKER_TYPE_MASK 0x3ul
+#define BLOCKER_TYPE_MUTEX 0x0ul
+#define BLOCKER_TYPE_SEM 0x1ul
+
+static __always_inline unsigned long compat_task_blocker(struct task_struct *task)
+{
+	unsigned long blocker = 0;
+
+	if (bpf_core_field_exists(task->blocker))
+		blocker = BPF_CORE_READ(task, blocker);
+	return (blocker & BLOCKER_TYPE_MASK) == BLOCKER_TYPE_SEM ? 0 : blocker;
+}
+
 #endif

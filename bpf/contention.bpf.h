@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For which mutex or read-write semaphore of the kernel a thread waits: since 5.19 tracepoints tell
- * its address. Those of memory maps and inodes are found without.
+ * For which mutex or read-write semaphore of the kernel a thread waits. Since 5.19 tracepoints tell
+ * its address when the wait begins; newer kernels keep it with the thread. Those of memory maps and
+ * inodes are found without.
  * Included by locks.bpf.h.
  * Never asks who holds it: wait_lock() does, when user space wants to know.
  */
 #ifndef IOSTALL_CONTENTION_BPF_H
 #define IOSTALL_CONTENTION_BPF_H
 
-#include "common.bpf.h"
+#include "tasks.bpf.h"
 
 /* include/trace/events/lock.h; the same since 5.19, but for MUTEX, which came with 6.0. */
 #define LCB_F_SPIN (1u << 0)
@@ -57,6 +58,23 @@ int contention_end_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	if (known && known->address == ctx->args[0])
 		bpf_map_delete_elem(&contended, &tid);
 	return 0;
+}
+
+/* False: the kernel does not tell. */
+static __always_inline bool contended_lock_of(struct task_struct *task, __u32 tid,
+	struct event_contended *ret_lock)
+{
+	const struct event_contended *known = bpf_map_lookup_elem(&contended, &tid);
+	unsigned long blocker;
+
+	if (known) {
+		*ret_lock = *known;
+		return true;
+	}
+	blocker = compat_task_blocker(task);
+	ret_lock->address = blocker & ~BLOCKER_TYPE_MASK;
+	ret_lock->is_mutex = (blocker & BLOCKER_TYPE_MASK) == BLOCKER_TYPE_MUTEX;
+	return blocker != 0;
 }
 
 #endif

@@ -311,6 +311,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct css_set *cgroups;
+	unsigned long blocker;
 };
 
 /* task_struct before 2f064a59a11f ("sched: Change task_struct::state", 5.14). */

@@ -116,13 +116,15 @@ static __always_inline bool lock_describe_contended(const struct event_contended
 {
 	lock->address = known->address;
 	lock->is_other = true;
+	lock->is_mutex = known->is_mutex;
 	return known->is_mutex ? lock_describe_mutex((struct mutex *)known->address, lock)
 			       : lock_describe_rwsem((struct rw_semaphore *)known->address, lock);
 }
 
 /*
  * Args are the id of a thread, the start of the operation that it sleeps in, and the kind of the
- * lock. Returns 1 and fills `locks` when somebody holds that lock and others wait for it.
+ * lock. Returns 1 and fills `locks` when somebody holds that lock and others wait for it; 2 when
+ * that is not known, but which lock it is.
  */
 SEC("raw_tp")
 int wait_lock(struct bpf_raw_tracepoint_args *ctx)
@@ -130,7 +132,7 @@ int wait_lock(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tid = (__u32)ctx->args[0], kind = (__u32)ctx->args[2], zero = 0;
 	struct event_sleep *sleep = bpf_map_lookup_elem(&sleeps, &tid);
 	struct event_lock *lock = bpf_map_lookup_elem(&locks, &zero);
-	const struct event_contended *known;
+	struct event_contended contended_lock = {};
 	struct task_struct *task;
 	struct rw_semaphore *sem;
 
@@ -140,14 +142,14 @@ int wait_lock(struct bpf_raw_tracepoint_args *ctx)
 	if ((__u32)BPF_CORE_READ(task, pid) != tid || !task_is_asleep(task))
 		return 0;
 	lock->stack[0] = 0;
-	known = bpf_map_lookup_elem(&contended, &tid);
 	sem = kind == EVENT_LOCK_CONTENDED ? NULL : lock_of_sleep(task, sleep, kind);
-	if (known && known->address != (__u64)sem)
-		return lock_describe_contended(known, lock) && task_is_asleep(task);
+	if (contended_lock_of(task, tid, &contended_lock) && contended_lock.address != (__u64)sem)
+		return lock_describe_contended(&contended_lock, lock) && task_is_asleep(task) ? 1
+											      : 2;
 	if (!sem)
 		return 0;
 	lock->address = (__u64)sem;
-	lock->is_other = false;
+	lock->is_other = lock->is_mutex = false;
 	return lock_describe_rwsem(sem, lock) && task_is_asleep(task);
 }
 

@@ -324,7 +324,8 @@ struct event_lock {
 	__event_s32 cpu;     /* that it runs on; -1: on none */
 	__event_u8 state;    /* as in struct event_operation */
 	__event_u8 is_other; /* than that of the memory map or the inode */
-	__event_u8 reserved[2];
+	__event_u8 is_mutex; /* else it is a read-write semaphore */
+	__event_u8 reserved;
 	char comm[EVENT_COMM_SIZE];
 	__event_u64 stack[EVENT_STACK_DEPTH]; /* functions, from the innermost one on; 0: the end */
 };

@@ -157,8 +157,6 @@ struct probe_ops {
 	const char *socket_program;
 	/* Who is refused locks of files, see bpf/refusals.bpf.h; NULL: it does not tell. */
 	const char *refusals_map;
-	/* For which lock of the kernel each thread waits, see bpf/contention.bpf.h; NULL. */
-	const char *contended_map;
 	/*
 	 * The I/O path that this program is for, when a kernel that refuses the program loses only
 	 * that path, or part of a path (RECORD_IO_PATH_COUNT); NONE: the backend needs the program.

@@ -178,7 +178,6 @@ const struct probe_ops probe_wait_ops = {
 	.lock_stack_program = "wait_lock_stack",
 	.socket_program = "wait_socket_peer",
 	.refusals_map = "refusals",
-	.contended_map = "contended",
 	.optional_path = wait_optional_path,
 	.describe_limit = wait_describe_limit,
 	.elf = wait_elf,

@@ -120,6 +120,7 @@ struct session_lock {
 	/* What the kernel said last. */
 	uint64_t address;
 	bool is_other; /* than that of the memory map or the inode */
+	bool is_mutex; /* else it is a read-write semaphore */
 	uint32_t readers;
 	uint64_t task; /* of the holder, or of the thread that was the last to become a reader */
 	uint64_t asked_ns;	/* when that thread was first seen as such; names its stack */
@@ -133,6 +134,7 @@ struct session_lock {
 
 struct session_locks {
 	uint32_t last_id;
+	uint32_t others_asked; /* operations, since the last scan */
 	/* First those of the kernel. */
 	struct session_lock list[SESSION_LOCKS_MAX];
 };

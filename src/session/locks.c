@@ -17,6 +17,8 @@
  * stack of a thread that runs an interrupt of its CPU.
  */
 #define ASKED_MAX 4
+/* Operations between two scans of which it is asked for which lock they wait, if it is another. */
+#define OTHERS_ASKED_MAX 64
 /* The words of a lock are read again when they change meanwhile. */
 #define TRIES 3
 /* A line is due as one of a stuck operation is: each second at first. */
@@ -27,25 +29,21 @@ struct lock_source {
 	int lock_fd;
 	int stack_fd;
 	int answer_fd;
-	int contended_fd; /* below 0: it does not know for which lock a thread waits */
 };
 
 static bool find_source(const struct session *s, struct lock_source *ret_source)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
 		const struct probe *probe = &s->probes.probes[i];
-		const struct bpf_map *map, *contended;
+		const struct bpf_map *map;
 
 		if (!s->probes.attached[i] || !probe->ops->lock_program)
 			continue;
 		map = probe_map(probe, "locks");
-		contended = probe->ops->contended_map ? probe_map(probe, probe->ops->contended_map)
-						      : NULL;
 		*ret_source = (struct lock_source){
 			.lock_fd = probe_program_fd(probe, probe->ops->lock_program),
 			.stack_fd = probe_program_fd(probe, probe->ops->lock_stack_program),
 			.answer_fd = map ? bpf_map__fd(map) : -1,
-			.contended_fd = contended ? bpf_map__fd(contended) : -1,
 		};
 		return ret_source->lock_fd >= 0 && ret_source->answer_fd >= 0;
 	}
@@ -69,21 +67,42 @@ static enum record_kernel_lock kind_of(const struct record_operation *op)
 	return RECORD_KERNEL_LOCK_NONE;
 }
 
-static bool is_other_lock(const struct record_operation *op)
+/* What wait_lock() of bpf/locks.bpf.h says. */
+enum lock_answer {
+	LOCK_UNKNOWN,
+	LOCK_HELD,
+	LOCK_ADDRESS,
+};
+
+static enum lock_answer ask_kernel(const struct lock_source *source, uint32_t tid,
+	uint64_t start_ns, uint32_t kind, struct event_lock *ret_answer)
 {
-	return op->waits_for == RECORD_CAUSE_read_write_lock || op->waits_for == RECORD_CAUSE_mutex;
+	uint64_t args[3] = { tid, start_ns, kind };
+	const uint32_t zero = 0;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
+
+	if (bpf_prog_test_run_opts(source->lock_fd, &opts) < 0 || !opts.retval ||
+		bpf_map_lookup_elem(source->answer_fd, &zero, ret_answer) < 0)
+		return LOCK_UNKNOWN;
+	return (enum lock_answer)opts.retval;
 }
 
-/* 0: it has waited since before the probes were attached, or the kernel does not tell. */
-static uint64_t find_contended(const struct session *s, int32_t tid)
+/* False: nobody holds it now, it is another lock than thought, or the kernel does not tell. */
+static bool ask(const struct lock_source *source, const struct session_lock *lock,
+	struct event_lock *ret_answer)
 {
-	struct event_contended contended;
-	struct lock_source source;
+	static const uint32_t kinds[RECORD_KERNEL_LOCK_COUNT] = {
+		[RECORD_KERNEL_LOCK_memory_map] = EVENT_LOCK_MEMORY_MAP,
+		[RECORD_KERNEL_LOCK_inode] = EVENT_LOCK_INODE,
+		[RECORD_KERNEL_LOCK_other] = EVENT_LOCK_CONTENDED,
+	};
 
-	return find_source(s, &source) && source.contended_fd >= 0 &&
-			bpf_map_lookup_elem(source.contended_fd, &tid, &contended) == 0
-		? contended.address
-		: 0;
+	for (unsigned int i = 0; i < TRIES; i++)
+		if (ask_kernel(source, lock->tid, lock->start_ns, kinds[lock->kind], ret_answer) ==
+			LOCK_HELD)
+			/* A writer that waits with the lock, for something else. */
+			return ret_answer->tid != lock->tid;
+	return false;
 }
 
 static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock kind,
@@ -131,19 +150,35 @@ static struct session_lock *find_lock(struct session_locks *locks, enum record_k
 	return place;
 }
 
-/* Asked once of each operation: one that began before the probes were attached stays unknown. */
+/* Locks of the kernel are taken in D state; what is not known may be one, too. */
+static bool may_be_other_lock(const struct record_operation *op)
+{
+	return op->state == 'D' &&
+		(op->waits_for == RECORD_CAUSE_NONE ||
+			op->waits_for == RECORD_CAUSE_read_write_lock ||
+			op->waits_for == RECORD_CAUSE_mutex);
+}
+
+/* Asked once of each operation. */
 static struct session_lock *find_other_lock(struct session *s, const struct record_operation *op,
 	struct incident_stuck *stuck)
 {
-	uint64_t address;
+	struct session_lock *lock;
+	struct lock_source source;
+	struct event_lock answer;
 
-	if (stuck->lock)
-		return &s->locks.list[stuck->lock - 1];
-	if (stuck->lock_asked || !is_other_lock(op))
-		return NULL;
+	if (stuck->lock || stuck->lock_asked || !may_be_other_lock(op) ||
+		s->locks.others_asked == OTHERS_ASKED_MAX || !find_source(s, &source))
+		return stuck->lock ? &s->locks.list[stuck->lock - 1] : NULL;
 	stuck->lock_asked = true;
-	address = find_contended(s, op->tid);
-	return address ? find_lock(&s->locks, RECORD_KERNEL_LOCK_other, op, address) : NULL;
+	s->locks.others_asked++;
+	if (!ask_kernel(&source, (uint32_t)op->tid, op->start_mono_ns, EVENT_LOCK_CONTENDED,
+		    &answer))
+		return NULL;
+	lock = find_lock(&s->locks, RECORD_KERNEL_LOCK_other, op, answer.address);
+	if (lock)
+		lock->is_mutex = answer.is_mutex;
+	return lock;
 }
 
 void session_note_lock_wait(struct session *s, struct record_operation *op,
@@ -156,12 +191,15 @@ void session_note_lock_wait(struct session *s, struct record_operation *op,
 	/* The kernel has said that another thread has the lock. */
 	if (lock && lock->holder && lock->holder != op->tid && is_uncertain(op))
 		op->waits_for = RECORD_CAUSE_read_write_lock;
+	if (lock && lock->kind == RECORD_KERNEL_LOCK_other)
+		op->waits_for = lock->is_mutex ? RECORD_CAUSE_mutex : RECORD_CAUSE_read_write_lock;
 	stuck->lock = lock ? (uint8_t)(lock - s->locks.list + 1) : 0;
 	op->lock = lock ? lock->id : 0;
 }
 
 static void count_waiters(struct session *s)
 {
+	s->locks.others_asked = 0;
 	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
 		s->locks.list[i].waiters = 0;
 		s->locks.list[i].start_ns = 0;
@@ -218,30 +256,6 @@ static struct session_lock *find_busiest(struct session_locks *locks, uint32_t a
 			(!busiest || locks->list[i].waiters > busiest->waiters))
 			busiest = &locks->list[i];
 	return busiest;
-}
-
-/* False: nobody holds it now, it is another lock than thought, or the kernel does not tell. */
-static bool ask(const struct lock_source *source, const struct session_lock *lock,
-	struct event_lock *ret_answer)
-{
-	static const uint32_t kinds[RECORD_KERNEL_LOCK_COUNT] = {
-		[RECORD_KERNEL_LOCK_memory_map] = EVENT_LOCK_MEMORY_MAP,
-		[RECORD_KERNEL_LOCK_inode] = EVENT_LOCK_INODE,
-		[RECORD_KERNEL_LOCK_other] = EVENT_LOCK_CONTENDED,
-	};
-	uint64_t args[3] = { lock->tid, lock->start_ns, kinds[lock->kind] };
-	const uint32_t zero = 0;
-
-	for (unsigned int i = 0; i < TRIES; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args));
-
-		if (bpf_prog_test_run_opts(source->lock_fd, &opts) < 0 || opts.retval != 1)
-			continue;
-		/* A writer that waits with the lock, for something else. */
-		return bpf_map_lookup_elem(source->answer_fd, &zero, ret_answer) == 0 &&
-			ret_answer->tid != lock->tid;
-	}
-	return false;
 }
 
 /*
