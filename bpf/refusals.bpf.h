@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who tries again and again for a lock of a file, as SQLite does: such a thread does not wait in the
- * kernel, which refuses it each time.
+ * Who tries again and again for a lock of a file, as SQLite does: such a thread does not wait in
+ * the kernel, which refuses it each time.
  * Included by wait.bpf.c.
  * Never looks at who has the lock: /proc/locks tells that.
  */
@@ -28,8 +28,8 @@ struct {
 
 /*
  * A lock for writing is progress: SQLite tries for some that it can do without, but none of those
- * that it takes on its way to one that it needs is for writing. The kernel may have joined the range
- * with its neighbour.
+ * that it takes on its way to one that it needs is for writing. The kernel may have joined the
+ * range with its neighbour.
  */
 static __always_inline bool refusal_is_over(const struct event_refusal *known,
 	struct file_lock *lock, unsigned char type)

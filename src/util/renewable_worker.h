@@ -55,7 +55,7 @@ void renewable_worker_init_resting(struct renewable_worker *worker,
 /* Returns at once. A worker of zeros is accepted. */
 void renewable_worker_done(struct renewable_worker *worker);
 
-/* Allocates an object of zeros whose first member is the worker. NULL, with errno, after an error. */
+/* Allocates an object of zeros whose first member is the worker. NULL, with errno, on error. */
 void *renewable_worker_new(size_t size, const struct renewable_worker_kind *kind, int fd);
 /* Returns at once. NULL is accepted; returns NULL. */
 void *renewable_worker_free(void *object);

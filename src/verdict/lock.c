@@ -72,7 +72,7 @@ static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t progra
 	return most;
 }
 
-/* A lock of a file is held by a process, which may wait for another one, as a writer for readers. */
+/* A process holds a lock of a file, and may wait for another one, as a writer for readers. */
 static struct node *node_of_file_holder(struct graph *g, const struct node *n, int32_t pid)
 {
 	for (uint32_t i = 0; i < g->count; i++) {

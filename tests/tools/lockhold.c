@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lockhold MODE WAITERS SECONDS GO READY [FILE]: one thread holds a lock, and WAITERS others need it
- * again and again. By MODE, it is
+ * lockhold MODE WAITERS SECONDS GO READY [FILE]: one thread holds a lock, and WAITERS others need
+ * it again and again. By MODE, it is
  * populate, mlock: mmap_lock, held for about SECONDS while a large area is mapped or locked;
  * append: that of the inode of FILE, held while SECONDS MiB are appended to it past the cache;
  * position: that of the position in FILE, held while a page is read there;
@@ -32,7 +32,7 @@
 /* Where threads may have as little. */
 #define STACK_BYTES 65536
 #define SMALL 65536
-/* Between two operations of a waiter, so that they leave the CPUs to the holder: longer for many. */
+/* Between two operations of a waiter, so that they leave the CPUs to the holder. */
 #define PAUSE_NS 2000000
 #define PAUSE_OF_MANY_NS 900000000
 #define MANY 64
