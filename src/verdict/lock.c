@@ -135,8 +135,10 @@ static void add_holder(const struct model_lock *l, struct text *t)
 		text_addf(t, ", session %" PRIu64 ",", l->connection_id);
 	text_add(t, l->tries ? " probably kept others from " : " held ");
 	add_lock(l, t);
-	text_add(t, " for at least ");
-	words_add_time(t, l->held_ns);
+	if (l->held_ns) {
+		text_add(t, " for at least ");
+		words_add_time(t, l->held_ns);
+	}
 	words_add_what_holder_did(l, t);
 }
 

@@ -4,7 +4,8 @@
  * it again and again. By MODE, it is
  * populate, mlock: mmap_lock, held for about SECONDS while a large area is mapped or locked;
  * append: that of the inode of FILE, held while SECONDS MiB are appended to it past the cache;
- * position: that of the position in FILE, held while a page is read there;
+ * position: that of the position in FILE, held while a page is read there; every other thread
+ * needs it some seconds later only;
  * mutex: one of this program, held while the thread sleeps for SECONDS or, with FILE, reads the
  * first page of that past the cache;
  * deadlock: two threads hold a mutex each and wait for that of the other, one of them for SECONDS.
@@ -36,6 +37,7 @@
 #define PAUSE_NS 2000000
 #define PAUSE_OF_MANY_NS 900000000
 #define MANY 64
+#define LATE_S 5
 /*
  * Pages of an area that is only read are all the same page of zeros on most kernels, so a GiB takes
  * 2 MiB of page tables and no other memory. Others give it memory, of which half of what there is
@@ -60,6 +62,7 @@ static struct {
 	const char *path; /* NULL: it is about mmap_lock */
 	int fd;
 	char *area;
+	volatile bool is_held; /* or about to be */
 	volatile bool done;
 	struct waiter waiters[WAITERS_MAX];
 	unsigned int count;
@@ -133,11 +136,20 @@ static void lock_and_unlock(void)
 	pthread_mutex_unlock(&mutex);
 }
 
+static void come_late(void)
+{
+	while (!run.is_held && !run.done)
+		sleep_ns(PAUSE_NS);
+	nanosleep(&(struct timespec){ LATE_S, 0 }, NULL);
+}
+
 static void *wait_again_and_again(void *userdata)
 {
 	struct waiter *w = userdata;
 
 	w->tid = gettid();
+	if (is_about_position() && (w - run.waiters) % 2)
+		come_late();
 	while (!run.done) {
 		uint64_t begun_ns = now_ns(), ns;
 
@@ -348,6 +360,7 @@ static void *hold_once(void *userdata)
 	while (access(argv[4], F_OK) < 0)
 		sleep_ns(PAUSE_NS);
 	begun_ns = now_ns();
+	run.is_held = true;
 	hold();
 	ended_ns = now_ns();
 	run.done = true;
