@@ -386,7 +386,7 @@ static inline void data_verdict(struct record *r)
 		.dev.major = 8,
 		.dev.minor = 16,
 		.dev_name = "sdb",
-		.waits_for = RECORD_CAUSE_page,
+		.waits_for = "disk",
 		.parts_count = 1,
 		.parts = { { .what = RECORD_WHAT_culprit,
 			.basis = RECORD_BASIS_measured,
