@@ -15,9 +15,6 @@
 #define F_WRLCK 1
 #define F_UNLCK 2
 
-/* Whoever tries less often does something else meanwhile. SQLite pauses for 100 ms at most. */
-#define PAUSE_MAX_NS 500000000ull
-
 /* User space deletes those that have not tried for some time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -69,7 +66,7 @@ static __always_inline void refusal_note(const struct bpf_raw_tracepoint_args *c
 	now.pid = pid_tgid >> 32;
 	now.is_read = type == F_RDLCK;
 	if (known && known->pid == now.pid && known->begin == now.begin &&
-		now_ns - known->last_ns <= PAUSE_MAX_NS)
+		now_ns - known->last_ns <= EVENT_REFUSAL_PAUSE_NS)
 		now.first_ns = known->first_ns;
 	if (bpf_map_update_elem(&refusals, &key, &now, BPF_ANY) < 0)
 		loss_count(EVENT_LOSS_MAP_FULL);

@@ -642,6 +642,8 @@ struct event_contended {
 };
 
 #define EVENT_REFUSALS_MAX 256
+/* Whoever tries less often does something else meanwhile. SQLite pauses for 100 ms at most. */
+#define EVENT_REFUSAL_PAUSE_NS 500000000ull
 
 /* A thread that the kernel refuses a lock of a file. */
 struct event_refusal_key {

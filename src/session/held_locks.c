@@ -134,13 +134,11 @@ static void give_socket_program(struct session *s)
 
 /* Read at once. */
 #define REFUSALS_BATCH 32
-/* Whoever tries again and again has done so since then: the probe knows no longer pause. */
-#define TRIES_NS (500 * NSEC_PER_MSEC)
 
 static void give_refusal(struct session *s, int map, const struct event_refusal_key *key,
 	const struct event_refusal *value, uint64_t now_ns)
 {
-	if (value->last_ns + TRIES_NS < now_ns) {
+	if (value->last_ns + EVENT_REFUSAL_PAUSE_NS < now_ns) {
 		bpf_map_delete_elem(map, key);
 		return;
 	}

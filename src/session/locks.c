@@ -199,7 +199,6 @@ void session_note_lock_wait(struct session *s, struct record_operation *op,
 
 static void count_waiters(struct session *s)
 {
-	s->locks.others_asked = 0;
 	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++) {
 		s->locks.list[i].waiters = 0;
 		s->locks.list[i].start_ns = 0;
@@ -533,6 +532,8 @@ void session_scan_locks(struct session *s)
 {
 	struct lock_source source;
 
+	/* Also while none of them waits for a lock. */
+	s->locks.others_asked = 0;
 	if (!s->locks.last_id)
 		return;
 	count_waiters(s);
