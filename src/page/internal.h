@@ -41,12 +41,18 @@ struct page_disk {
 	bool is_busy;
 };
 
+struct page_waiters {
+	uint32_t count; /* at most at a time; 0: some, if longest_ns is not 0 */
+	uint64_t longest_ns;
+};
+
 /* What happened in one second, or in a few when an incident is long. */
 struct page_cell {
 	bool sampled;
 	int16_t util_pct[MODEL_DISKS_MAX]; /* the highest; -1: not sampled */
 	int16_t psi_pct;		   /* -1: the kernel has none */
 	int16_t cpu_pct;		   /* -1: not sampled */
+	int16_t held_back_pct; /* by the CPU limit of a control group; -1: none has been near it */
 	uint32_t blocked;
 	uint32_t stalls;
 	uint32_t stuck; /* at most at a time */
@@ -56,6 +62,11 @@ struct page_cell {
 	bool completes_again;
 	bool thawed; /* what waited for a frozen file system returned */
 	uint32_t kernel_lines;
+	/* Of those that have no `stuck` lines. */
+	struct page_waiters at_lock, at_reader;
+	uint32_t statements;	/* at most, that waited for what another session held */
+	bool connections_used;	/* all that a database allows */
+	uint64_t stopped_ns;	/* of a watched process */
 	uint64_t unanswered_ns; /* by a database */
 	uint64_t failing_ns;	/* of the health check */
 };
@@ -154,12 +165,17 @@ void page_print_waits(struct page *p);
 int page_main_disk(const struct page *p);
 void page_print_disks(struct page *p);
 
-/* timeline.c */
+/* cells.c */
+void page_cell_clear(struct page_cell *c);
+void page_cell_merge(struct page_cell *into, const struct page_cell *c);
 void page_note_sample(struct page *p, const struct record *r);
 struct page_cell *page_cell_at(struct page *p, uint64_t mono_ns);
 /* The index of the disk in the model, and in `disks`; -1: there is none. */
 int page_find_disk(struct page *p, struct record_dev dev);
 void page_note_device(struct page *p, const struct record *r);
+void page_note_lock(struct page *p, const struct record *r);
+
+/* timeline.c */
 void page_print_timeline(struct page *p);
 
 /* queries.c */

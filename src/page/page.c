@@ -108,6 +108,9 @@ void page_add(struct page *p, const struct record *r)
 	case RECORD_DEVICE:
 		page_note_device(p, r);
 		break;
+	case RECORD_LOCK:
+		page_note_lock(p, r);
+		break;
 	case RECORD_OFFCPU:
 		page_note_offcpu(p, &r->offcpu);
 		break;

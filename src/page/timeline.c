@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What happened when: a row for each second, or for a few when there are many. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,180 +11,13 @@
 
 /* A second in which disk and pressure stay below this, and nothing happens, is quiet. */
 #define BUSY_PCT 50
-/* A disk may complete nothing for a shorter time without being in trouble. */
-#define NO_COMPLETION_NS NSEC_PER_SEC
-
-static void clear_cell(struct page_cell *c)
-{
-	memset(c, 0, sizeof(*c));
-	memset(c->util_pct, -1, sizeof(c->util_pct));
-	c->psi_pct = -1;
-	c->cpu_pct = -1;
-	c->no_completion_disk = -1;
-}
-
-static void take_max(uint64_t *max, uint64_t value)
-{
-	*max = value > *max ? value : *max;
-}
-
-static void take_max_pct(int16_t *max, double pct)
-{
-	if (isfinite(pct) && pct >= 0 && pct < 1000 && pct + 0.5 > *max)
-		*max = (int16_t)(pct + 0.5);
-}
-
-static void merge(struct page_cell *into, const struct page_cell *c)
-{
-	into->sampled |= c->sampled;
-	for (unsigned int i = 0; i < MODEL_DISKS_MAX; i++)
-		if (c->util_pct[i] > into->util_pct[i])
-			into->util_pct[i] = c->util_pct[i];
-	into->psi_pct = c->psi_pct > into->psi_pct ? c->psi_pct : into->psi_pct;
-	into->cpu_pct = c->cpu_pct > into->cpu_pct ? c->cpu_pct : into->cpu_pct;
-	into->blocked = c->blocked > into->blocked ? c->blocked : into->blocked;
-	into->stalls += c->stalls;
-	into->stuck = c->stuck > into->stuck ? c->stuck : into->stuck;
-	take_max(&into->stuck_ns, c->stuck_ns);
-	if (c->no_completion_ns > into->no_completion_ns) {
-		into->no_completion_ns = c->no_completion_ns;
-		into->no_completion_disk = c->no_completion_disk;
-	}
-	into->completes_again |= c->completes_again;
-	into->thawed |= c->thawed;
-	into->kernel_lines += c->kernel_lines;
-	take_max(&into->unanswered_ns, c->unanswered_ns);
-	take_max(&into->failing_ns, c->failing_ns);
-}
-
-/* When an incident outgrows the cells, they are merged: into 10 s first, then into minutes. */
-static void enlarge(struct page_timeline *t)
-{
-	unsigned int factor = t->cell_s == 1 ? 10 : 6;
-
-	for (unsigned int i = 0; i < PAGE_CELLS_MAX / factor; i++) {
-		struct page_cell c = t->cells[i * factor];
-
-		for (unsigned int k = 1; k < factor; k++)
-			merge(&c, &t->cells[i * factor + k]);
-		t->cells[i] = c;
-	}
-	t->used = (t->used + factor - 1) / factor;
-	for (unsigned int i = PAGE_CELLS_MAX / factor; i < PAGE_CELLS_MAX; i++)
-		clear_cell(&t->cells[i]);
-	t->cell_s *= factor;
-}
-
-struct page_cell *page_cell_at(struct page *p, uint64_t mono_ns)
-{
-	struct page_timeline *t = &p->timeline;
-	int64_t second = page_second(p, mono_ns) + PAGE_LEAD_S;
-	uint64_t cell;
-
-	if (t->cell_s == 0) {
-		t->cell_s = 1;
-		clear_cell(&t->before);
-		for (unsigned int i = 0; i < PAGE_CELLS_MAX; i++)
-			clear_cell(&t->cells[i]);
-	}
-	if (second < 0)
-		return &t->before;
-	/* A damaged record may have any time. */
-	if (second > INT32_MAX)
-		second = INT32_MAX;
-	while ((cell = (uint64_t)second / t->cell_s) >= PAGE_CELLS_MAX)
-		enlarge(t);
-	if (cell >= t->used)
-		t->used = (uint32_t)cell + 1;
-	return &t->cells[cell];
-}
-
-static void note_no_completion(struct page_cell *c, int disk, uint64_t ns)
-{
-	if (ns < NO_COMPLETION_NS || ns <= c->no_completion_ns)
-		return;
-	c->no_completion_ns = ns;
-	c->no_completion_disk = (int8_t)disk;
-}
-
-/* Another disk has taken the place of one. */
-static void forget_disk(struct page *p, int disk)
-{
-	p->timeline.before.util_pct[disk] = -1;
-	for (unsigned int i = 0; i < p->timeline.used; i++)
-		p->timeline.cells[i].util_pct[disk] = -1;
-	p->disks[disk] = (struct page_disk){ .turn = p->model.disks.list[disk].turn };
-}
-
-int page_find_disk(struct page *p, struct record_dev dev)
-{
-	int i = model_disks_find(&p->model.disks, dev);
-
-	if (i >= 0 && p->disks[i].turn != p->model.disks.list[i].turn)
-		forget_disk(p, i);
-	return i;
-}
-
-static void note_disk(struct page *p, struct page_cell *c, const struct record_disk *w)
-{
-	int i = page_find_disk(p, w->dev);
-	struct page_disk *d = i >= 0 ? &p->disks[i] : NULL;
-
-	if (!d)
-		return;
-	take_max_pct(&c->util_pct[i], w->util_pct);
-	note_no_completion(c, i, w->no_completion_ns);
-	c->completes_again |= d->no_completion_ns >= NO_COMPLETION_NS && w->no_completion_ns == 0;
-	d->no_completion_ns = w->no_completion_ns;
-}
-
-void page_note_device(struct page *p, const struct record *r)
-{
-	int i = page_find_disk(p, r->device.dev);
-
-	if (i >= 0)
-		note_no_completion(page_cell_at(p, r->mono_ns), i, r->device.no_completion_ns);
-}
-
-static uint64_t seconds_to_ns(double s)
-{
-	return isfinite(s) && s > 0 && s < 1e9 ? (uint64_t)(s * (double)NSEC_PER_SEC) : 0;
-}
-
-void page_note_sample(struct page *p, const struct record *r)
-{
-	const struct record_reading *s = &r->sample.reading;
-	struct model_hanging stuck;
-	struct page_cell *c;
-
-	/* A sample describes the second before it was taken. */
-	c = page_cell_at(p, s->mono_ns > NSEC_PER_SEC / 2 ? s->mono_ns - NSEC_PER_SEC / 2 : 0);
-	c->sampled = true;
-	for (uint32_t i = 0; i < s->devices_count && i < RECORD_DEVICES_MAX; i++)
-		note_disk(p, c, &s->devices[i]);
-	if (s->psi.io.present)
-		take_max_pct(&c->psi_pct, s->psi.io.some_pct);
-	take_max_pct(&c->cpu_pct, s->cpu.busy_pct);
-	if (s->procs_blocked > c->blocked)
-		c->blocked = (uint32_t)s->procs_blocked;
-	if (s->sql.present)
-		take_max(&c->unanswered_ns, seconds_to_ns(s->sql.unanswered_s));
-	if (s->health.present)
-		take_max(&c->failing_ns, seconds_to_ns(s->health.failing_s));
-	if (r->sample.before_trigger)
-		return;
-	stuck = model_waits_find_hanging(&p->model, -1, s->mono_ns);
-	if (stuck.count > c->stuck)
-		c->stuck = (uint32_t)stuck.count;
-	take_max(&c->stuck_ns, stuck.longest_ns);
-}
-
-/* Printing */
 
 static bool has_event(const struct page_cell *c)
 {
 	return c->stalls || c->stuck || c->no_completion_ns || c->completes_again || c->thawed ||
-		c->kernel_lines || c->unanswered_ns || c->failing_ns;
+		c->kernel_lines || c->at_lock.longest_ns || c->at_reader.longest_ns ||
+		c->statements || c->connections_used || c->held_back_pct >= 0 || c->stopped_ns ||
+		c->unanswered_ns || c->failing_ns;
 }
 
 static int util_of(const struct page *p, const struct page_cell *c)
@@ -213,29 +45,48 @@ static void add_timed(struct draw *d, bool *any, const char *item, uint64_t ns)
 	draw_duration(d, 0, ns, false);
 }
 
-/* "5 stuck (3.36 s), 3 ended" */
-static void add_counts(struct draw *d, const struct page_cell *c, bool *any)
+/* "5 stuck (3.36 s)"; ns is 0 where it is not known. */
+static void add_counted(struct draw *d, bool *any, const char *count, const char *what, uint64_t ns)
 {
 	char buf[96];
 	struct text t = TEXT_ON(buf);
 
-	if (c->stuck) {
-		text_reset(&t);
-		text_addf(&t, "%" PRIu32 " stuck (", c->stuck);
-		record_add_duration(&t, c->stuck_ns);
-		text_add(&t, ")");
-		add_item(d, any, buf);
-	}
-	if (c->stalls) {
-		text_reset(&t);
-		text_addf(&t, "%" PRIu32 " ended", c->stalls);
-		add_item(d, any, buf);
-	}
-	if (!c->kernel_lines)
-		return;
 	text_reset(&t);
-	text_add_count(&t, c->kernel_lines, "kernel log line", "kernel log lines");
+	text_addf(&t, "%s %s", count, what);
+	if (ns) {
+		text_add(&t, " (");
+		record_add_duration(&t, ns);
+		text_add(&t, ")");
+	}
 	add_item(d, any, buf);
+}
+
+static void add_count(struct draw *d, bool *any, uint32_t count, const char *what, uint64_t ns)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%" PRIu32, count);
+	if (count)
+		add_counted(d, any, number, what, ns);
+}
+
+/* Where it is not known how many wait, one does at least. */
+static void add_waiters(struct draw *d, bool *any, const struct page_waiters *w, const char *what)
+{
+	if (w->longest_ns && !w->count)
+		add_counted(d, any, "some", what, w->longest_ns);
+	add_count(d, any, w->count, what, w->longest_ns);
+}
+
+static void add_counts(struct draw *d, const struct page_cell *c, bool *any)
+{
+	add_count(d, any, c->stuck, "stuck", c->stuck_ns);
+	add_waiters(d, any, &c->at_lock, "waiting for a lock");
+	add_waiters(d, any, &c->at_reader, "waiting for a reader");
+	add_count(d, any, c->statements, "waiting in a database", 0);
+	add_count(d, any, c->stalls, "ended", 0);
+	add_count(d, any, c->kernel_lines,
+		c->kernel_lines == 1 ? "kernel log line" : "kernel log lines", 0);
 }
 
 /* "NO COMPLETIONS for 1.72 s"; a disk that has no column of its own is named. */
@@ -272,6 +123,14 @@ static void add_what_happened(struct page *p, const struct page_cell *c, bool tr
 		add_timed(d, &any, "database silent for", c->unanswered_ns);
 	if (c->failing_ns)
 		add_timed(d, &any, "health check fails for", c->failing_ns);
+	if (c->stopped_ns)
+		add_timed(d, &any, "stopped for", c->stopped_ns);
+	if (c->held_back_pct >= 0) {
+		add_item(d, &any, "CPU limit holds back");
+		draw_addf(d, " %d %%", c->held_back_pct);
+	}
+	if (c->connections_used)
+		add_item(d, &any, "all connections used");
 	if (c->thawed)
 		add_item(d, &any, "thawed");
 	if (c->completes_again)
@@ -398,9 +257,9 @@ static const struct page_cell *merge_span(struct page *p, const struct span *spa
 {
 	struct page_cell *row = &p->timeline.row;
 
-	clear_cell(row);
+	page_cell_clear(row);
 	for (uint64_t i = span->from; i < span->end; i++)
-		merge(row, &p->timeline.cells[i]);
+		page_cell_merge(row, &p->timeline.cells[i]);
 	return row;
 }
 
@@ -414,7 +273,7 @@ static void print_before(struct page *p, uint64_t first)
 	struct page_cell *row = &p->timeline.row;
 
 	merge_span(p, &(struct span){ 0, first });
-	merge(row, &p->timeline.before);
+	page_cell_merge(row, &p->timeline.before);
 	if (!row->sampled)
 		return;
 	draw_add(&p->draw, "  before");

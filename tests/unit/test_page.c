@@ -200,6 +200,67 @@ static void test_what_happened(void **state)
 	assert_has(f, "\nkernel    nvme nvme0: I/O 12 QID 3 timeout, aborting\n");
 }
 
+static void add_calm_sample(struct page_fixture *f, uint64_t s)
+{
+	page_make_sample(f, s * 1000, 1);
+	f->record.sample.reading.psi.io.some_pct = 0;
+	f->record.sample.limits.stopped.present = false;
+	f->record.sample.limits.cpu_limits_count = 0;
+}
+
+/* A freeze in which nothing is on a disk is not quiet. */
+static void test_who_waits_without_a_disk(void **state)
+{
+	struct page_fixture *f = *state;
+
+	add_open(f);
+	for (uint64_t s = 1; s <= 9; s++) {
+		add_calm_sample(f, s);
+		if (s == 5 || s == 6)
+			f->record.sample.reading.sql = (struct record_sql_activity){ true,
+				.in_state = 8, .connections_pct = s == 6 ? 100 : 50 };
+		if (s == 7)
+			f->record.sample.limits.stopped = (struct record_stopped){ true, .pid = 1,
+				.stopped_ns = 2 * NSEC_PER_SEC };
+		f->record.sample.limits.cpu_limits_count = s == 9;
+		f->record.sample.limits.cpu_limits[0].held_back_pct = 95.4;
+		add(f);
+		if (s != 1 && s != 4)
+			continue;
+		data_lock(&f->record);
+		f->record.mono_ns = AT(s * 1000);
+		f->record.lock_wait.kind = RECORD_KERNEL_LOCK_mutex;
+		f->record.lock_wait.longest_ns = s * NSEC_PER_SEC;
+		add(f);
+		/* Those who wait for it are stuck, and counted there. */
+		f->record.lock_wait.kind = RECORD_KERNEL_LOCK_memory_map;
+		add(f);
+	}
+	data_lock(&f->record);
+	f->record.mono_ns = AT(8000);
+	f->record.lock_wait.kind = RECORD_KERNEL_LOCK_pipe;
+	f->record.lock_wait.waiters = 1;
+	f->record.lock_wait.longest_ns = NSEC_PER_SEC;
+	add(f);
+	print(f, 100);
+	assert_has(f, "  trigger, 16 waiting for a lock (1.00 s)\n");
+	assert_has(f, "  some waiting for a lock (2.00 s)\n");
+	assert_has(f, "  some waiting for a lock (3.00 s)\n");
+	assert_has(f, "  16 waiting for a lock (4.00 s)\n");
+	assert_has(f, "  8 waiting in a database\n");
+	assert_has(f, "  all connections used, 8 waiting in a database\n");
+	assert_has(f, "  stopped for 2.00 s\n");
+	assert_has(f, "  1 waiting for a reader (1.00 s)\n");
+	assert_has(f, "  CPU limit holds back 95 %\n");
+	assert_lacks(f, "quiet for");
+	/* A damaged record. */
+	f->record.mono_ns = AT(9000);
+	f->record.lock_wait.longest_ns = UINT64_MAX;
+	add(f);
+	print(f, 100);
+	assert_has(f, "  1 waiting for a reader (");
+}
+
 static void test_groups(void **state)
 {
 	struct page_fixture *f = *state;
@@ -425,6 +486,7 @@ int main(void)
 		WITH_PAGE(test_a_stall_without_start_ends_no_stuck_operation),
 		WITH_PAGE(test_a_missed_return_is_not_stuck_for_ever),
 		WITH_PAGE(test_what_happened),
+		WITH_PAGE(test_who_waits_without_a_disk),
 		WITH_PAGE(test_groups),
 		WITH_PAGE(test_twenty),
 		WITH_PAGE(test_twenty_thousand),
