@@ -34,7 +34,17 @@
 			pid: toId(row[at.pid]), tid: toId(row[at.tid]), comm: string(row[at.comm]),
 			op: string(row[at.op]),
 			path: string(row[at.path]), cause: string(row[at.cause]), disk: row[at.disk], stack: stack(row[at.stack]),
-			statement: row[at.statement],
+			statement: row[at.statement], session: null, threads: 1,
+		}));
+	}
+
+	/** Sessions and threads that waited for locks, in the form of operations. A line may stand for several threads. */
+	function readWaits(first) {
+		return list(raw.waits).map((line, i) => ({
+			index: first + i, t: toNumber(line.t), ms: toNumber(line.ms) || 0, stuck: false,
+			pid: toId(line.pid), tid: null, session: line.session ?? null, threads: toNumber(line.threads) || 1,
+			comm: string(line.comm), op: line.session === undefined ? "" : "statement", path: string(line.path),
+			cause: string(line.cause), disk: -1, stack: [], statement: line.statement,
 		}));
 	}
 
@@ -75,7 +85,8 @@
 		index, name: string(disk.name) || "?", judged: Boolean(disk.judged),
 	}));
 	const samples = { t: [], ...raw.samples };
-	const operations = readOperations();
+	const ofThreads = readOperations();
+	const operations = [...ofThreads, ...readWaits(ofThreads.length)];
 
 	/** All times of the record that are drawn. An operation may have begun days ago: those do not count. */
 	function findBounds() {
@@ -96,6 +107,11 @@
 		incident: raw.incident, marks, disks, samples, operations, string,
 		offcpu: readOffcpu(), loads: readLoads(), statements: readStatements(), histograms: readHistograms(),
 		bounds: findBounds(), armedAt: armed ? armed.t : 0,
+		/** How many threads and sessions the operations are of. */
+		countThreads: (some) => {
+			const known = new Set(some.filter((o) => o.tid !== null || o.session !== null).map((o) => o.session ?? `t${o.tid}`));
+			return known.size + some.reduce((n, o) => n + (o.tid === null && o.session === null ? o.threads : 0), 0);
+		},
 		/** The text of a statement by its index, or "". */
 		statementText: (index) => page.data.statements[index]?.text || "",
 		diskName: (index) => disks[index]?.name || "",

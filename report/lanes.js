@@ -8,7 +8,7 @@
 
 	const { el, svg, fill, onWidth } = page.dom;
 	const { duration, seconds, count, tail, head } = page.format;
-	const { operations, statementText, diskName } = page.data;
+	const { operations, countThreads, statementText, diskName } = page.data;
 	const { causes, causeName, causeColor } = page.series;
 
 	const MOST_THREADS = 40;
@@ -24,13 +24,15 @@
 	let more;				// says how many lanes there is no room for
 	let focused = 0;		// index of the bar that the tab key reaches
 
-	const laneName = (o) => `${o.comm || "?"} ${o.tid ?? o.pid ?? ""}`.trim();
+	/** "mysqld 4711", "app@localhost 17", or "mysqld (16 threads)" where the record counts them together. */
+	const laneName = (o) => (o.threads > 1 ? `${o.comm || "?"} (${o.threads} threads)` :
+		`${o.comm || "?"} ${o.session ?? o.tid ?? o.pid ?? ""}`.trim());
 
 	/** Lanes {name, cause, operations} by their keys. */
 	function makeLanes() {
 		const lanes = new Map();
 		for (const o of operations) {
-			const key = grouped ? `${o.comm}\u0000${o.cause}` : `${o.tid}\u0000${o.comm}`;
+			const key = grouped ? `${o.comm}\u0000${o.cause}` : `${o.session ?? ""}\u0000${o.tid}\u0000${o.comm}`;
 			if (!lanes.has(key))
 				lanes.set(key, { name: grouped ? o.comm || "?" : laneName(o), cause: o.cause, operations: [] });
 			lanes.get(key).operations.push(o);
@@ -64,7 +66,8 @@
 		svg("defs", null, Array.from({ length: PATTERNS }, (_, i) => makePattern(i + 1)));
 
 	function describe(o) {
-		return [`${o.comm || "?"}${o.tid === null ? "" : ` thread ${o.tid}`}: ${o.op} ${o.path}`.trim(),
+		const who = o.session !== null ? ` session ${o.session}` : o.tid !== null ? ` thread ${o.tid}` : "";
+		return [`${o.comm || "?"}${who}: ${o.op} ${o.path}`.trim(),
 			`${o.stuck ? "had not returned after" : "took"} ${duration(o.ms)}, from ${seconds(o.t)}`,
 			`waited for: ${causeName(o.cause)}${diskName(o.disk) ? `, ${diskName(o.disk)}` : ""}`];
 	}
@@ -88,7 +91,7 @@
 		const slot = (t) => Math.floor((t - scale.from) / (scale.to - scale.from) * SLOTS);
 		for (const o of lane.operations)
 			for (let i = Math.max(0, slot(o.t)); i <= Math.min(SLOTS - 1, slot(o.t + o.ms)); i++)
-				counts[i]++;
+				counts[i] += o.threads;
 		return counts;
 	}
 
@@ -99,7 +102,7 @@
 		const height = GROUP - 6;
 		const base = top + GROUP - 2;
 		const steps = counts.map((n) => `V${(base - height * n / most).toFixed(1)}h${step.toFixed(3)}`).join("");
-		const threads = new Set(lane.operations.map((o) => o.tid)).size;
+		const threads = countThreads(lane.operations);
 		const label = `${lane.name}: ${count(threads, "thread")} waited for ${causeName(lane.cause)}, ` +
 			`${count(lane.operations.length, "operation")}, at most ${most} at once`;
 		return svg("path", {
@@ -111,7 +114,7 @@
 
 	function drawName(lane, top, size, nameWidth) {
 		const letters = Math.floor(nameWidth / 6.8);
-		const threads = new Set(lane.operations.map((o) => o.tid)).size;
+		const threads = countThreads(lane.operations);
 		const second = grouped && svg("text", { class: "second", x: 0, y: top + size - 5 },
 			`${threads} × ${head(causeName(lane.cause), letters - 5)}`);
 		return [svg("text", { x: 0, y: top + (grouped ? 13 : size - 5) }, tail(lane.name, letters)), second];
@@ -182,8 +185,7 @@
 	}
 
 	function start(body) {
-		const threads = new Set(operations.map((o) => o.tid)).size;
-		grouped = threads > MOST_THREADS;
+		grouped = new Set(operations.map((o) => o.session ?? `t${o.tid}`)).size > MOST_THREADS;
 		host = el("div", { class: "graphic lanes" });
 		more = el("p", { class: "about" });
 		fill(body, el("div", { class: "tools" }, makeChooser(), makeLegend()), host, more);

@@ -57,7 +57,7 @@
 			const last = Math.min(STEPS, Math.floor((o.t + o.ms - bounds.from) / step));
 			const row = counts[causes.indexOf(o.cause)];
 			for (let i = first; i <= last; i++)
-				row[i]++;
+				row[i] += o.threads;
 		}
 		return counts;
 	}

@@ -25,8 +25,8 @@
 		const change = new Array(STEPS + 2).fill(0);
 		for (const o of operations) {
 			const at = (t) => Math.min(STEPS, Math.max(0, Math.round((t - bounds.from) / step)));
-			change[at(o.t)]++;
-			change[Math.max(at(o.t) + 1, at(o.t + o.ms))]--;
+			change[at(o.t)] += o.threads;
+			change[Math.max(at(o.t) + 1, at(o.t + o.ms))] -= o.threads;
 		}
 		let now = 0;
 		return change.slice(0, STEPS + 1).map((n) => (now += n));

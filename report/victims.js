@@ -8,11 +8,11 @@
 
 	const { el, fill, byId } = page.dom;
 	const { duration, number, seconds } = page.format;
-	const { operations, diskName } = page.data;
+	const { operations, countThreads, diskName } = page.data;
 	const { make, text, path, num, process } = page.tables;
 
 	const COLUMNS = [
-		{ title: "Process" }, { title: "Waited for" }, { title: "Together", num: true },
+		{ title: "Who" }, { title: "Waited for" }, { title: "Together", num: true },
 		{ title: "Longest", num: true }, { title: "Threads", num: true }, { title: "Operations", num: true },
 		{ title: "Operation" }, { title: "File" },
 	];
@@ -28,18 +28,20 @@
 				continue;
 			const key = [o.comm, o.pid, o.op, o.path, causeOf(o)].join("\u0000");
 			if (!groups.has(key))
-				groups.set(key, { ...o, cause: causeOf(o), threads: new Set(), count: 0, together: 0, longest: 0 });
+				groups.set(key, {
+					...o, cause: causeOf(o), of: [], count: 0, together: 0, longest: 0,
+				});
 			const group = groups.get(key);
-			group.threads.add(o.tid);
-			group.count++;
-			group.together += ms;
+			group.of.push(o);
+			group.count += o.threads;
+			group.together += o.threads * ms;
 			group.longest = Math.max(group.longest, ms);
 		}
 		return [...groups.values()].sort((a, b) => b.together - a.together);
 	}
 
 	const makeRow = (g) => [process(g.comm, g.pid), text(g.cause), num(g.together, duration), num(g.longest, duration),
-		num(g.threads.size, number), num(g.count, number), g.op, path(g.path)];
+		num(countThreads(g.of), number), num(g.count, number), g.op, path(g.path)];
 
 	function makeTable(span) {
 		const groups = inSpan();

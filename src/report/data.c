@@ -391,6 +391,30 @@ static void add_operations(struct report *p, struct text *out, struct stacks *st
 	report_leave_out(p, "operations that have no line of their own", p->alike);
 }
 
+static void add_wait(struct report *p, struct text *out, const struct report_wait *w)
+{
+	text_json_open(out, NULL, '{');
+	add_time(p, out, "t", w->start_ns);
+	add_ms(out, "ms", w->ns);
+	text_json_i64(out, "pid", w->pid);
+	if (w->target)
+		text_json_u64(out, "session", w->id);
+	text_json_u64(out, "threads", w->threads);
+	add_string(p, out, "comm", w->comm);
+	add_string(p, out, "path", w->path);
+	add_string(p, out, "cause", strings_add(&p->strings, report_wait_cause(w)));
+	text_json_i64(out, "statement", report_find_waiting(p, w));
+	text_json_close(out, '}');
+}
+
+static void add_waits(struct report *p, struct text *out)
+{
+	text_json_open(out, "waits", '[');
+	for (uint32_t i = 0; i < p->waits.count; i++)
+		add_wait(p, out, &p->waits.items[i]);
+	text_json_close(out, ']');
+}
+
 static int compare_offcpu(const void *a, const void *b)
 {
 	const struct report_offcpu *x = a, *y = b;
@@ -525,6 +549,7 @@ void report_add_data(struct report *p, struct text *out)
 	add_samples(p, out);
 	add_histograms(p, out);
 	add_operations(p, out, stacks);
+	add_waits(p, out);
 	add_offcpu(p, out, stacks);
 	add_loads(p, out);
 	add_statements(p, out);

@@ -37,6 +37,22 @@ struct report_operation {
 	bool stuck, request;
 };
 
+/*
+ * Who waited in no operation: a session for a lock of its database, threads for a lock of a program
+ * or for a reader.
+ */
+struct report_wait {
+	uint64_t start_ns;
+	uint64_t ns;	 /* the most that a line tells */
+	uint64_t id;	 /* of the session, or of the lock */
+	uint32_t target; /* of the session; 0: they are threads */
+	uint32_t comm;	 /* the user of the session, or the process */
+	uint32_t path;	 /* the table, or the file */
+	uint32_t threads;
+	int32_t pid;
+	uint8_t lock; /* enum record_lock of a session, of threads enum record_kernel_lock */
+};
+
 struct report_offcpu {
 	uint64_t end_ns, window_ns, ns, runnable_ns, longest_ns, start_ns, times;
 	int32_t pid, tid;
@@ -96,6 +112,7 @@ struct report {
 	REPORT_LIST(struct report_operation) operations;
 	uint32_t *slots; /* of operations by thread and begin: index + 1 */
 	uint32_t slots_room;
+	REPORT_LIST(struct report_wait) waits;
 	REPORT_LIST(struct report_offcpu) offcpu;
 	REPORT_LIST(struct report_load) loads;
 	REPORT_LIST(struct report_histogram) histograms;
@@ -137,11 +154,19 @@ bool report_load_is_last(const struct report *report, uint32_t i);
 /* The part of the verdict; NULL: nobody is blamed. */
 const struct record_verdict_part *report_find_culprit(const struct report *report);
 int report_find_statement(const struct report *report, const struct statement_query *query);
+/* The same for what a session ran while it waited. */
+int report_find_waiting(const struct report *report, const struct report_wait *wait);
 
 /* operations.c */
 int report_add_operation(struct report *report, const struct record *line);
 /* Sorts them: the longest first. */
 void report_sort_operations(struct report *report);
+
+/* waits.c */
+int report_add_session(struct report *report, const struct record *line);
+int report_add_lock(struct report *report, const struct record *line);
+/* What it waited for: "row lock", "reader of a pipe". */
+const char *report_wait_cause(const struct report_wait *wait);
 
 /* data.c: the JSON text for the scripts. */
 void report_add_data(struct report *report, struct text *out);

@@ -33,6 +33,7 @@ struct report *report_free(struct report *p)
 	free(p->samples.items);
 	free(p->operations.items);
 	free(p->slots);
+	free(p->waits.items);
 	free(p->offcpu.items);
 	free(p->loads.items);
 	free(p->histograms.items);
@@ -337,6 +338,8 @@ static int add_verdict(struct report *p, const struct record *r)
 
 static int take(struct report *p, const struct record *r)
 {
+	int e;
+
 	switch (r->type) {
 	case RECORD_OPEN:
 		return add_open(p, r);
@@ -353,8 +356,11 @@ static int take(struct report *p, const struct record *r)
 		return add_load(p, r);
 	case RECORD_OFFCPU:
 		return add_offcpu(p, r);
+	case RECORD_LOCK:
+		return report_add_lock(p, r);
 	case RECORD_SQL:
-		return add_statement(p, r);
+		e = report_add_session(p, r);
+		return e < 0 ? e : add_statement(p, r);
 	case RECORD_KERNEL:
 		return add_mark(p, r->mono_ns, "kernel", r->kernel.text);
 	case RECORD_VERDICT:

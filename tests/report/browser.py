@@ -314,6 +314,7 @@ def forget(data):
     for row in data["operations"]["rows"]:
         row[at["pid"]] = row[at["tid"]] = None
         row[at["disk"]] = row[at["stack"]] = row[at["statement"]] = -1
+    nulls(data["waits"], "pid", "statement")
     nulls(data["offcpu"], "pid", "state", "threads", "longest_ms")
     nulls(data["loads"], "pid", "tid", "bytes")
     nulls(data["statements"], "tid", "blocked_by", "connection", "ms")
@@ -406,8 +407,9 @@ def without_scripts_it_is_a_text(b):
 def all_sections_are_shown(b):
     b.open()
     data = b.data()
-    have = {"timeline": data["samples"]["t"], "latency": data["histograms"], "threads": data["operations"]["rows"],
-            "stacks": data["offcpu"] or data["operations"]["rows"]}
+    waited = data["operations"]["rows"] or data["waits"]
+    have = {"timeline": data["samples"]["t"], "latency": data["histograms"], "threads": waited,
+            "stacks": data["offcpu"] or waited}
     for section in SECTIONS:
         shown = b.one("#" + section).is_displayed()
         expect(shown == bool(have.get(section, True)), section)
@@ -557,10 +559,11 @@ def select_middle(b):
 def victims_of_a_span_add_up(b):
     b.open()
     operations = b.data()["operations"]
-    rows = need([dict(zip(operations["columns"], row)) for row in operations["rows"]], "no operation")
+    rows = [dict(zip(operations["columns"], row), threads=1) for row in operations["rows"]]
+    rows = need(rows + b.data()["waits"], "nobody waited")
     span = select_middle(b)
-    wanted = sum(overlap(span, row["t"], row["ms"]) for row in rows)
-    count = sum(overlap(span, row["t"], row["ms"]) > 0 for row in rows)
+    wanted = sum(row["threads"] * overlap(span, row["t"], row["ms"]) for row in rows)
+    count = sum(row["threads"] for row in rows if overlap(span, row["t"], row["ms"]) > 0)
     table = b.one("#victims .in-span table")
     expect(abs(sum(float(v) for v in b.js(COLUMN, table, 2)) - wanted) < 1, (b.js(COLUMN, table, 2), wanted))
     expect(sum(int(v) for v in b.js(COLUMN, table, 5)) == count, (b.js(COLUMN, table, 5), count))
@@ -884,7 +887,8 @@ def lanes_by_keys(b):
 def many_threads_are_grouped(b):
     b.open()
     threads = {row[b.data()["operations"]["columns"].index("tid")] for row in b.data()["operations"]["rows"]}
-    need(threads, "no operation")
+    threads |= {("session", wait.get("session")) for wait in b.data()["waits"]}
+    need(threads, "nobody waited")
     grouped = bool(b.all(".lanes .bar.group"))
     expect(grouped == (len(threads) > 40), "%d threads" % len(threads))
 

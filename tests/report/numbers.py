@@ -74,6 +74,15 @@ def number_of_operation(incident, rnd):
     return "an operation of %d" % row["tid"], row["ms"], wanted
 
 
+def number_of_wait(incident, rnd):
+    row = rnd.choice(incident.data["waits"])
+    if row.get("session") is not None:
+        waited = [line["waited_ns"] or 0 for line in incident.lines("sql") if line["connection_id"] == row["session"]]
+    else:
+        waited = [line["longest_ns"] for line in incident.lines("lock") if line["pid"] == row["pid"]]
+    return "wait of %s" % incident.strings[row["comm"]], row["ms"], max(waited) / 1e6
+
+
 def number_of_load(incident, rnd):
     load = rnd.choice(incident.data["loads"])
     key = rnd.choice(("busy_ms", "requests"))
@@ -87,13 +96,13 @@ def number_of_offcpu(incident, rnd):
     row = rnd.choice(incident.data["offcpu"])
     wanted = [line["time_ms"] for line in incident.lines("offcpu") if incident.at(line, row["t"]) and
               line["pid"] == row["pid"] and line["times"] == row["times"] and line["threads"] == row["threads"]]
-    return "blocked time of %d" % row["pid"], row["ms"], row["ms"] if row["ms"] in wanted else wanted
+    return "blocked time of %d" % row["pid"], row["ms"], min(wanted, key=lambda ms: abs(ms - row["ms"]), default=None)
 
 
 def number_of_statement(incident, rnd):
     row = rnd.choice(incident.data["statements"])
     wanted = max(line["elapsed_ns"] for line in incident.lines("sql") if line["connection_id"] == row["connection"] and
-                 line["text"] == incident.strings[row["text"]] and line["elapsed_ns"] is not None) / 1e6
+                 (line["text"] or "") == incident.strings[row["text"]] and line["elapsed_ns"] is not None) / 1e6
     return "statement of session %d" % row["connection"], row["ms"], wanted
 
 
@@ -110,6 +119,7 @@ def main():
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 32)
     rnd = random.Random(seed)
     has = {number_of_sample: incident.data["samples"]["t"], number_of_operation: incident.data["operations"]["rows"],
+           number_of_wait: incident.data["waits"],
            number_of_load: [load for load in incident.data["loads"] if load["disk"] >= 0],
            number_of_offcpu: incident.data["offcpu"], number_of_statement: incident.data["statements"],
            number_of_histogram: incident.data["histograms"]}

@@ -294,6 +294,69 @@ static void test_two_incidents(void **state)
 	assert_null(strstr(p->html, "<!-- @"));
 }
 
+static void add_session(struct page *p, uint64_t id, unsigned int s, unsigned int waited_s)
+{
+	data_sql(&p->record);
+	p->record.mono_ns = DATA_MONO_NS + s * NSEC_PER_SEC;
+	p->record.sql.connection_id = id;
+	p->record.sql.lock = waited_s ? RECORD_LOCK_row : RECORD_LOCK_NONE;
+	text_copy(p->record.sql.lock_on, sizeof(p->record.sql.lock_on), "shop.orders");
+	p->record.sql.waited_ns = waited_s * NSEC_PER_SEC;
+	assert_int_equal(report_add(p->report, &p->record), 0);
+}
+
+static void add_lock(struct page *p, enum record_kernel_lock kind, unsigned int s,
+	unsigned int longest_s)
+{
+	data_lock(&p->record);
+	p->record.mono_ns = DATA_MONO_NS + s * NSEC_PER_SEC;
+	p->record.lock_wait.kind = kind;
+	p->record.lock_wait.longest_ns = longest_s * NSEC_PER_SEC;
+	assert_int_equal(report_add(p->report, &p->record), 0);
+}
+
+static void assert_wait(struct page *p, size_t i, double t_ms, double ms, long long threads,
+	const char *cause)
+{
+	const json_t *strings = json_object_get(p->data, "strings");
+	const json_t *wait = at(json_object_get(p->data, "waits"), i);
+
+	assert_true(json_number_value(json_object_get(wait, "t")) == t_ms);
+	assert_true(json_number_value(json_object_get(wait, "ms")) == ms);
+	assert_int_equal(json_integer_value(json_object_get(wait, "threads")), threads);
+	assert_string_equal(json_string_value(json_array_get(strings,
+				    (size_t)json_integer_value(json_object_get(wait, "cause")))),
+		cause);
+}
+
+/* They are in no operation: sessions at a lock of their database, threads at one of a program. */
+static void test_who_waited_for_a_lock(void **state)
+{
+	struct page *p = *state;
+
+	add(p, RECORD_OPEN);
+	add_session(p, 17, 2, 3);
+	add_session(p, 18, 2, 1);
+	add_session(p, 17, 3, 4);
+	add_session(p, 18, 3, 0);
+	/* It is another wait. */
+	add_session(p, 18, 9, 1);
+	add_lock(p, RECORD_KERNEL_LOCK_mutex, 2, 1);
+	add_lock(p, RECORD_KERNEL_LOCK_mutex, 4, 3);
+	/* Those who wait for it have operations. */
+	add_lock(p, RECORD_KERNEL_LOCK_memory_map, 2, 1);
+	add(p, RECORD_CLOSE);
+	write_page(p);
+	assert_int_equal(json_array_size(json_object_get(p->data, "waits")), 4);
+	assert_wait(p, 0, -1000, 4000, 1, "row lock");
+	assert_wait(p, 1, 1000, 1000, 1, "row lock");
+	assert_wait(p, 2, 8000, 1000, 1, "row lock");
+	assert_wait(p, 3, 1000, 3000, 16, "mutex");
+	assert_non_null(strstr(p->html, "<td>row lock</td>"));
+	assert_non_null(strstr(p->html, "<bdi class=\"path\">shop.orders</bdi>"));
+	assert_non_null(strstr(p->html, "<td>mutex</td>"));
+}
+
 static void test_table_of_operations(void **state)
 {
 	struct page *p = *state;
@@ -328,6 +391,7 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_incidents, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_waited_for_a_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_of_operations, setup, teardown),
 	};
 
