@@ -20,6 +20,7 @@
 #include "enrich/process.h"
 #include "enrich/stack.h"
 #include "enrich/symbols_reader.h"
+#include "enrich/titles.h"
 #include "enrich/waits.h"
 #include "enrich/writers.h"
 #include "util/cleanup.h"
@@ -53,6 +54,7 @@ struct enrich {
 	struct process_cache processes;
 	struct writers *writers;
 	struct file_server *file_server;
+	struct titles *titles;
 	unsigned int disks_age; /* calls since the stack of disks was read */
 	bool disks_changed;
 	uint32_t disks_generation;
@@ -115,6 +117,7 @@ void enrich_refresh(struct enrich *e)
 	}
 	writers_replace_hung(e->writers, clock_mono_ns());
 	file_server_replace_hung(e->file_server, clock_mono_ns());
+	titles_replace_hung(e->titles, clock_mono_ns());
 }
 
 void enrich_find_writer(struct enrich *e, const char *mount, uint64_t incident_ns,
@@ -145,6 +148,11 @@ void enrich_find_file_server(struct enrich *e, uint32_t major, uint32_t minor,
 	file_server_find(e->file_server, &question, ret_found);
 }
 
+const char *enrich_find_role(struct enrich *e, int32_t pid, uint64_t incident_ns)
+{
+	return titles_find(e->titles, pid, incident_ns, clock_mono_ns());
+}
+
 void enrich_learn_processes(struct enrich *e)
 {
 	unsigned int count;
@@ -172,11 +180,14 @@ int enrich_new(const char *procfs, const struct watch *watch, struct enrich **re
 	if (r == 0)
 		r = file_server_new(e->procfs_fd, &e->file_server);
 	if (r == 0)
+		r = titles_new(e->procfs_fd, &e->titles);
+	if (r == 0)
 		r = process_cache_init(&e->processes, e->procfs_fd);
 	if (r == 0)
 		r = symbols_reader_init(&e->symbols_reader, e->procfs_fd);
 	if (r < 0) {
 		process_cache_done(&e->processes);
+		titles_free(e->titles);
 		file_server_free(e->file_server);
 		writers_free(e->writers);
 		close(e->procfs_fd);
@@ -211,6 +222,7 @@ struct enrich *enrich_free(struct enrich *e)
 		mounts_reader_done(&e->mounts_reader);
 		mounts_done(&e->mounts);
 		process_cache_done(&e->processes);
+		titles_free(e->titles);
 		file_server_free(e->file_server);
 		writers_free(e->writers);
 		close_fd(e->mountinfo_fd);

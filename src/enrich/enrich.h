@@ -127,6 +127,12 @@ void enrich_find_writer(struct enrich *enrich, const char *mount, uint64_t incid
 void enrich_find_file_server(struct enrich *enrich, uint32_t major, uint32_t minor,
 	enum record_cause waits_for, uint64_t incident_ns, struct record_file_server *ret_found);
 
+/*
+ * What a process of PostgreSQL is for that serves no client, as far as another thread has found out by now; "" also for all
+ * others. Call it about once a second while an incident is open.
+ */
+const char *enrich_find_role(struct enrich *enrich, int32_t pid, uint64_t incident_ns);
+
 /* Executables and paths that could not be read from /proc in time, in this incident so far. */
 uint64_t enrich_names_unread(const struct enrich *enrich);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Has the probes write their own lines each second and before `close`, and adds names to them. */
+#include <string.h>
+
 #include "enrich/enrich.h"
 #include "enrich/waits.h"
 #include "probes/offcpu.h"
@@ -90,6 +92,16 @@ static void name_statement(const struct session *s, int32_t tid, struct record_i
 	st->sessions = largest(st->sessions, view.alike, sql_count_served(s->o.sql, tid));
 }
 
+/* A server that is starting tells nobody what its processes are for, but they have titles. */
+static const char *find_role(const struct session *s, const struct record_io_by *b)
+{
+	const char *role = sql_find_role_of(s->o.sql, b->pid, b->tid, b->comm);
+
+	if (*role || strcmp(b->comm, "postgres") != 0)
+		return role;
+	return enrich_find_role(s->o.enrich, b->pid, s->incident.trigger_ns);
+}
+
 static void name_io_by(const struct session *s, const struct probe_line_names *names,
 	struct record_io_by *b)
 {
@@ -102,8 +114,7 @@ static void name_io_by(const struct session *s, const struct probe_line_names *n
 		b->path_truncated = false;
 	text_copy(b->relation, sizeof(b->relation), sql_find_relation(s->o.sql, b->path));
 	if (b->by == RECORD_BY_thread)
-		text_copy(b->role, sizeof(b->role),
-			sql_find_role_of(s->o.sql, b->pid, b->tid, b->comm));
+		text_copy(b->role, sizeof(b->role), find_role(s, b));
 	if (b->statement.present)
 		name_statement(s, b->tid, &b->statement);
 	/* Who works for a session of PostgreSQL is another process. */

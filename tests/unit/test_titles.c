@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* time: none */
+/* What processes of PostgreSQL are for, by their titles; a fifo in /proc is a title that hangs. */
+#include "test_watch_tree.h"
+
+#include <sys/syscall.h>
+
+#include "enrich/titles.h"
+#include "util/cleanup.h"
+
+#define INCIDENT_NS 1
+
+/* As in test_file_server.c: who reads a fifo waits until it has no writer any more. */
+ssize_t pread(int fd, void *buf, size_t size, off_t offset)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
+		return read(fd, buf, size);
+	return syscall(SYS_pread64, fd, buf, size, offset);
+}
+
+struct fixture {
+	struct tree *t;
+	int procfs_fd;
+	struct titles *titles;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	void *t;
+
+	assert_non_null(f);
+	assert_int_equal(tree_setup(&t), 0);
+	f->t = t;
+	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->procfs_fd >= 0);
+	assert_int_equal(titles_new(f->procfs_fd, &f->titles), 0);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	void *t = f->t;
+
+	titles_free(f->titles);
+	close(f->procfs_fd);
+	free(f);
+	return tree_teardown(&t);
+}
+
+static void test_titles(void **state)
+{
+	(void)state;
+	assert_string_equal(title_role("postgres: checkpointer "), "checkpointer");
+	assert_string_equal(title_role("postgres: 15/main: checkpointer "), "checkpointer");
+	assert_string_equal(title_role("postgres: checkpointer process   "), "checkpointer");
+	assert_string_equal(title_role(
+				    "postgres: checkpointer performing end-of-recovery checkpoint"),
+		"checkpointer");
+	assert_string_equal(title_role("postgres: startup "), "startup process");
+	assert_string_equal(
+		title_role("postgres: 17/main: startup recovering 000000010000000000000003"),
+		"startup process");
+	assert_string_equal(
+		title_role("postgres: walsender replica 10.0.0.2(51234) streaming 0/3000148"),
+		"walsender");
+	assert_string_equal(title_role("postgres: autovacuum worker shop"), "autovacuum worker");
+	assert_string_equal(title_role("postgres: io worker 2"), "io worker");
+	assert_string_equal(title_role("postgres: archiver last was 000000010000000000000002"),
+		"archiver");
+}
+
+/* Users may be called as they like. */
+static void test_who_serves_a_client_has_no_role(void **state)
+{
+	(void)state;
+	assert_string_equal(title_role("postgres: shop shop 10.0.0.7(40022) SELECT"), "");
+	assert_string_equal(title_role("postgres: startup shop [local] idle"), "");
+	assert_string_equal(title_role(
+				    "postgres: 15/main: archiver shop [local] idle in transaction"),
+		"");
+	assert_string_equal(title_role("postgres: checkpointers shop [local] idle"), "");
+	assert_string_equal(title_role("/usr/lib/postgresql/15/bin/postgres"), "");
+	assert_string_equal(title_role("postgres"), "");
+	assert_string_equal(title_role("postgres: "), "");
+	assert_string_equal(title_role(""), "");
+}
+
+static void assert_role(struct fixture *f, int32_t pid, uint64_t incident_ns, const char *role)
+{
+	for (unsigned int i = 0; i < 5000; i++) {
+		if (strcmp(titles_find(f->titles, pid, incident_ns, 1), role) == 0)
+			return;
+		usleep(1000);
+	}
+	fail_msg("process %d is no %s", pid, role);
+}
+
+static void test_processes(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_put(f->t, "proc/100/cmdline", "postgres: checkpointer ");
+	tree_put(f->t, "proc/101/cmdline", "postgres: walwriter ");
+	/* It is asked for, and known later. */
+	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS, 1), "");
+	assert_role(f, 100, INCIDENT_NS, "checkpointer");
+	assert_role(f, 101, INCIDENT_NS, "walwriter");
+	/* One that has ended. */
+	assert_role(f, 102, INCIDENT_NS, "");
+	/* A title is read once in an incident. */
+	tree_put(f->t, "proc/100/cmdline", "postgres: shop shop [local] idle");
+	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS, 1), "checkpointer");
+	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS + 1, 1), "");
+	assert_role(f, 101, INCIDENT_NS + 1, "walwriter");
+	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS + 1, 1), "");
+}
+
+/* As where its memory map is locked. */
+static void test_a_title_that_hangs(void **state)
+{
+	struct fixture *f = *state;
+	int writer;
+
+	tree_put(f->t, "proc/100/comm", "postgres\n");
+	tree_put(f->t, "proc/101/cmdline", "postgres: walwriter ");
+	assert_int_equal(mkfifoat(f->procfs_fd, "100/cmdline", 0600), 0);
+	titles_find(f->titles, 100, INCIDENT_NS, 1);
+	while ((writer = openat(f->procfs_fd, "100/cmdline", O_WRONLY | O_NONBLOCK | O_CLOEXEC)) <
+		0)
+		usleep(1000);
+	assert_string_equal(titles_find(f->titles, 101, INCIDENT_NS, 1), "");
+	titles_replace_hung(f->titles, 10 * NSEC_PER_SEC);
+	assert_role(f, 101, INCIDENT_NS + 1, "walwriter");
+	close(writer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_titles),
+		cmocka_unit_test(test_who_serves_a_client_has_no_role),
+		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_title_that_hangs, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
