@@ -24,10 +24,31 @@ static struct model_database *get_database(struct model_sessions *sessions, cons
 	return d;
 }
 
+/* "FATAL:  the database system is starting up", and perhaps more behind a semicolon. */
+static void add_refusal(struct model_database *d, const char *error)
+{
+	static const char begin[] = "FATAL:  the database system is ";
+	const char *state = strstr(error, begin);
+	size_t len;
+
+	if (!state)
+		return;
+	state += strlen(begin);
+	len = strcspn(state, ";");
+	if (len >= sizeof(d->refused))
+		return;
+	memcpy(d->refused, state, len);
+	d->refused[len] = '\0';
+	/* A standby that is not for queries says that for ever. */
+	if (strcmp(d->refused, "not accepting connections") == 0)
+		d->refused[0] = '\0';
+}
+
 static void add_answer(struct model_database *d, const struct record *r)
 {
 	const struct record_sql *q = &r->sql;
 
+	add_refusal(d, q->error);
 	if (q->pid)
 		d->server.pid = d->server.tid = q->pid;
 	if (*q->missing)

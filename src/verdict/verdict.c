@@ -240,6 +240,11 @@ static void add_remarks(const struct graph *g, const struct node *n, size_t most
 	for (uint32_t i = 0; i < g->m->sessions.count && n->kind != NODE_silence; i++) {
 		const struct model_database *d = &g->m->sessions.list[i];
 
+		text_reset(&clause);
+		if (*d->refused)
+			text_addf(&clause, "Database %s refused a login: it was %s.", d->target,
+				d->refused);
+		add_if_it_fits(t, &clause, most);
 		if (d->silence.longest_ns < SILENT_NS)
 			continue;
 		text_reset(&clause);
