@@ -205,6 +205,20 @@ _stall_write()
 	{ echo "$1" >"$2"; } 2>/dev/null
 }
 
+# stall_limit_dirty BACKGROUND_MIB MIB: so much of all files may wait to be written, until the test ends.
+stall_limit_dirty()
+{
+	local vm=/proc/sys/vm name kept
+
+	for name in dirty_background dirty; do
+		# Of the two, the one that counts is not 0, and writing it sets the other one to 0.
+		kept=$vm/${name}_bytes
+		(($(<"$kept") > 0)) || kept=$vm/${name}_ratio
+		stall_undo _stall_write "$(<"$kept")" "$kept"
+	done
+	_stall_write $(($1 << 20)) "$vm/dirty_background_bytes" && _stall_write $(($2 << 20)) "$vm/dirty_bytes"
+}
+
 # --- tracefs --------------------------------------------------------------------------------------
 
 # Test scripts that run at the same time share the mount. Each script that uses it has a file.
