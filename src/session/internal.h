@@ -84,6 +84,7 @@ static inline const struct session_pids *session_pids_now(const struct session_p
 
 /* What a `lock` line would have said that was not due; the last one is written at the end. */
 struct session_kept_lock {
+	uint64_t looked_ns;
 	uint64_t longest_ns;
 	uint64_t held_ns;
 	uint64_t connection_id;
@@ -225,6 +226,7 @@ struct session {
 		uint64_t answered_ns; /* of the answer that was written last; 0: none */
 		/* The line that says that it has not answered has been written. */
 		bool unresponsive;
+		uint64_t why; /* hash of what that line said */
 		struct session_queue {
 			struct record_queue most; /* that had waited most */
 			uint64_t answered_ns;	  /* when the database said so */

@@ -444,6 +444,7 @@ void session_write_lock(struct session *s, struct session_lock *lock)
 		return;
 	}
 	lock->kept = (struct session_kept_lock){
+		.looked_ns = clock_mono_ns(),
 		.waiters = r->waiters,
 		.readers = r->readers,
 		.fd = r->fd,
@@ -486,6 +487,7 @@ static void write_kept(struct session *s, const struct session_lock *lock)
 		h->deadlocked_with = kept->deadlocked_with;
 		h->connection_id = kept->connection_id;
 	}
+	session_set_line_time(s, kept->looked_ns);
 	session_write_line(s);
 }
 

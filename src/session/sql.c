@@ -5,6 +5,7 @@
 #include "session/internal.h"
 #include "sql/threads.h"
 #include "util/clock.h"
+#include "util/hash.h"
 #include "util/sort.h"
 
 /*
@@ -208,18 +209,29 @@ static void write_current(struct session *s, unsigned int index, const struct sq
 	write_statements(s, e, phase);
 }
 
+/* It has not answered, or says so for another reason than before, as one that starts again. */
+static bool is_unresponsive_news(const struct session_sql *state, const struct sql_evidence *e)
+{
+	if (*e->why)
+		return hash_text(0, e->why) != state->why;
+	return !e->current && !state->unresponsive && e->unanswered_ns;
+}
+
 static void take_answer(struct session *s, unsigned int index, const struct sql_evidence *e)
 {
 	struct session_sql *state = &s->sql[index];
+	const enum record_phase phase =
+		state->answered_ns || state->unresponsive ? RECORD_PHASE_during : RECORD_PHASE_open;
 
 	if (e->current && e->current->answered_ns != state->answered_ns) {
-		write_current(s, index, e,
-			state->answered_ns ? RECORD_PHASE_during : RECORD_PHASE_open);
-	} else if (!e->current && !state->unresponsive && (e->unanswered_ns || *e->why)) {
+		write_current(s, index, e, phase);
+	} else if (is_unresponsive_news(state, e)) {
 		state->unresponsive = true;
-		write_unresponsive(s, e, RECORD_PHASE_open);
+		state->why = hash_text(0, e->why);
+		write_unresponsive(s, e, phase);
 	}
 }
+
 /* Statements that are not in the last answer, and that no line has as they were at last. */
 static void write_ended(struct session *s, const struct sql_evidence *e, bool is_answered)
 {

@@ -91,13 +91,16 @@ static void say_wrong_type(const struct helper *h, struct text *message, struct 
 		is_postgresql ? "postgresql" : "mariadb");
 }
 
-static void note_failure(struct helper *h, bool is_unresponsive, const struct text *message)
+/* `error` is that of the driver: a server that is starting is asked again soon. */
+static void note_failure(struct helper *h, int error, const struct text *message)
 {
+	const bool is_unresponsive = error == -ETIMEDOUT;
+
 	note_error(h,
 		is_unresponsive ? "the server did not finish the login, next attempt in 10 min: "
 				: "",
 		message);
-	h->backoff_ns = h->backoff_ns == 0 ? BACKOFF_NS_MIN : 2 * h->backoff_ns;
+	h->backoff_ns = h->backoff_ns == 0 || error == -EAGAIN ? BACKOFF_NS_MIN : 2 * h->backoff_ns;
 	if (h->backoff_ns > BACKOFF_NS_MAX)
 		h->backoff_ns = BACKOFF_NS_MAX;
 	h->retry_at_ns =
@@ -130,7 +133,7 @@ static int connect_session(struct helper *h)
 	}
 	if (r < 0) {
 		add_reason(&message, r);
-		note_failure(h, r == -ETIMEDOUT, &message);
+		note_failure(h, r, &message);
 		return 0;
 	}
 	h->connected = true;

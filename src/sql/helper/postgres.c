@@ -137,6 +137,8 @@ static int fail_connect(struct sql_link *link, struct text *error, struct text *
 		strstr(message, "no pg_hba.conf entry");
 	bool unknown = strstr(message, "does not exist") && strstr(message, "role");
 	bool unresponsive = strstr(message, "timeout expired");
+	/* "is starting up", "is in recovery mode", "is not yet accepting connections" */
+	bool is_changing = strstr(message, "the database system is ");
 
 	postgres_add_message(error, message);
 	if (link->setup->tls && postgres_is_network(link->setup) && !refused && !unknown &&
@@ -150,6 +152,8 @@ static int fail_connect(struct sql_link *link, struct text *error, struct text *
 	disconnect(link);
 	if (unresponsive)
 		return -ETIMEDOUT;
+	if (is_changing)
+		return -EAGAIN;
 	return refused || unknown ? -EACCES : -ECONNREFUSED;
 }
 
