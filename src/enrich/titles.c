@@ -45,7 +45,8 @@ static const struct {
 	const char *more[3];
 	const char *role;
 } roles[] = {
-	{ "startup", { "recovering", "waiting" }, "startup process" },
+	{ "startup process", { "" }, "startup process" },
+	{ "startup", { "recovering", "waiting", "performing" }, "startup process" },
 	{ "checkpointer", { "process", "performing" }, "checkpointer" },
 	{ "background writer", { "process" }, "background writer" },
 	{ "writer", { "process" }, "background writer" },
@@ -53,6 +54,7 @@ static const struct {
 	{ "wal writer", { "process" }, "walwriter" },
 	{ "autovacuum launcher", { "process" }, "autovacuum launcher" },
 	{ "autovacuum worker", { "" }, "autovacuum worker" },
+	{ "archiver process", { "" }, "archiver" },
 	{ "archiver", { "archiving", "failed on", "last was" }, "archiver" },
 	{ "walreceiver", { "streaming" }, "walreceiver" },
 	{ "wal receiver", { "process" }, "walreceiver" },
@@ -61,16 +63,23 @@ static const struct {
 	{ "walsummarizer", { NULL }, "walsummarizer" },
 	{ "logical replication apply worker", { "for" }, "logical replication worker" },
 	{ "logical replication worker", { "for" }, "logical replication worker" },
+	{ "logical replication tablesync worker", { "for" }, "logical replication worker" },
+	{ "logical replication parallel apply worker", { "for" }, "logical replication worker" },
+	{ "slotsync worker", { NULL }, "slotsync worker" },
+	{ "stats collector", { "process" }, "stats collector" },
 	{ "io worker", { "" }, "io worker" },
 	{ "logger", { "process" }, "logger" },
 };
 
 static bool follows(const char *text, const char *const more[3])
 {
+	/* Up to PostgreSQL 12 there is room for a database and a host. */
+	const char *next = text + strspn(text, " ");
+
 	if (!*text)
 		return true;
-	for (unsigned int i = 0; *text == ' ' && i < 3 && more[i]; i++)
-		if (strncmp(text + 1, more[i], strlen(more[i])) == 0)
+	for (unsigned int i = 0; next > text && i < 3 && more[i]; i++)
+		if (strncmp(next, more[i], strlen(more[i])) == 0)
 			return true;
 	return false;
 }

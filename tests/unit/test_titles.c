@@ -62,6 +62,10 @@ static void test_titles(void **state)
 				    "postgres: checkpointer performing end-of-recovery checkpoint"),
 		"checkpointer");
 	assert_string_equal(title_role("postgres: startup "), "startup process");
+	assert_string_equal(title_role("postgres: startup   recovering 000000010000000000000003"),
+		"startup process");
+	assert_string_equal(title_role("postgres: startup performing end-of-recovery checkpoint"),
+		"startup process");
 	assert_string_equal(
 		title_role("postgres: 17/main: startup recovering 000000010000000000000003"),
 		"startup process");
@@ -110,8 +114,11 @@ static void test_processes(void **state)
 	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS, 1), "");
 	assert_role(f, 100, INCIDENT_NS, "checkpointer");
 	assert_role(f, 101, INCIDENT_NS, "walwriter");
-	/* One that has ended. */
-	assert_role(f, 102, INCIDENT_NS, "");
+	/* One that has ended is asked for with the next one, and neither hides the other. */
+	titles_find(f->titles, 102, INCIDENT_NS, 1);
+	tree_put(f->t, "proc/103/cmdline", "postgres: logger ");
+	assert_role(f, 103, INCIDENT_NS, "logger");
+	assert_string_equal(titles_find(f->titles, 102, INCIDENT_NS, 1), "");
 	/* A title is read once in an incident. */
 	tree_put(f->t, "proc/100/cmdline", "postgres: shop shop [local] idle");
 	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS, 1), "checkpointer");
