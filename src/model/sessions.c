@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/number.h"
@@ -24,24 +25,20 @@ static struct model_database *get_database(struct model_sessions *sessions, cons
 	return d;
 }
 
-/* "FATAL:  the database system is starting up", and perhaps more behind a semicolon. */
+/*
+ * "FATAL:  the database system is starting up", and perhaps more behind a semicolon. A standby that is not
+ * for queries says that it is "not accepting connections", and does so for ever.
+ */
 static void add_refusal(struct model_database *d, const char *error)
 {
-	static const char begin[] = "FATAL:  the database system is ";
-	const char *state = strstr(error, begin);
-	size_t len;
+	static const char *const states[] = { "starting up", "shutting down", "in recovery mode",
+		"not yet accepting connections" };
+	const char *state = strstr(error, "the database system is ");
 
-	if (!state)
-		return;
-	state += strlen(begin);
-	len = strcspn(state, ";");
-	if (len >= sizeof(d->refused))
-		return;
-	memcpy(d->refused, state, len);
-	d->refused[len] = '\0';
-	/* A standby that is not for queries says that for ever. */
-	if (strcmp(d->refused, "not accepting connections") == 0)
-		d->refused[0] = '\0';
+	for (size_t i = 0; state && i < ARRAY_SIZE(states); i++)
+		if (strncmp(state + strlen("the database system is "), states[i],
+			    strlen(states[i])) == 0)
+			d->refused = states[i];
 }
 
 static void add_answer(struct model_database *d, const struct record *r)

@@ -49,8 +49,8 @@ struct model_database {
 	struct model_who server;       /* pid 0: not known */
 	struct model_silence silence;
 	char missing[RECORD_LIST_SIZE]; /* what would let it tell more; "" */
-	/* What it was when it refused a login, as PostgreSQL says it: "starting up"; "": it did not. */
-	char refused[RECORD_NAME_SIZE];
+	/* What it was when it refused a login, as PostgreSQL says it: "starting up"; NULL: it did not. */
+	const char *refused;
 	char no_thread
 		[RECORD_NAME_SIZE]; /* why the thread of a client's session is not known; "" */
 	/* Statements of clients that had run for a second, by the answer in which that was most. */

@@ -237,15 +237,15 @@ static void add_remarks(const struct graph *g, const struct node *n, size_t most
 	char buf[512];
 	struct text clause = TEXT_ON(buf);
 
-	for (uint32_t i = 0; i < g->m->sessions.count && n->kind != NODE_silence; i++) {
+	for (uint32_t i = 0; i < g->m->sessions.count; i++) {
 		const struct model_database *d = &g->m->sessions.list[i];
 
 		text_reset(&clause);
-		if (*d->refused)
+		if (d->refused)
 			text_addf(&clause, "Database %s refused a login: it was %s.", d->target,
 				d->refused);
 		add_if_it_fits(t, &clause, most);
-		if (d->silence.longest_ns < SILENT_NS)
+		if (d->silence.longest_ns < SILENT_NS || n->kind == NODE_silence)
 			continue;
 		text_reset(&clause);
 		text_addf(&clause, "Database %s did not answer for ", d->target);
