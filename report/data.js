@@ -34,7 +34,8 @@
 			pid: toId(row[at.pid]), tid: toId(row[at.tid]), comm: string(row[at.comm]),
 			op: string(row[at.op]),
 			path: string(row[at.path]), cause: string(row[at.cause]), disk: row[at.disk], stack: stack(row[at.stack]),
-			statement: row[at.statement], session: null, threads: 1,
+			statement: row[at.statement], session: null, threads: 1, isWait: false,
+			who: `thread ${row[at.tid]}`,
 		}));
 	}
 
@@ -43,6 +44,7 @@
 		return list(raw.waits).map((line, i) => ({
 			index: first + i, t: toNumber(line.t), ms: toNumber(line.ms) || 0, stuck: false,
 			pid: toId(line.pid), tid: null, session: line.session ?? null, threads: toNumber(line.threads) || 1,
+			isWait: true, who: line.session === undefined ? `lock ${line.lock}` : `${string(line.database)} ${line.session}`,
 			comm: string(line.comm), op: line.session === undefined ? "" : "statement", path: string(line.path),
 			cause: string(line.cause), disk: -1, stack: [], statement: line.statement,
 		}));
@@ -109,8 +111,10 @@
 		bounds: findBounds(), armedAt: armed ? armed.t : 0,
 		/** How many threads and sessions the operations are of. */
 		countThreads: (some) => {
-			const known = new Set(some.filter((o) => o.tid !== null || o.session !== null).map((o) => o.session ?? `t${o.tid}`));
-			return known.size + some.reduce((n, o) => n + (o.tid === null && o.session === null ? o.threads : 0), 0);
+			const most = new Map();
+			for (const o of some)
+				most.set(o.who, Math.max(most.get(o.who) || 0, o.threads));
+			return [...most.values()].reduce((n, threads) => n + threads, 0);
 		},
 		/** The text of a statement by its index, or "". */
 		statementText: (index) => page.data.statements[index]?.text || "",

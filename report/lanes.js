@@ -32,7 +32,7 @@
 	function makeLanes() {
 		const lanes = new Map();
 		for (const o of operations) {
-			const key = grouped ? `${o.comm}\u0000${o.cause}` : `${o.session ?? ""}\u0000${o.tid}\u0000${o.comm}`;
+			const key = grouped ? `${o.comm}\u0000${o.cause}` : `${o.who}\u0000${o.comm}`;
 			if (!lanes.has(key))
 				lanes.set(key, { name: grouped ? o.comm || "?" : laneName(o), cause: o.cause, operations: [] });
 			lanes.get(key).operations.push(o);
@@ -44,7 +44,7 @@
 	function chooseLanes() {
 		const lanes = [...makeLanes().values()];
 		const begin = (lane) => lane.operations.reduce((t, o) => Math.min(t, o.t), Infinity);
-		const together = (lane) => lane.operations.reduce((ms, o) => ms + o.ms, 0);
+		const together = (lane) => lane.operations.reduce((ms, o) => ms + o.threads * o.ms, 0);
 		const longest = lanes.sort((a, b) => together(b) - together(a)).slice(0, MOST_LANES);
 		const left = lanes.length - longest.length;
 		more.textContent = left ? `Not shown: ${count(left, "lane")} with less time.` : "";
@@ -66,9 +66,10 @@
 		svg("defs", null, Array.from({ length: PATTERNS }, (_, i) => makePattern(i + 1)));
 
 	function describe(o) {
-		const who = o.session !== null ? ` session ${o.session}` : o.tid !== null ? ` thread ${o.tid}` : "";
-		return [`${o.comm || "?"}${who}: ${o.op} ${o.path}`.trim(),
-			`${o.stuck ? "had not returned after" : "took"} ${duration(o.ms)}, from ${seconds(o.t)}`,
+		const who = o.session !== null ? ` session ${o.session}` : o.tid !== null ? ` thread ${o.tid}` :
+			o.threads > 1 ? `, ${o.threads} threads` : "";
+		const took = o.isWait ? "had waited for at least" : o.stuck ? "had not returned after" : "took";
+		return [`${o.comm || "?"}${who}: ${o.op} ${o.path}`.trim(), `${took} ${duration(o.ms)}, from ${seconds(o.t)}`,
 			`waited for: ${causeName(o.cause)}${diskName(o.disk) ? `, ${diskName(o.disk)}` : ""}`];
 	}
 
@@ -185,7 +186,7 @@
 	}
 
 	function start(body) {
-		grouped = new Set(operations.map((o) => o.session ?? `t${o.tid}`)).size > MOST_THREADS;
+		grouped = new Set(operations.map((o) => o.who)).size > MOST_THREADS;
 		host = el("div", { class: "graphic lanes" });
 		more = el("p", { class: "about" });
 		fill(body, el("div", { class: "tools" }, makeChooser(), makeLegend()), host, more);

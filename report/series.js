@@ -39,7 +39,7 @@
 	function rankCauses() {
 		const together = new Map();
 		for (const o of operations)
-			together.set(o.cause, (together.get(o.cause) || 0) + o.ms);
+			together.set(o.cause, (together.get(o.cause) || 0) + o.threads * o.ms);
 		return [...together.keys()].sort((a, b) => together.get(b) - together.get(a));
 	}
 

@@ -14,7 +14,7 @@
 			user: o.user, kernel: o.kernel, cause: "",
 		})),
 		operations: operations.map((o) => ({
-			process: o.comm || "?", pid: o.pid, state: "", from: o.t, to: o.t + o.ms, ms: o.ms,
+			process: o.comm || "?", pid: o.pid, state: "", from: o.t, to: o.t + o.ms, ms: o.threads * o.ms,
 			user: [], kernel: o.stack, cause: o.cause,
 		})),
 	};

@@ -397,8 +397,9 @@ static void add_wait(struct report *p, struct text *out, const struct report_wai
 	add_time(p, out, "t", w->start_ns);
 	add_ms(out, "ms", w->ns);
 	text_json_i64(out, "pid", w->pid);
-	if (w->target)
-		text_json_u64(out, "session", w->id);
+	text_json_u64(out, w->is_session ? "session" : "lock", w->id);
+	if (w->is_session)
+		add_string(p, out, "database", w->target);
 	text_json_u64(out, "threads", w->threads);
 	add_string(p, out, "comm", w->comm);
 	add_string(p, out, "path", w->path);
@@ -413,6 +414,7 @@ static void add_waits(struct report *p, struct text *out)
 	for (uint32_t i = 0; i < p->waits.count; i++)
 		add_wait(p, out, &p->waits.items[i]);
 	text_json_close(out, ']');
+	report_leave_out(p, "lines about waits for locks", p->waits_left_out);
 }
 
 static int compare_offcpu(const void *a, const void *b)

@@ -45,7 +45,8 @@ struct report_wait {
 	uint64_t start_ns;
 	uint64_t ns;	 /* the most that a line tells */
 	uint64_t id;	 /* of the session, or of the lock */
-	uint32_t target; /* of the session; 0: they are threads */
+	bool is_session; /* else they are threads */
+	uint32_t target; /* of the session */
 	uint32_t comm;	 /* the user of the session, or the process */
 	uint32_t path;	 /* the table, or the file */
 	uint32_t threads;
@@ -118,7 +119,8 @@ struct report {
 	REPORT_LIST(struct report_histogram) histograms;
 	REPORT_LIST(struct report_statement) statements;
 	REPORT_LIST(struct report_mark) marks;
-	uint64_t alike; /* operations that have no line of their own */
+	uint64_t alike;		 /* operations that have no line of their own */
+	uint64_t waits_left_out; /* lines about them */
 	/* Of the page: disks that it shows, the judged one first. */
 	uint32_t disks_count;
 	uint32_t disks[REPORT_DISKS_MAX]; /* names */

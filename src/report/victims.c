@@ -12,7 +12,7 @@ struct victims_row {
 	int32_t pid;
 	const char *cause, *op;
 	uint64_t ns, longest_ns;
-	uint32_t operations, threads;
+	uint64_t operations, threads;
 };
 
 /* What tells rows apart; then the threads of one stand together. */
@@ -92,6 +92,19 @@ static struct victims_row *find_row(struct victims_row *rows, uint32_t count,
 	return NULL;
 }
 
+/* A session that waits again is one session. */
+static bool is_first_of(const struct report *p, uint32_t i)
+{
+	const struct report_wait *w = &p->waits.items[i];
+
+	for (uint32_t k = 0; w->is_session && k < i; k++)
+		if (p->waits.items[k].is_session && p->waits.items[k].id == w->id &&
+			p->waits.items[k].target == w->target &&
+			p->waits.items[k].path == w->path && p->waits.items[k].lock == w->lock)
+			return false;
+	return true;
+}
+
 /* Threads at one lock count for as long as the one that waited longest, as in the verdict. */
 static uint32_t fold_waits(const struct report *p, struct victims_row *rows)
 {
@@ -107,11 +120,11 @@ static uint32_t fold_waits(const struct report *p, struct victims_row *rows)
 				.comm = w->comm,
 				.path = w->path,
 				.pid = w->pid,
-				.op = w->target ? "statement" : "-",
+				.op = w->is_session ? "statement" : "-",
 				.cause = report_wait_cause(w),
 			};
 		}
-		row->threads += w->threads;
+		row->threads += is_first_of(p, i) ? w->threads : 0;
 		row->operations += w->threads;
 		row->ns += w->threads * w->ns;
 		row->longest_ns = w->ns > row->longest_ns ? w->ns : row->longest_ns;
@@ -125,8 +138,10 @@ static void add_row(struct report *p, const struct victims_row *row, struct text
 
 	text_add(out, "<tr><td><bdi>");
 	text_add_html(out, strings_get(&p->strings, row->comm));
-	text_addf(out, "</bdi> <span class=\"minor\">pid %" PRId32 "</span></td>", row->pid);
-	text_add(out, "<td>");
+	text_add(out, "</bdi>");
+	if (row->pid)
+		text_addf(out, " <span class=\"minor\">pid %" PRId32 "</span>", row->pid);
+	text_add(out, "</td><td>");
 	text_add(out, row->cause);
 	if (*disk) {
 		text_add(out, ", ");

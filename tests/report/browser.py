@@ -887,7 +887,7 @@ def lanes_by_keys(b):
 def many_threads_are_grouped(b):
     b.open()
     threads = {row[b.data()["operations"]["columns"].index("tid")] for row in b.data()["operations"]["rows"]}
-    threads |= {("session", wait.get("session")) for wait in b.data()["waits"]}
+    threads |= {(wait.get("database"), wait.get("session"), wait.get("lock")) for wait in b.data()["waits"]}
     need(threads, "nobody waited")
     grouped = bool(b.all(".lanes .bar.group"))
     expect(grouped == (len(threads) > 40), "%d threads" % len(threads))

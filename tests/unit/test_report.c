@@ -341,6 +341,9 @@ static void test_who_waited_for_a_lock(void **state)
 	add_session(p, 18, 3, 0);
 	/* It is another wait. */
 	add_session(p, 18, 9, 1);
+	/* What is damaged, or of a later version. */
+	add_lock(p, RECORD_KERNEL_LOCK_NONE, 2, 1);
+	add_lock(p, RECORD_KERNEL_LOCK_pipe, 2, UINT32_MAX);
 	add_lock(p, RECORD_KERNEL_LOCK_mutex, 2, 1);
 	add_lock(p, RECORD_KERNEL_LOCK_mutex, 4, 3);
 	/* Those who wait for it have operations. */
