@@ -125,6 +125,7 @@ static void add_left_out(struct model *m, const struct record_reading *s)
 {
 	const struct record_disk *last = &s->devices[RECORD_DEVICES_MAX - 1];
 
+	m->disks.samples_leave_out |= s->devices_left_out > 0;
 	if (s->devices_left_out == 0 || s->devices_count < RECORD_DEVICES_MAX || last->suspended ||
 		last->no_completion_ns > 0)
 		return;
@@ -196,8 +197,10 @@ void model_disks_add_device(struct model *m, const struct record_device *line)
 	d->write_bytes = line->write_bytes;
 	d->in_flight = line->in_flight;
 	d->untraced_ns = line->before_busy_ns;
-	d->traced_ns = line->read_busy_ns + line->write_busy_ns + line->discard_busy_ns +
-		line->flush_busy_ns - line->before_busy_ns;
+	/* Each was rounded down by itself. */
+	d->traced_ns = minus(line->read_busy_ns + line->write_busy_ns + line->discard_busy_ns +
+			line->flush_busy_ns,
+		line->before_busy_ns);
 	d->flush_ns = line->flush_busy_ns;
 	d->queue = line->queue;
 	d->device = line->device;

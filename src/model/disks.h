@@ -95,8 +95,9 @@ struct model_stack {
  * is known of that is then known of the disk that it stands on, if that is kept.
  */
 struct model_disks {
-	bool left_out;	    /* there was no place for one */
-	double left_out_ms; /* at most, what threads waited for it or it worked in a sample */
+	bool samples_leave_out; /* disks that were no busier than those which they have */
+	bool left_out;		/* there was no place for one */
+	double left_out_ms;	/* at most, what threads waited for it or it worked in a sample */
 	uint32_t count;
 	struct model_disk list[MODEL_DISKS_MAX];
 	uint32_t stack_count;

@@ -408,6 +408,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	if (l->id != line->id)
 		*l = (struct model_lock){ .id = line->id };
 	l->kind = line->kind;
+	l->dev = line->dev;
 	l->inode = line->inode;
 	l->process = model_who_of(line->pid, 0, line->comm);
 	l->fd = line->fd;

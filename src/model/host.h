@@ -113,6 +113,7 @@ struct model_lock {
 	uint32_t id; /* of the record; 0: free */
 	enum record_kernel_lock kind;
 	struct model_who process; /* of the threads that waited */
+	struct record_dev dev;	  /* of the file system of the inode */
 	uint64_t inode;
 	char path[MODEL_PATH_SIZE];	 /* of the inode */
 	char function[RECORD_NAME_SIZE]; /* that takes it; "" */

@@ -41,19 +41,36 @@ static void add_refusal(struct model_database *d, const char *error)
 			d->refused = states[i];
 }
 
-static void add_answer(struct model_database *d, const struct record *r)
+/* What was waited before the lead does not count. */
+static uint64_t since_lead_ns(const struct model *m, const struct record *r)
+{
+	return minus(r->mono_ns, minus(m->trigger_ns, MODEL_LEAD_NS));
+}
+
+static uint64_t at_most(uint64_t ns, uint64_t most_ns)
+{
+	return ns < most_ns ? ns : most_ns;
+}
+
+static void add_answer(const struct model *m, struct model_database *d, const struct record *r)
 {
 	const struct record_sql *q = &r->sql;
+	uint64_t lasting_ns;
 
 	add_refusal(d, q->error);
+	if (q->server)
+		d->kind = q->server;
 	if (q->pid)
 		d->server.pid = d->server.tid = q->pid;
 	if (*q->missing)
 		text_copy(d->missing, sizeof(d->missing), q->missing);
-	if (q->lasting <= 0 || q->lasting_ns <= d->lasting_ns)
+	if (q->lasting <= 0)
+		return;
+	lasting_ns = at_most(q->lasting_ns, (uint64_t)q->lasting * since_lead_ns(m, r));
+	if (lasting_ns <= d->lasting_ns)
 		return;
 	d->lasting = (uint32_t)q->lasting;
-	d->lasting_ns = q->lasting_ns;
+	d->lasting_ns = lasting_ns;
 }
 
 static bool is_client(const struct record_sql *q)
@@ -116,7 +133,7 @@ static uint64_t key_of(const char *text)
 	return hash_bytes(HASH_BEGIN, text, strnlen(text, RECORD_VERDICT_STATEMENT_SIZE - 1));
 }
 
-static void add_longest(struct model_database *d, const struct record_sql *q)
+static void add_longest(struct model_database *d, const struct record_sql *q, uint64_t ns)
 {
 	const uint64_t key = *q->text ? key_of(q->text) : q->connection_id;
 	struct model_longest *l = d->longest;
@@ -129,8 +146,8 @@ static void add_longest(struct model_database *d, const struct record_sql *q)
 		if (d->longest[i].ns < l->ns)
 			l = &d->longest[i];
 	}
-	if (q->elapsed_ns > l->ns)
-		*l = (struct model_longest){ key, q->elapsed_ns };
+	if (ns > l->ns)
+		*l = (struct model_longest){ key, ns };
 }
 
 uint64_t model_database_longest_ns(const struct model_database *d, const char *but)
@@ -188,7 +205,7 @@ void model_sessions_add_sql(struct model *m, const struct record *r)
 	if (!d)
 		return;
 	if (!q->connection_id) {
-		add_answer(d, r);
+		add_answer(m, d, r);
 		return;
 	}
 	add_runner(&m->sessions, d, q);
@@ -197,21 +214,16 @@ void model_sessions_add_sql(struct model *m, const struct record *r)
 	if (!q->elapsed_ns || (!is_client(q) && !*q->text))
 		return;
 	if (is_client(q))
-		add_longest(d, q);
+		add_longest(d, q, at_most(q->elapsed_ns, since_lead_ns(m, r)));
 	add_moved(d, q, minus(r->mono_ns, q->elapsed_ns));
 }
 
-/* What was waited before the lead does not count. */
 void model_sessions_add_queue(struct model *m, const struct record *r)
 {
-	const uint64_t from_ns = minus(m->trigger_ns, MODEL_LEAD_NS);
 	const struct record_queue *q = &r->queue;
 	struct model_database *d = get_database(&m->sessions, q->target);
-	uint64_t ns = q->waited_ns, most_ns;
+	const uint64_t ns = at_most(q->waited_ns, q->waiters * since_lead_ns(m, r));
 
-	most_ns = r->mono_ns > from_ns ? q->waiters * (r->mono_ns - from_ns) : 0;
-	if (ns > most_ns)
-		ns = most_ns;
 	if (!d || ns <= d->queue_ns)
 		return;
 	d->queue = *q;
@@ -268,6 +280,20 @@ void model_sessions_add_trigger(struct model *m, const struct record_trigger *tr
 	silence.unanswered_ns = (uint64_t)(trigger->value * NSEC_PER_SEC);
 	text_copy(silence.target, sizeof(silence.target), trigger->subject);
 	model_sessions_add_silence(m, &silence);
+}
+
+bool model_sessions_is_name_of(const struct model_sessions *sessions,
+	const struct model_database *d, const char *comm)
+{
+	for (uint32_t i = 0; i < sessions->count; i++) {
+		const struct model_database *other = &sessions->list[i];
+
+		if (other->server.pid && other->server.pid != d->server.pid &&
+			((d->kind && other->kind == d->kind) ||
+				strcmp(other->server.comm, comm) == 0))
+			return false;
+	}
+	return *comm && strcmp(d->server.comm, comm) == 0;
 }
 
 const struct model_database *model_sessions_find_server(const struct model_sessions *sessions,

@@ -47,6 +47,7 @@ struct model_runner {
 struct model_database {
 	char target[RECORD_NAME_SIZE]; /* "main" */
 	struct model_who server;       /* pid 0: not known */
+	enum record_server kind;
 	struct model_silence silence;
 	char missing[RECORD_LIST_SIZE]; /* what would let it tell more; "" */
 	/* What it was when it refused a login, as PostgreSQL says it: "starting up"; NULL: it did not. */
@@ -55,7 +56,7 @@ struct model_database {
 		[RECORD_NAME_SIZE]; /* why the thread of a client's session is not known; "" */
 	/* Statements of clients that had run for a second, by the answer in which that was most. */
 	uint32_t lasting;
-	uint64_t lasting_ns;				 /* added up; 0: there was none */
+	uint64_t lasting_ns; /* their time since MODEL_LEAD_NS before the trigger; 0: none */
 	struct model_longest longest[MODEL_LONGEST_MAX]; /* of clients in any answer; unordered */
 	/* The queue that has waited most; waiters 0: there was none. */
 	struct record_queue queue;
@@ -101,6 +102,12 @@ uint64_t model_database_longest_ns(const struct model_database *database, const 
 /* The database whose server that process is; NULL: none. */
 const struct model_database *model_sessions_find_server(const struct model_sessions *sessions,
 	int32_t pid);
+/*
+ * Whether a process of that name is one of the database: each session of PostgreSQL is a process,
+ * but several clusters may run on one host.
+ */
+bool model_sessions_is_name_of(const struct model_sessions *sessions,
+	const struct model_database *database, const char *comm);
 /* Whether that statement moved at least as much as all others of its server together. */
 bool model_database_has_busiest(const struct model_database *database);
 

@@ -296,6 +296,27 @@ static void note_look(const struct model_waits *waits, struct model_wait *w, uin
 	w->at_look = waits->looks;
 }
 
+/* There are several in a look: of reads and of writes, and of partitions of a disk. */
+static void add_hanging(struct model_waits *waits, struct model_wait *w, const struct record *r,
+	uint64_t total_ns)
+{
+	const struct record_operation *op = &r->operation;
+	const uint64_t count = op->alike.count + 1, before = w->alike_hanging;
+	const uint64_t max_ns = op->alike.max_ns > op->dur_ns ? op->alike.max_ns : op->dur_ns;
+
+	if (w->last_look != waits->looks) {
+		w->alike_before = before;
+		w->alike_hanging = w->alike_hanging_ns = w->alike_hanging_max_ns = 0;
+	}
+	w->alike_hanging += count;
+	w->alike_hanging_ns += total_ns;
+	if (max_ns > w->alike_hanging_max_ns)
+		w->alike_hanging_max_ns = max_ns;
+	if (w->alike_hanging > w->alike_before)
+		move_alike(waits, w, r,
+			minus(count, minus(w->alike_before, w->alike_hanging - count)));
+}
+
 /* Lines that stand for many: for its own operation and all others. */
 static void add_alike(struct model *m, struct model_wait *w, const struct record *r)
 {
@@ -314,13 +335,9 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 	w->has_alike = true;
 	if (r->type == RECORD_STUCK) {
 		begin_look(&m->waits, r->mono_ns);
-		if (count > w->alike_hanging)
-			move_alike(&m->waits, w, r, count - w->alike_hanging);
+		add_hanging(&m->waits, w, r, total_ns);
 		note_look(&m->waits, w, count + alike->own);
 		w->alike_at_ns = r->mono_ns;
-		w->alike_hanging = count;
-		w->alike_hanging_ns = total_ns;
-		w->alike_hanging_max_ns = max_ns;
 		return;
 	}
 	/* How many threads they are nobody knows: one may have returned again and again. */

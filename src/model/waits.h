@@ -45,6 +45,7 @@ struct model_wait {
 	uint32_t at_look;
 	uint64_t alike_ns;
 	uint64_t alike_hanging;
+	uint64_t alike_before; /* the same before the present look */
 	uint64_t alike_hanging_ns;
 	uint64_t alike_hanging_max_ns;	 /* how long the longest of those has hung */
 	uint64_t alike_at_ns;		 /* by the last line about them */

@@ -26,7 +26,7 @@ struct culprit {
 	struct model_who who;
 	char role[RECORD_NAME_SIZE]; /* of a thread of a database server; "" */
 	char unit[MODEL_PATH_SIZE];
-	uint64_t cgroup; /* of the unit */
+	uint64_t cgroup; /* of the unit, or of who sent the requests; 0: not known */
 	/* Of CULPRIT_STATEMENT. `likely`: its server did it, most probably for this statement. */
 	struct record_io_statement statement;
 	bool is_likely;

@@ -194,6 +194,16 @@ static bool is_hung(const struct model_disk *d)
 		(d->no_completion_ns >= (HUNG_NS / 2) && d->no_completion_ns >= d->work_ns / 2);
 }
 
+/* A snapshot that is made or removed suspends it for a moment, beside whatever else there is. */
+static bool is_suspended(const struct model *m, int disk)
+{
+	const uint64_t ns = get(m, disk)->suspended_ns;
+	uint64_t longest_ns;
+
+	condition_waited_ns(m, disk, &longest_ns);
+	return ns >= NOTICED_NS && ns >= longest_ns / 2;
+}
+
 /* It took long for some requests, whatever it did in between. */
 static bool is_slow_at_times(const struct model *m, int disk)
 {
@@ -224,11 +234,13 @@ static bool may_explain(const struct model_disk *d, uint64_t longest_ns)
 /* That neither the disk nor what it stands on had much to do with. */
 static bool is_delayed(const struct model *m, int disk)
 {
+	const struct model_disk *d = get(m, disk);
 	uint64_t longest_ns;
 
 	condition_waited_ns(m, disk, &longest_ns);
-	/* Without a sample it is not known whether the disk was idle. */
-	if (m->samples == 0 || longest_ns < NOTICED_NS)
+	/* It is not known to be idle where all samples, or those with busy ones, left it out. */
+	if (m->samples == 0 || (d->samples == 0 && m->disks.samples_leave_out) ||
+		d->left_out_max_pct >= HALF_PCT || longest_ns < NOTICED_NS)
 		return false;
 	for (int i = 0; i < (int)m->disks.count; i++)
 		if (model_disks_is_on(&m->disks, disk, i) &&
@@ -431,7 +443,7 @@ enum condition condition_of(const struct model *m, int disk)
 
 	if (is_hung(d))
 		return CONDITION_HUNG;
-	if (d->suspended_ns >= NOTICED_NS)
+	if (is_suspended(m, disk))
 		return CONDITION_SUSPENDED;
 	/* Before its load: more of it would only be read again faster. */
 	if (d->busy.ns >= TROUBLE_NS && condition_find_memory(m, disk, &memory))

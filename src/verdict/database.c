@@ -37,9 +37,9 @@ static bool has_filled_disk(const struct graph *g, const struct model_database *
 {
 	const struct model_full *full = &g->m->host.full;
 
-	return *full->mount && full->used_pct >= QUITE_FULL_PCT &&
+	return *full->mount && full->used_pct >= QUITE_FULL_PCT && full->writer.pid &&
 		(full->writer.pid == d->server.pid ||
-			strcmp(full->writer.comm, d->server.comm) == 0);
+			(*d->server.comm && strcmp(full->writer.comm, d->server.comm) == 0));
 }
 
 static void find_sessions(struct graph *g, int index)
@@ -58,6 +58,7 @@ static void find_sessions(struct graph *g, int index)
 		n = node_of_load(g, d->server.pid, 0);
 	if (!n)
 		return;
+	g->of_database[index] = n;
 	n->extra.statements += d->lasting - queued;
 	n->extra.waited_ns += d->lasting_ns * (d->lasting - queued) / d->lasting;
 	if (model_database_longest_ns(d, NULL) > n->extra.statements_longest_ns)
@@ -106,13 +107,19 @@ static struct node *node_of_commits(struct graph *g, const struct node *n)
 	return NULL;
 }
 
+/* What it waited for before is over, and others wait for its next statement. */
+static bool is_idle(const struct record_queue *q)
+{
+	return q->holder.idle && q->holder.elapsed_ns >= q->longest_ns / 2;
+}
+
 /* Whoever holds it may wait in the kernel, or for the disk that it loads. */
 static struct node *follow_queue(struct graph *g, struct node *n)
 {
 	const struct record_queue *q = &database_of(g, n)->queue;
 	struct node *next = NULL;
 
-	if (!q->holder.present || !q->holder.tid || q->candidates > 1)
+	if (!q->holder.present || !q->holder.tid || q->candidates > 1 || is_idle(q))
 		return NULL;
 	next = graph_of_thread(g, q->holder.tid);
 	if (!next)
@@ -208,7 +215,8 @@ static void say_queue(const struct graph *g, const struct node *n, struct text *
 		text_addf(t, "; it may be another one of %" PRIu32, q->candidates);
 	if (!q->behind_first)
 		return;
-	text_addf(t, ". %" PRIu32 " of them wait behind ", q->behind_first);
+	text_add(t, ". ");
+	text_add_count(t, q->behind_first, "of them waits behind ", "of them wait behind ");
 	add_statement(&q->first, g->with_statement, t);
 }
 
@@ -294,33 +302,20 @@ static void find_silences(struct graph *g)
 	}
 }
 
-/* Several clusters of PostgreSQL run on one host. */
-static bool is_only_one(const struct graph *g, const struct model_who *server)
-{
-	for (uint32_t i = 0; i < g->m->sessions.count; i++) {
-		const struct model_who *other = &g->m->sessions.list[i].server;
-
-		if (other->pid != server->pid && strcmp(other->comm, server->comm) == 0)
-			return false;
-	}
-	return *server->comm;
-}
-
-/* Each PostgreSQL session is a process of the same name. */
 static bool is_of_server(const struct graph *g, const struct node *n,
-	const struct model_who *server)
+	const struct model_database *d)
 {
-	return n->extra.who.pid == server->pid ||
-		(n->kind == NODE_peer && is_only_one(g, server) &&
-			strcmp(n->extra.who.comm, server->comm) == 0);
+	return n->extra.who.pid == d->server.pid ||
+		(n->kind == NODE_peer &&
+			model_sessions_is_name_of(&g->m->sessions, d, n->extra.who.comm));
 }
 
 /* A lock, a pipe or a socket that its threads waited for. */
-static struct node *find_lock_of(struct graph *g, const struct model_who *server)
+static struct node *find_lock_of(struct graph *g, const struct model_database *d)
 {
 	for (uint32_t i = 0; i < g->count; i++)
 		if ((g->nodes[i].kind == NODE_held || g->nodes[i].kind == NODE_peer) &&
-			is_of_server(g, &g->nodes[i], server))
+			is_of_server(g, &g->nodes[i], d))
 			return &g->nodes[i];
 	return NULL;
 }
@@ -359,13 +354,13 @@ static struct node *follow_silence(struct graph *g, struct node *n)
 
 	if (s->who.pid &&
 		(s->who.pid == d->server.pid ||
-			(*d->server.comm && strcmp(s->who.comm, d->server.comm) == 0)))
+			model_sessions_is_name_of(&g->m->sessions, d, s->who.comm)))
 		return graph_find(g, NODE_stopped, 0);
 	if (d->silence.is_stopped)
 		return NULL;
 	next = graph_of_server(g, d);
 	if (!next)
-		next = find_lock_of(g, &d->server);
+		next = find_lock_of(g, d);
 	if (!next)
 		next = graph_find(g, NODE_queue, n->index);
 	if (!next)

@@ -39,6 +39,22 @@ static struct node *follow(struct graph *g, struct node *n)
 	return NULL;
 }
 
+/* Whoever loads a disk that has time left has done nothing to those whose limit is used up. */
+static bool is_in_limited_group(const struct graph *g, const struct node *n)
+{
+	const struct model_waits *waits = &g->m->waits;
+	const uint64_t limited = condition_find_io_limit(g->m, n->index)->cgroup;
+
+	if (!limited || n->culprit->cgroup)
+		return limited && n->culprit->cgroup == limited;
+	/* Kernel threads sent it. */
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (waits->groups[i].cgroup == limited &&
+			waits->groups[i].who.pid == n->culprit->who.pid)
+			return true;
+	return false;
+}
+
 static void judge(struct graph *g, struct node *n)
 {
 	static const enum record_class classes[] = {
@@ -63,6 +79,11 @@ static void judge(struct graph *g, struct node *n)
 		return;
 	n->culprit = &g->culprits[g->culprits_count++];
 	blame(g->m, n->index, n->culprit);
+	if (c == CONDITION_LIMITED && !is_in_limited_group(g, n)) {
+		n->culprit = NULL;
+		g->culprits_count--;
+		return;
+	}
 	if (n->culprit->has_half && n->culprit->is_probable)
 		n->basis = RECORD_BASIS_inferred;
 }
@@ -185,6 +206,11 @@ static void add_rate(struct text *t, double requests)
 		strcmp(number, "1") == 0 ? "" : "s");
 }
 
+static void add_ms(struct text *t, double ms)
+{
+	text_addf(t, ms >= 10 || ms <= 0 ? "%.0f ms" : ms >= 1 ? "%.1f ms" : "%.2f ms", ms);
+}
+
 static void say_slow(const struct graph *g, const struct node *n, struct text *t)
 {
 	static const char *const kinds[] = { "read", "write", "discard", "flush" };
@@ -199,8 +225,9 @@ static void say_slow(const struct graph *g, const struct node *n, struct text *t
 	add_disk(g, n, t);
 	text_add(t, " was slow for ");
 	words_add_time(t, d->busy.ns);
-	text_addf(t, ": each %s took %.0f ms, ", kinds[kind],
-		isnan(await_ms) ? model_disk_await_max_ms(d) : await_ms);
+	text_addf(t, ": each %s took ", kinds[kind]);
+	add_ms(t, isnan(await_ms) ? model_disk_await_max_ms(d) : await_ms);
+	text_add(t, ", ");
 	if (condition_is_slower_than_before(d))
 		text_addf(t, "%.0f times as long as in the minute before, with no more to do",
 			condition_times_slower(d));
@@ -343,11 +370,6 @@ static void say(const struct graph *g, const struct node *n, struct text *t)
 }
 
 /* Parts */
-
-static void add_ms(struct text *t, double ms)
-{
-	text_addf(t, ms >= 10 || ms <= 0 ? "%.0f ms" : "%.1f ms", ms);
-}
 
 /*
  * "util 100 %, r_await 296 ms, queue depth 64": means over the time in which it was busy, named as

@@ -43,6 +43,13 @@ bool graph_flows_to(const struct graph *g, uint32_t group, const struct node *en
 
 /* What a group waited for */
 
+/* Containers and volumes have files of the same path, and inodes of the same number. */
+static bool is_on(struct record_dev a, struct record_dev b)
+{
+	return !model_has_number(a) || !model_has_number(b) ||
+		(a.major == b.major && a.minor == b.minor);
+}
+
 static int find_lock(const struct model *m, const struct model_wait *w,
 	const struct model_wait_key *key)
 {
@@ -56,7 +63,7 @@ static int find_lock(const struct model *m, const struct model_wait *w,
 			w->cause == RECORD_CAUSE_memory_map_lock && l->process.pid == w->who.pid)
 			return i;
 		if (l->kind == RECORD_KERNEL_LOCK_inode &&
-			w->cause != RECORD_CAUSE_memory_map_lock &&
+			w->cause != RECORD_CAUSE_memory_map_lock && is_on(l->dev, w->dev) &&
 			((key->inode && l->inode == key->inode) ||
 				(*l->path && strcmp(l->path, w->path) == 0)))
 			return i;
@@ -161,7 +168,13 @@ struct node *graph_of_thread(struct graph *g, int32_t tid)
 	return w ? node_of_group(g, w) : NULL;
 }
 
-struct node *graph_of_process(struct graph *g, int32_t pid, const char *comm)
+static bool is_session_of(const struct graph *g, const struct model_database *d, const char *comm)
+{
+	return d && model_sessions_is_name_of(&g->m->sessions, d, comm);
+}
+
+/* Of a process, or of a database whose sessions are processes of the same name. */
+static struct node *most_waited_for(struct graph *g, int32_t pid, const struct model_database *d)
 {
 	const struct model_waits *waits = &g->m->waits;
 	uint64_t ns[GRAPH_NODES_MAX] = { 0 };
@@ -171,9 +184,7 @@ struct node *graph_of_process(struct graph *g, int32_t pid, const char *comm)
 		const struct model_wait *w = &waits->groups[i];
 		uint32_t n;
 
-		/* Each PostgreSQL session is a process of the same name. */
-		if (!g->of_group[i] ||
-			(w->who.pid != pid && (!*comm || strcmp(w->who.comm, comm) != 0)))
+		if (!g->of_group[i] || (w->who.pid != pid && !is_session_of(g, d, w->who.comm)))
 			continue;
 		n = (uint32_t)(g->of_group[i] - g->nodes);
 		ns[n] += model_wait_ns(w);
@@ -183,11 +194,16 @@ struct node *graph_of_process(struct graph *g, int32_t pid, const char *comm)
 	return most;
 }
 
+struct node *graph_of_process(struct graph *g, int32_t pid)
+{
+	return most_waited_for(g, pid, NULL);
+}
+
 struct node *graph_of_server(struct graph *g, const struct model_database *d)
 {
 	const struct model_waits *waits = &g->m->waits;
 	uint64_t ms[GRAPH_NODES_MAX] = { 0 };
-	struct node *most = graph_of_process(g, d->server.pid, d->server.comm);
+	struct node *most = most_waited_for(g, d->server.pid, d);
 
 	if (most)
 		return most;

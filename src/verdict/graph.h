@@ -98,6 +98,8 @@ struct graph {
 	uint32_t culprits_count;
 	struct culprit culprits[GRAPH_CULPRITS_MAX];
 	struct node *of_group[MODEL_GROUPS_MAX]; /* what each group waited for; NULL: left out */
+	/* The same of statements of each database; NULL: of none is that known. */
+	struct node *of_database[CONFIG_SQL_TARGETS_MAX];
 	enum condition conditions[MODEL_DISKS_MAX];
 	int folded[MODEL_DISKS_MAX];	 /* the disk that is at fault where one is waited for */
 	int32_t tids[MODEL_THREADS_MAX]; /* to count threads once */
@@ -122,7 +124,7 @@ struct node *graph_of_thread(struct graph *graph, int32_t tid);
  */
 bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b);
 /* The node that threads of a process waited for most; NULL: for none. */
-struct node *graph_of_process(struct graph *graph, int32_t pid, const char *comm);
+struct node *graph_of_process(struct graph *graph, int32_t pid);
 /* The same of the threads of a database, which may be those of many processes. */
 struct node *graph_of_server(struct graph *graph, const struct model_database *database);
 /* Whether a group waited for what flows to that end. */

@@ -81,7 +81,7 @@ static struct node *node_of_file_holder(struct graph *g, const struct node *n, i
 		if (other != n && other->kind == NODE_held && lock_of(g, other)->process.pid == pid)
 			return other;
 	}
-	return graph_of_process(g, pid, "");
+	return graph_of_process(g, pid);
 }
 
 /*
@@ -96,7 +96,7 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 	if (l->kind == RECORD_KERNEL_LOCK_file)
 		return l->holder.pid ? node_of_file_holder(g, n, l->holder.pid) : NULL;
 	if (l->holder.pid && !l->holder.tid)
-		return graph_of_process(g, l->holder.pid, "");
+		return graph_of_process(g, l->holder.pid);
 	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
 		return next;
 	n->is_link_inferred = true;
@@ -217,7 +217,7 @@ static struct node *follow_reader(struct graph *g, struct node *n)
 	const struct model_who *holder = &lock_of(g, n)->holder;
 
 	n->is_link_inferred = lock_of(g, n)->is_inferred;
-	return holder->pid ? graph_of_process(g, holder->pid, "") : NULL;
+	return holder->pid ? graph_of_process(g, holder->pid) : NULL;
 }
 
 /* "standard error of mariadbd (pid 7)" */

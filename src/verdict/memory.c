@@ -94,12 +94,23 @@ static void add_memory_parts(const struct graph *g, const struct node *n, struct
 	part->bytes = group->reread_bytes + group->swapped_in_bytes;
 }
 
+/* Whether it is what that group, or one around it or in it, evicted. */
+static bool is_read_for(const struct graph *g, const struct node *n, int disk)
+{
+	const struct model_memory *group = group_of(g, n);
+	struct model_memory memory = { 0 };
+
+	if (g->folded[disk] != disk || g->conditions[disk] != CONDITION_MEMORY)
+		return false;
+	condition_find_memory(g->m, disk, &memory);
+	return !group || model_is_group_line(memory.path, group->path);
+}
+
 /* What was evicted is read again from a disk, which both wait for. */
 static struct node *follow_memory(struct graph *g, struct node *n)
 {
-	(void)n;
 	for (int i = 0; i < (int)g->m->disks.count; i++)
-		if (g->folded[i] == i && g->conditions[i] == CONDITION_MEMORY)
+		if (is_read_for(g, n, i))
 			return graph_get(g, NODE_disk, i);
 	return NULL;
 }

@@ -8,7 +8,7 @@
 static struct node *follow(struct graph *g, struct node *n)
 {
 	const struct record_file_server *s = &g->m->host.file_server;
-	struct node *next = s->present && s->pid ? graph_of_process(g, s->pid, "") : NULL;
+	struct node *next = s->present && s->pid ? graph_of_process(g, s->pid) : NULL;
 
 	return next != n ? next : NULL;
 }

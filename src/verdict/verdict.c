@@ -164,7 +164,9 @@ static uint64_t longest_statement_ns(const struct graph *g, const struct node *n
 		uint64_t ns = model_database_longest_ns(&g->m->sessions.list[i],
 			n->culprit->statement.text);
 
-		longest_ns = ns > longest_ns ? ns : longest_ns;
+		if (graph_end(g->of_database[i]) == n ||
+			graph_end(graph_find(g, NODE_queue, (int)i)) == n)
+			longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
 	return longest_ns;
 }
@@ -231,6 +233,14 @@ static void add_victims(const struct graph *g, const struct node *n, size_t most
 	add_if_it_fits(t, &clause, most);
 }
 
+/* A database may have been silent for a reason of its own, which stands for itself. */
+static bool is_another_trouble(const struct graph *g, const struct node *n, int database)
+{
+	struct node *silence = graph_find(g, NODE_silence, database);
+
+	return n->kind == NODE_silence || (silence && graph_end(silence) != n);
+}
+
 /* A database that was silent because of that, a failed health check, what was killed. */
 static void add_remarks(const struct graph *g, const struct node *n, size_t most, struct text *t)
 {
@@ -245,7 +255,7 @@ static void add_remarks(const struct graph *g, const struct node *n, size_t most
 			text_addf(&clause, "Database %s refused a login: it was %s.", d->target,
 				d->refused);
 		add_if_it_fits(t, &clause, most);
-		if (d->silence.longest_ns < SILENT_NS || n->kind == NODE_silence)
+		if (d->silence.longest_ns < SILENT_NS || is_another_trouble(g, n, (int)i))
 			continue;
 		text_reset(&clause);
 		text_addf(&clause, "Database %s did not answer for ", d->target);
@@ -428,7 +438,8 @@ static void add_log_part(const struct graph *g, struct record_verdict *r)
 		return;
 	text_add(&t, "the kernel logged ");
 	text_add_count(&t, g->m->host.kernel.lines, "line", "lines");
-	text_addf(&t, " about storage; the first: %s", g->m->host.kernel.text);
+	text_addf(&t, " about storage; the first%s: %s", g->m->host.kernel.errors ? " problem" : "",
+		g->m->host.kernel.text);
 }
 
 static void add_silence_parts(const struct graph *g, const struct node *n, struct record_verdict *r)
