@@ -244,16 +244,20 @@ static __always_inline bool file_note(struct event_block_file_key *key, struct i
 	return false;
 }
 
-/* Notes the file that the request is for, if that can be found out. */
-static __always_inline void request_note_file(struct request *rq, struct task_struct *task,
-	__u32 task_flags, struct event_block_request *r, __u32 slot)
+/*
+ * Notes the file that the request is for, if that can be found out. Not wanted: it is sent by a
+ * kernel thread, and counts only where a program of trace.process or trace.cgroup has dirtied the
+ * file. False: it does not count.
+ */
+static __always_inline bool request_note_file(struct request *rq, struct task_struct *task,
+	__u32 task_flags, struct event_block_request *r, bool is_wanted, __u32 slot)
 {
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 	struct inode *inode, *named;
 	bool is_metadata = false;
 
 	if (!bio || r->kind >= EVENT_BLOCK_DISCARD || bio_is_swap(rq, bio))
-		return;
+		return is_wanted;
 	inode = inode_of_direct(bio);
 	if (!inode)
 		inode = inode_of_page(bio);
@@ -269,13 +273,16 @@ static __always_inline void request_note_file(struct request *rq, struct task_st
 		inode = is_metadata ? inode : named;
 	}
 	if (!inode)
-		return;
+		return is_wanted;
 	r->file.dev = r->dev;
 	if (is_metadata)
 		r->file.fs_dev = BPF_CORE_READ(inode, i_rdev);
 	else
 		file_identify(&r->file, inode);
+	if (!is_wanted && !dirtier_of(r))
+		return false;
 	r->has_file = file_note(&r->file, inode, slot);
+	return true;
 }
 
 /* What is swapped out belongs to the group whose memory it is, not to the one that takes it. */
@@ -334,7 +341,7 @@ static __always_inline void request_begin(struct request *rq, enum begin begin, 
 	__u64 key = (__u64)rq, now = bpf_ktime_get_ns(), id = bpf_get_current_pid_tgid();
 	struct event_block_request r = {};
 	struct event_block_flusher *flusher;
-	bool is_shared;
+	bool is_shared, is_wanted;
 	__u32 kind, flags;
 
 	if (!request_describe(rq, &kind, &r.dev))
@@ -352,15 +359,17 @@ static __always_inline void request_begin(struct request *rq, enum begin begin, 
 	r.issue_ns = begin == BEGIN_ISSUE ? now : 0;
 	r.sector = BPF_CORE_READ(rq, __sector);
 	flusher = flusher_of(rq, kind, &is_shared);
+	flags = BPF_CORE_READ(task, flags);
+	is_wanted = flusher || filter_task(id >> 32);
 	if ((!cfg_common.filter_dev || bpf_map_lookup_elem(&filter_devs, &r.dev)) &&
-		(flusher || filter_task(id >> 32))) {
-		flags = BPF_CORE_READ(task, flags);
+		(is_wanted || (flags & PF_KTHREAD))) {
 		r.thread_start_ns = BPF_CORE_READ(task, start_boottime);
 		r.is_inferred = flusher ? flusher->is_kernel : !!(flags & PF_KTHREAD);
 		r.is_uncertain = flusher && (is_shared || flusher->is_uncertain);
 		if (flusher || r.is_inferred || !is_sent_by_another(rq, &r, begin))
 			r.tid = (__u32)id;
-		request_note_file(rq, task, flags, &r, slot);
+		if (!request_note_file(rq, task, flags, &r, is_wanted, slot))
+			r.tid = 0;
 		if (r.tid)
 			thread_note(task, id, flusher ? &flusher->who : NULL, bio_of_owner(rq), &r,
 				slot);

@@ -188,6 +188,7 @@ __noinline int call_read(__u64 address, __u32 slot)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	struct wait_call *w = bpf_map_lookup_elem(&calls, &slot);
+	unsigned int flags;
 
 	if (!w)
 		return 0;
@@ -197,9 +198,11 @@ __noinline int call_read(__u64 address, __u32 slot)
 	w->bytes = 0;
 	w->counter = 0;
 	w->is = EVENT_SYSCALL_OTHER;
-	w->is_kernel = compat_task_is_kernel(BPF_CORE_READ(task, flags));
-	if (w->is_kernel) {
-		w->op = EVENT_OP_KERNEL;
+	flags = BPF_CORE_READ(task, flags);
+	w->is_kernel = compat_task_is_kernel(flags);
+	/* A thread that ends has left its call, which its registers may still have. */
+	if (w->is_kernel || (flags & PF_EXITING)) {
+		w->op = w->is_kernel ? EVENT_OP_KERNEL : EVENT_OP_OTHER;
 		__builtin_memset(&w->call, 0, sizeof(w->call));
 		return 0;
 	}

@@ -43,6 +43,7 @@ static __always_inline void file_identify(struct event_block_file_key *key, stru
 {
 	key->inode = (__u64)inode;
 	key->ino = BPF_CORE_READ(inode, i_ino);
+	key->generation = BPF_CORE_READ(inode, i_generation);
 	key->fs_dev = BPF_CORE_READ(inode, i_sb, s_dev);
 }
 

@@ -105,6 +105,7 @@ struct inode {
 	struct super_block *i_sb;
 	struct address_space *i_mapping;
 	unsigned long i_ino;
+	unsigned int i_generation;
 	loff_t i_size;
 	struct hlist_head i_dentry;
 };
@@ -623,6 +624,7 @@ struct syscall_exit_context {
 	long ret;
 };
 
+#define PF_EXITING 0x4
 #define PF_IO_WORKER 0x10
 #define PF_USER_WORKER 0x4000
 #define PF_KTHREAD 0x200000

@@ -176,7 +176,9 @@ static __always_inline void entry_describe(struct event_offcpu *e, struct task_s
 {
 	e->pid = pid;
 	e->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-	e->syscall = (__s32)compat_syscall_number(task);
+	e->syscall = compat_task_is_kernel(BPF_CORE_READ(task, flags))
+		? -1
+		: (__s32)compat_syscall_number(task);
 	e->state = state;
 	e->has_stack = e->kernel_len = e->user_len = 0;
 	BPF_CORE_READ_INTO(&e->comm, task, comm);
@@ -270,6 +272,8 @@ static __always_inline struct event_offcpu *thread_get_kind(struct event_offcpu_
 
 	if (thread_has_kind(thread))
 		return bpf_map_lookup_elem(&offcpu_kinds, &thread->key);
+	if (!made)
+		return NULL;
 	entry_describe(&made->entry, task, (__u32)BPF_CORE_READ(task, tgid), thread->state);
 	key_of(made, &thread->key);
 	entry = entry_get(made, &thread->key);
@@ -350,8 +354,13 @@ static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u64 pid_
 	if (!is_known)
 		thread = thread_begin(task, tid, thread);
 	made = scratch_of_cpu();
-	if (!thread || !made)
+	if (!thread)
 		return 0;
+	thread->slept_ns = 0;
+	if (!made) {
+		loss_count(EVENT_LOSS_MAP_FULL);
+		return 0;
+	}
 	thread->run_delay_ns = run_delay_ns;
 	thread->state = state_letter(state);
 	entry = NULL;
@@ -388,7 +397,6 @@ static __noinline int switch_in(__u64 address, __u64 now)
 	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = (__u32)BPF_CORE_READ(task, pid);
 	struct event_offcpu_thread *thread = bpf_map_lookup_elem(&offcpu_threads, &tid);
-	struct offcpu_scratch *made;
 	struct event_offcpu *entry;
 	__u64 start_ns, ns;
 
@@ -400,10 +408,7 @@ static __noinline int switch_in(__u64 address, __u64 now)
 	thread->slept_ns = 0;
 	if (ns < cfg_min_ns && !thread_has_kind(thread))
 		return 0;
-	made = scratch_of_cpu();
-	if (!made)
-		return 0;
-	entry = thread_get_kind(thread, task, made);
+	entry = thread_get_kind(thread, task, scratch_of_cpu());
 	if (entry)
 		__sync_fetch_and_add(&entry->off, -1);
 	if (ns < cfg_min_ns)

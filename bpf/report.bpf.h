@@ -64,7 +64,8 @@ static __always_inline bool sleep_describe_file(const struct event_sleep *sleep,
 		path_collect(file, e, slot);
 		return true;
 	}
-	if (!file && inode && BPF_CORE_READ(inode, i_ino) == sleep->ino) {
+	/* From 6.7 on the kernel gives a closed file to the next open() at once. */
+	if (inode && BPF_CORE_READ(inode, i_ino) == sleep->ino) {
 		if (!inode_describe(inode, e))
 			return false;
 		inode_path_collect(inode, e, slot);

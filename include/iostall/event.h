@@ -585,10 +585,12 @@ struct event_block_flusher {
  * of the file system on the block device fs_dev.
  */
 struct event_block_file_key {
-	__event_u64 inode;  /* struct inode *: never for anything but to compare */
-	__event_u64 ino;    /* its number */
-	__event_u32 fs_dev; /* of the file system */
-	__event_u32 dev;    /* of the disk */
+	__event_u64 inode;	/* struct inode *: never for anything but to compare */
+	__event_u64 ino;	/* its number */
+	__event_u32 fs_dev;	/* of the file system */
+	__event_u32 dev;	/* of the disk */
+	__event_u32 generation; /* of the number: the file that has it next has another */
+	__event_u32 zero;
 };
 
 struct event_block_file {
@@ -704,7 +706,7 @@ static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire for
 static_assert(sizeof(struct event_block_device) == 720, "wire format");
 static_assert(sizeof(struct event_block_thread) == 184, "wire format");
 static_assert(sizeof(struct event_block_file) == 416, "wire format");
-static_assert(sizeof(struct event_block_request) == 80, "wire format");
+static_assert(sizeof(struct event_block_request) == 88, "wire format");
 static_assert(sizeof(struct event_journal) == 64, "wire format");
 static_assert(sizeof(struct event_frame) == 32, "of the kernel");
 static_assert(sizeof(struct event_offcpu_thread) == 64, "wire format");

@@ -143,6 +143,8 @@ static int compare_file(const void *a, const void *b)
 		r = compare(x->file.fs_dev, y->file.fs_dev);
 	if (r == 0)
 		r = compare(x->file.ino, y->file.ino);
+	if (r == 0)
+		r = compare(x->file.generation, y->file.generation);
 	return r ? r : compare(x->path_key, y->path_key);
 }
 

@@ -4,9 +4,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
 #include "util/file.h"
@@ -40,22 +42,68 @@ static int add_dev_file(const struct trace_maps *maps, const char *path)
 	return trace_maps_add_dev(maps, major, minor);
 }
 
+/* LVM on LUKS on md on partitions of disks is five deep. */
+#define DEPTH_MAX 8
+#define DIR_SIZE 512
+
+/*
+ * What a partition or volume is on, in the directory `dir` of sysfs: requests have the number of a
+ * whole disk. No file system is on a disk that has partitions or is a part of a volume, so no more
+ * files are traced by that.
+ */
+static void add_below(const struct trace_maps *maps, const char *sysfs, const char *dir,
+	unsigned int depth)
+{
+	_cleanup_close_ int dir_fd = -1;
+	char path[DIR_SIZE + 16], below[DIR_SIZE];
+	struct dents dents;
+	const char *entry;
+
+	if (depth == 0)
+		return;
+	snprintf(path, sizeof(path), "%s/partition", dir);
+	if (access(path, F_OK) == 0 && snprintf(below, sizeof(below), "%s/..", dir) < DIR_SIZE) {
+		snprintf(path, sizeof(path), "%s/dev", below);
+		add_dev_file(maps, path);
+		add_below(maps, sysfs, below, depth - 1);
+	}
+	snprintf(path, sizeof(path), "%s/slaves", dir);
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dents_reset(&dents);
+	while (dir_fd >= 0 && dents_next(&dents, dir_fd, &entry) > 0) {
+		if (*entry == '.' ||
+			snprintf(below, sizeof(below), "%s/class/block/%s", sysfs, entry) >=
+				DIR_SIZE)
+			continue;
+		snprintf(path, sizeof(path), "%s/dev", below);
+		add_dev_file(maps, path);
+		add_below(maps, sysfs, below, depth - 1);
+	}
+}
+
 /* A disk includes its partitions, since the device of a file is the one its file system is on. */
 static int add_device(const struct trace_maps *maps, const char *sysfs, const char *name)
 {
 	_cleanup_close_ int dir_fd = -1;
-	char path[PATH_MAX];
+	char path[PATH_MAX], dir[DIR_SIZE];
 	uint32_t major, minor;
 	struct dents dents;
 	const char *entry;
 	int r;
 
-	if (parse_dev(name, &major, &minor) == 0)
-		return trace_maps_add_dev(maps, major, minor);
+	if (parse_dev(name, &major, &minor) == 0) {
+		snprintf(dir, sizeof(dir), "%s/dev/block/%" PRIu32 ":%" PRIu32, sysfs, major,
+			minor);
+		r = trace_maps_add_dev(maps, major, minor);
+		add_below(maps, sysfs, dir, DEPTH_MAX);
+		return r;
+	}
 	snprintf(path, sizeof(path), "%s/class/block/%s/dev", sysfs, name);
 	r = add_dev_file(maps, path);
 	if (r < 0)
 		return r;
+	snprintf(dir, sizeof(dir), "%s/class/block/%s", sysfs, name);
+	add_below(maps, sysfs, dir, DEPTH_MAX);
 	snprintf(path, sizeof(path), "%s/class/block/%s", sysfs, name);
 	/* Unlike opendir(), which takes 32 KiB from the kernel, this allocates nothing. */
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -18,8 +18,9 @@ static const struct probe_program programs[] = {
 	{ "wait_exec_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "sched_process_exec" },
 	{ "refusals_posix_lock_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "posix_lock_inode" },
 	{ "refusals_flock_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "flock_lock_inode" },
-	{ "contention_begin_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "contention_begin" },
+	/* The end first: a wait that ends between the two would stay for ever. */
 	{ "contention_end_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "contention_end" },
+	{ "contention_begin_raw_tp", PROBE_ATTACH_RAW_TRACEPOINT, "contention_begin" },
 	{ "wait_task_scan", PROBE_ATTACH_NONE, NULL },
 	{ "wait_resolve", PROBE_ATTACH_NONE, NULL },
 	{ "wait_lock", PROBE_ATTACH_NONE, NULL },

@@ -233,7 +233,10 @@ static struct block_item make_file(uint64_t address, uint32_t fs_dev, const char
 	struct block_item item = make_item(DEV_B, 0, 0, 0, bytes);
 
 	text_copy(file.path, sizeof(file.path), path);
-	item.file = (struct event_block_file_key){ address, 257, fs_dev, DEV_B };
+	item.file = (struct event_block_file_key){ .inode = address,
+		.ino = 257,
+		.fs_dev = fs_dev,
+		.dev = DEV_B };
 	item.before = (struct event_block_work){ 1, 1, 1 };
 	item.size = 4096;
 	item.path_key = block_path_key(&item.file, &file);
@@ -286,7 +289,10 @@ static void test_lines(void **state)
 {
 	struct block_item item = make_item(DEV_B, 10, 11, 4711, 600),
 			  of_file = { .dev = DEV_B,
-				  .file = { 0xffff, 131, 8U << 20 | 17, DEV_B },
+				  .file = { .inode = 0xffff,
+					  .ino = 131,
+					  .fs_dev = 8U << 20 | 17,
+					  .dev = DEV_B },
 				  .size = 4096 };
 	struct record_io_by r;
 

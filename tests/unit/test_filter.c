@@ -171,6 +171,34 @@ static void test_devices(void **state)
 	assert_false(has_dev(f, 8, 16) || has_dev(f, 8, 17));
 }
 
+/* Requests have the number of a whole disk, whatever their file is on. */
+static void test_what_a_volume_is_on(void **state)
+{
+	struct fixture *f = *state;
+	char path[PATH_MAX + 64];
+
+	make_maps(f);
+	tree_put(f->t, "sys/devices/sda/dev", "8:0\n");
+	tree_put(f->t, "sys/devices/sda/sda3/dev", "8:3\n");
+	tree_put(f->t, "sys/devices/sda/sda3/partition", "3\n");
+	tree_put(f->t, "sys/class/block/dm-0/dev", "253:0\n");
+	tree_put(f->t, "sys/class/block/dm-0/slaves/dm-1/dev", "253:1\n");
+	tree_put(f->t, "sys/class/block/dm-1/dev", "253:1\n");
+	tree_put(f->t, "sys/class/block/dm-1/slaves/sda3/dev", "8:3\n");
+	snprintf(path, sizeof(path), "%s/class/block/sda3", f->t->sysfs);
+	assert_int_equal(symlink("../../devices/sda/sda3", path), 0);
+	tree_list_add(&f->config.trace.device, "dm-0");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 253, 0) && has_dev(f, 253, 1));
+	assert_true(has_dev(f, 8, 3) && has_dev(f, 8, 0));
+	assert_false(has_dev(f, 8, 16));
+	f->config.trace.device.count = 0;
+	tree_list_add(&f->config.trace.device, "sda3");
+	assert_int_equal(fill(f, 0, ""), 0);
+	assert_true(has_dev(f, 8, 3) && has_dev(f, 8, 0));
+	assert_false(has_dev(f, 253, 0) || has_dev(f, 253, 1));
+}
+
 static void know_mounts_and_paths(struct fixture *f)
 {
 	tree_put(f->t, "proc/diskstats",
@@ -370,6 +398,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		filter_test(test_settings),
 		filter_test(test_devices),
+		filter_test(test_what_a_volume_is_on),
 		filter_test(test_anonymous_file_systems),
 		filter_test(test_paths_of_a_device),
 		filter_test(test_device_that_comes_and_goes),
