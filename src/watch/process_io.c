@@ -14,6 +14,8 @@
 #define THREAD_STACK_BYTES (16 * 1024)
 #define LIMIT_NS (5 * NSEC_PER_SEC)
 #define TEXT_SIZE 512
+/* Words of a stat file between the name of the program and the faults of its children. */
+#define STAT_BEFORE_CHILDREN 8
 /* What was read longer ago, as of a process that cannot be read now, is not of the last seconds. */
 #define FRESH_NS (3 * NSEC_PER_SEC)
 
@@ -34,21 +36,55 @@ int process_io_parse(const char *buf, size_t len, struct process_io_counts *ret_
 	return 0;
 }
 
+uint64_t process_io_children_faults(const char *buf, size_t len)
+{
+	const char *comm_end = memrchr(buf, ')', len), *word;
+	struct cursor text = { comm_end ? comm_end + 1 : buf, buf + len };
+	uint64_t faults;
+	size_t word_len;
+
+	for (unsigned int i = 0; i < STAT_BEFORE_CHILDREN; i++)
+		if (cursor_word(&text, &word, &word_len) < 0)
+			return 0;
+	return cursor_u64(&text, &faults) == 0 ? faults : 0;
+}
+
 /* On the thread. */
+
+static uint64_t read_children_faults(int procfs_fd, int32_t pid)
+{
+	char name[48], text[TEXT_SIZE];
+	ssize_t n;
+
+	/* That of the thread: for the process the kernel adds up the times of all its threads. */
+	snprintf(name, sizeof(name), "%d/task/%d/stat", pid, pid);
+	n = file_read_at(procfs_fd, name, text, sizeof(text));
+	return n > 0 ? process_io_children_faults(text, (size_t)n) : 0;
+}
+
+static struct process_io_counts read_counts(int procfs_fd, int32_t pid)
+{
+	const uint64_t faults = read_children_faults(procfs_fd, pid);
+	struct process_io_counts counts = { 0 };
+	char name[32], text[TEXT_SIZE];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%d/io", pid);
+	n = file_read_at(procfs_fd, name, text, sizeof(text));
+	if (n <= 0 || process_io_parse(text, (size_t)n, &counts) < 0 ||
+		read_children_faults(procfs_fd, pid) != faults)
+		return (struct process_io_counts){ 0 };
+	counts.ns = clock_mono_ns();
+	counts.children_faults = faults;
+	return counts;
+}
+
 static void run(void *state, const int *fds)
 {
 	struct process_io_reading *r = state;
 
 	for (unsigned int i = 0; i < r->count; i++) {
-		struct process_io_answer *a = &r->answers[i];
-		char name[32], text[TEXT_SIZE];
-		ssize_t n;
-
-		snprintf(name, sizeof(name), "%d/io", a->pid);
-		n = file_read_at(fds[0], name, text, sizeof(text));
-		a->counts = (struct process_io_counts){ 0 };
-		if (n > 0 && process_io_parse(text, (size_t)n, &a->counts) == 0)
-			a->counts.ns = clock_mono_ns();
+		r->answers[i].counts = read_counts(fds[0], r->answers[i].pid);
 		__atomic_store_n(&r->done, i + 1, __ATOMIC_RELEASE);
 	}
 }
@@ -79,7 +115,10 @@ static struct process_io_slot *find_slot(struct process_io *p, int32_t pid)
 	return NULL;
 }
 
-/* A counter that goes back is that of another process with the same id. */
+/*
+ * A counter that goes back is that of another process with the same id. What a child has moved
+ * counts as its parent's once this has waited for it: it is not what the parent did since.
+ */
 static void take_answer(struct process_io *p, const struct process_io_answer *a)
 {
 	struct process_io_slot *slot = find_slot(p, a->pid);
@@ -91,7 +130,8 @@ static void take_answer(struct process_io *p, const struct process_io_answer *a)
 	if (a->counts.ns == 0 ||
 		(last &&
 			(a->counts.read_bytes < last->read_bytes ||
-				a->counts.write_bytes < last->write_bytes)))
+				a->counts.write_bytes < last->write_bytes ||
+				a->counts.children_faults != last->children_faults)))
 		slot->taken = 0;
 	if (a->counts.ns)
 		slot->counts[slot->taken++ % PROCESS_IO_READINGS] = a->counts;
@@ -214,8 +254,9 @@ static struct process_io_counts moved(const struct process_io_slot *slot, uint64
 
 	if (now_ns - to->ns > FRESH_NS)
 		return (struct process_io_counts){ 0 };
-	return (struct process_io_counts){ to->ns - from->ns, to->read_bytes - from->read_bytes,
-		to->write_bytes - from->write_bytes };
+	return (struct process_io_counts){ .ns = to->ns - from->ns,
+		.read_bytes = to->read_bytes - from->read_bytes,
+		.write_bytes = to->write_bytes - from->write_bytes };
 }
 
 void process_io_fill(const struct process_io *p, const struct processes *processes,

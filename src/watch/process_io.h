@@ -26,6 +26,7 @@ struct process_io_counts {
 	uint64_t ns; /* 0: not known */
 	uint64_t read_bytes;
 	uint64_t write_bytes;
+	uint64_t children_faults; /* of those it has waited for, whose bytes are in its own now */
 };
 
 struct process_io_answer {
@@ -73,5 +74,10 @@ void process_io_fill(const struct process_io *p, const struct processes *process
 
 /* The text of /proc/PID/io. 0, or -EINVAL when a counter is missing. Pure. */
 int process_io_parse(const char *buf, size_t len, struct process_io_counts *ret_counts);
+/*
+ * The text of /proc/PID/task/TID/stat: the minor faults of children that the process has waited for
+ * (cminflt). Each had some, so that it has waited for none while this stays. 0: unknown. Pure.
+ */
+uint64_t process_io_children_faults(const char *buf, size_t len);
 
 #endif

@@ -28,7 +28,7 @@ static void test_text(void **state)
 {
 	static const char text[] = "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: 4096\n"
 				   "write_bytes: 8192\ncancelled_write_bytes: 0\n";
-	struct process_io_counts c = { 1, 2, 3 };
+	struct process_io_counts c = { .ns = 1, .read_bytes = 2, .write_bytes = 3 };
 
 	(void)state;
 	assert_int_equal(process_io_parse("read_bytes: 1\n", 14, &c), -EINVAL);
@@ -47,6 +47,25 @@ static void put_io(struct tree *t, int pid, uint64_t read_bytes, uint64_t write_
 	snprintf(name, sizeof(name), "proc/%d/io", pid);
 	tree_put(t, name, "rchar: 1\nread_bytes: %llu\nwrite_bytes: %llu\n",
 		(unsigned long long)read_bytes, (unsigned long long)write_bytes);
+}
+
+static void put_children_faults(struct tree *t, int pid, unsigned int faults)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "proc/%d/task/%d/stat", pid, pid);
+	tree_put(t, name, "%d (a) b) S 1 10 10 0 -1 4194560 77 %u 5 9 1 2 3 4 20 0 1 0 500 1 1\n",
+		pid, faults);
+}
+
+static void test_faults_of_children(void **state)
+{
+	static const char text[] = "7 (a) 1 2 3) S 1 10 10 0 -1 4194560 77 123 5 9 1 2 3\n";
+
+	(void)state;
+	assert_int_equal(process_io_children_faults(text, sizeof(text) - 1), 123);
+	assert_int_equal(process_io_children_faults(text, 39), 0);
+	assert_int_equal(process_io_children_faults("", 0), 0);
 }
 
 /* So many samples, each after the thread has had time to answer the question of the last one. */
@@ -88,6 +107,36 @@ static void test_readings(void **state)
 	assert_in_range(l->process_io[0].over_ns, 1, NSEC_PER_SEC);
 	/* It is over, and four readings later forgotten. */
 	assert_int_equal(take(t, w, PROCESS_IO_READINGS + 1)->process_io_count, 0);
+	watch_free(w);
+}
+
+static bool has_moved(const struct watch *w, int32_t pid);
+
+/* PostgreSQL's first process waits for those of its clients, and moves next to nothing itself. */
+static void test_bytes_of_children(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_list_add(&t->process, "db");
+	for (int pid = 10; pid < 12; pid++) {
+		tree_put_thread(t, pid, pid, "db", 'S', 500, 9);
+		put_io(t, pid, 1000, 0);
+		put_children_faults(t, pid, 40);
+	}
+	w = tree_watch(t);
+	take(t, w, 3);
+	put_io(t, 10, 900000, 0);
+	put_io(t, 11, 900000, 0);
+	put_children_faults(t, 10, 90);
+	take(t, w, 2);
+	assert_false(has_moved(w, 10));
+	assert_true(has_moved(w, 11));
+	/* What it moves behind that is its own. */
+	put_io(t, 10, 901000, 0);
+	take(t, w, 2);
+	assert_int_equal(watch_limits(w)->process_io_count, 2);
+	assert_int_equal(watch_limits(w)->process_io[1].read_bytes, 1000);
 	watch_free(w);
 }
 
@@ -283,7 +332,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_faults_of_children),
 		cmocka_unit_test_setup_teardown(test_readings, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_bytes_of_children, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_not_read, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_several_hang, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_what_others_could_not_read, tree_setup,
