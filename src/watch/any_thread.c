@@ -58,16 +58,16 @@ static bool process_waits(struct any_thread *look, int procfs_fd, const char *pi
 	return false;
 }
 
-bool any_thread_waits(struct any_thread *look, int procfs_fd)
+enum any_thread_found any_thread_find(struct any_thread *look, int procfs_fd)
 {
 	_cleanup_close_ int fd = openat(procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct dents processes;
 	const char *name;
 	int32_t pid;
-	int r = 0;
+	int r = 1;
 
 	if (fd < 0)
-		return false;
+		return ANY_THREAD_UNKNOWN;
 	dents_reset(&processes);
 	while (has_time(look) && (r = dents_next_number(&processes, fd, &pid, &name)) > 0) {
 		if (pid < look->pid || !look->enter(look->arg, pid))
@@ -76,10 +76,11 @@ bool any_thread_waits(struct any_thread *look, int procfs_fd)
 			look->seen = 0;
 		look->pid = pid;
 		if (process_waits(look, procfs_fd, name))
-			return true;
+			return ANY_THREAD_WAITS;
 	}
-	/* Once all were looked at, it begins with the first again. */
-	if (r <= 0)
-		look->pid = 0;
-	return false;
+	if (r != 0)
+		return ANY_THREAD_UNKNOWN;
+	/* It begins with the first again. */
+	look->pid = 0;
+	return ANY_THREAD_NONE;
 }

@@ -24,7 +24,13 @@ struct any_thread {
 	uint64_t until_ns; /* by that clock */
 };
 
+enum any_thread_found {
+	ANY_THREAD_NONE, /* of all threads */
+	ANY_THREAD_WAITS,
+	ANY_THREAD_UNKNOWN, /* there was no time to look at all of them */
+};
+
 /* Threads of the kernel do not count: some are in D for ever, and none of them waits alone. */
-bool any_thread_waits(struct any_thread *look, int procfs_fd);
+enum any_thread_found any_thread_find(struct any_thread *look, int procfs_fd);
 
 #endif

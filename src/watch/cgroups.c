@@ -105,7 +105,8 @@ static bool open_slot(const struct cgroups *c, const struct cgroup_path *path,
 		.limit_fd = open_file(c, path, v1 ? "memory.limit_in_bytes" : "memory.max"),
 		.high_fd = v1 ? -1 : open_file(c, path, "memory.high"),
 		.events_fd = open_file(c, path, v1 ? "memory.failcnt" : "memory.events.local"),
-		.kills_fd = v1 ? open_file(c, path, "memory.oom_control") : -1,
+		/* With those of the groups in it, which are killed in its stead. */
+		.kills_fd = open_file(c, path, v1 ? "memory.oom_control" : "memory.events"),
 		.current_fd = open_file(c, path, v1 ? "memory.usage_in_bytes" : "memory.current"),
 	};
 	ret_slot->view.id = cgroup_path_id(path, c->sysfs_fd);

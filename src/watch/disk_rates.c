@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/disk_rates.h"
+#include "util/disk_name.h"
 
 #define NSEC_PER_MSEC_REAL 1e6
 
@@ -115,13 +116,30 @@ void disk_rates_fill(struct record_disk *view, const struct watch_diskstats *now
 	view_fill_work(view, now, before);
 }
 
+/*
+ * Before 6.3 disks that have no queue of their own, as those of dm and md, count a request when it
+ * begins, and what has been completed is what they counted less what is in flight. Others count it
+ * when it is completed. Which of the two nothing tells: where it is the first, one that completes
+ * nothing has as many more in flight as it counts.
+ */
+static bool has_completed_stacked(const struct watch_diskstats *now,
+	const struct watch_diskstats *before)
+{
+	const uint64_t counted = sum(now->ios) - sum(before->ios);
+	const uint64_t more = now->inflight - before->inflight;
+
+	return now->inflight < before->inflight || (counted && counted != more);
+}
+
 bool disk_rates_completed(const struct watch_diskstats *now, const struct watch_diskstats *before)
 {
+	if (disk_name_is_stacked(now->name))
+		return has_completed_stacked(now, before);
 	return sum(now->ios) != sum(before->ios);
 }
 
 bool disk_rates_worked(const struct watch_diskstats *now, const struct watch_diskstats *before)
 {
-	return disk_rates_completed(now, before) || now->io_ticks_ms != before->io_ticks_ms ||
+	return sum(now->ios) != sum(before->ios) || now->io_ticks_ms != before->io_ticks_ms ||
 		now->weighted_ms != before->weighted_ms;
 }

@@ -38,10 +38,20 @@ int disks_init(struct disks *d, int sysfs_fd, const struct config_list *device,
 	return disk_rows_init(&d->rows);
 }
 
+/* Before 6.2 only the paths of an NVMe disk with native multipath count what they do. */
+static bool row_matches(const struct config_list *patterns, const struct disk_row *row)
+{
+	char disk[RECORD_DISK_NAME_SIZE];
+
+	return config_list_matches(patterns, row->name) ||
+		(disk_name_of_path(row->name, disk, sizeof(disk)) &&
+			config_list_matches(patterns, disk));
+}
+
 static bool row_is_judged(const struct disks *d, const struct disk_row *row)
 {
-	return !row->is_partition && config_list_matches(&d->device, row->name) &&
-		!config_list_matches(&d->device_ignore, row->name);
+	return !row->is_partition && row_matches(&d->device, row) &&
+		!row_matches(&d->device_ignore, row);
 }
 
 /*

@@ -84,6 +84,11 @@ static void add_slot(struct filesystems *f, const struct record_file_system *fs)
 /* A file system keeps its slot as long as it is mounted: rules keep their state by slot. */
 static void take_answer(struct filesystems *f, const struct fs_usage_table *table)
 {
+	if (table->is_missing) {
+		for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++)
+			forget_values(&f->slots[i]);
+		return;
+	}
 	for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++)
 		if (f->slots[i].used && !table_has(table, &f->slots[i].view))
 			f->slots[i].used = false;

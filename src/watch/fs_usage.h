@@ -19,6 +19,7 @@
 #define WATCH_FILESYSTEMS_MAX 64
 
 struct fs_usage_table {
+	bool is_missing; /* the list of mounts could not be read */
 	uint32_t count;
 	uint32_t
 		left_out; /* did not fit into the table, or have a longer path than there is room */

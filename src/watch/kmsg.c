@@ -97,9 +97,13 @@ bool kmsg_is_oom_kill(const char *text)
 /* A drive without a medium is not watched either, see watch.device_ignore. */
 bool kmsg_is_failure(const char *text)
 {
-	/* What a new disk says of its cache was an error up to 5.15. */
+	/*
+	 * What a new disk says of its cache was an error up to 5.15. A table that the device mapper
+	 * refuses is a program's: multipathd tries one for each new disk.
+	 */
 	static const char *const others[] = { "blocked for more than", " dev sr", " dev fd",
-		"Caching mode page", "Assuming drive cache", "cache data failed" };
+		"Caching mode page", "Assuming drive cache", "cache data failed",
+		"device-mapper: table:", "device-mapper: ioctl:" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++)
 		if (strstr(text, others[i]))

@@ -119,6 +119,17 @@ static bool matches_itself(const struct processes *p, const struct watch_process
 	return false;
 }
 
+bool processes_match(const struct processes *p, int32_t pid, const char *comm)
+{
+	struct watch_process process = { .pid = pid };
+
+	text_copy(process.comm, sizeof(process.comm), comm);
+	for (uint32_t i = 0; i < p->count; i++)
+		if (p->list[i].pid == pid)
+			return true;
+	return matches_itself(p, &process);
+}
+
 /* Whether it is a process that has not ended. /proc also shows the threads of one by their ids. */
 static bool is_process(const struct processes *p, int32_t id)
 {

@@ -107,6 +107,9 @@ struct watch_process *processes_find(struct processes *p, int32_t pid);
 /* The name of a process of the list, "" of another one. */
 void processes_copy_comm(const struct processes *p, int32_t pid, char *ret_comm, size_t size);
 
+/* Whether a process of that number is in the list, or one of that name would be. */
+bool processes_match(const struct processes *p, int32_t pid, const char *comm);
+
 /* How many processes match and found no room, by the last complete scan or already by this one. */
 uint32_t processes_left_out(const struct processes *p);
 

@@ -82,7 +82,7 @@ typedef bool (*rule_value_fn)(const struct subject *s, double *ret_value);
 /* One that is not a number stays so. */
 static double at_most(double value, double most)
 {
-	return value > most ? most : value;
+	return value > most || isnan(most) ? most : value;
 }
 
 static bool value_iowait(const struct subject *s, double *ret_value)
@@ -106,8 +106,14 @@ static bool value_utilisation(const struct subject *s, double *ret_value)
 
 static bool value_await(const struct subject *s, double *ret_value)
 {
-	*ret_value = s->disk->read_await_ms > s->disk->write_await_ms ? s->disk->read_await_ms
-								      : s->disk->write_await_ms;
+	const struct record_disk *d = s->disk;
+
+	*ret_value = d->read_await_ms > d->write_await_ms ? d->read_await_ms : d->write_await_ms;
+	if (d->flushes && (double)d->flush_ticks_ms / d->flushes > *ret_value)
+		*ret_value = (double)d->flush_ticks_ms / d->flushes;
+	/* Of what is still in flight nothing is known yet. */
+	if (d->inflight && d->reads + d->writes + d->flushes == 0)
+		*ret_value = NAN;
 	return true;
 }
 

@@ -25,8 +25,7 @@ static void run(void *state, const int *fds)
 {
 	struct fs_usage_question *q = state;
 
-	if (fs_usage_read(fds[0], q) < 0)
-		q->table.count = 0;
+	q->table.is_missing = fs_usage_read(fds[0], q) < 0;
 }
 
 static const struct renewable_worker_kind kind = {

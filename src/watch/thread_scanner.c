@@ -95,7 +95,7 @@ static bool take_results(struct thread_scanner *s, struct processes *processes,
 	threads_fill_stopped(&state->threads, processes, s->worker.fd, watch_clock_ns(clock),
 		&s->stopped);
 	s->left_out = state->threads.left_out;
-	s->sees_waiting = state->threads.sees_waiting;
+	s->waiting = state->threads.waiting;
 	return true;
 }
 

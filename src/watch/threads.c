@@ -335,18 +335,18 @@ static bool enter(void *arg, int32_t pid)
 	return !is_skipped(t, pid);
 }
 
-static bool sees_waiting(struct threads *t, const struct threads_scan *scan)
+static enum any_thread_found find_waiting(struct threads *t, const struct threads_scan *scan)
 {
 	for (uint32_t i = 0; i < t->count; i++)
 		if (!t->suspects[i].is_stopped)
-			return true;
+			return ANY_THREAD_WAITS;
 	if (!scan->anybody)
-		return false;
+		return ANY_THREAD_NONE;
 	t->any.enter = enter;
 	t->any.arg = t;
 	t->any.clock = scan->clock;
 	t->any.until_ns = watch_clock_ns(&scan->clock) + scan->suspect_deadline_ns;
-	return any_thread_waits(&t->any, t->procfs_fd);
+	return any_thread_find(&t->any, t->procfs_fd);
 }
 
 void threads_take_scan(struct threads *t, int procfs_fd, const struct threads_scan *scan,
@@ -362,7 +362,7 @@ void threads_take_scan(struct threads *t, int procfs_fd, const struct threads_sc
 	begin(t, procfs_fd);
 	found.complete = recheck_suspects(t, &limits, &found.scanned);
 	found.complete &= scan_threads(t, &limits, &found.scanned);
-	t->sees_waiting = sees_waiting(t, scan);
+	t->waiting = find_waiting(t, scan);
 	*ret_threads = found;
 }
 

@@ -70,8 +70,8 @@ struct threads {
 	uint32_t left_out; /* suspects beyond the table, in the last scan */
 	uint32_t count;
 	uint32_t fresh; /* those of them that have not been stopped for long */
-	/* One was in D when it was read: of those watched, or with `anybody` of the host. */
-	bool sees_waiting;
+	/* Whether one was in D when it was read, of those watched or, with `anybody`, of all. */
+	enum any_thread_found waiting;
 	struct any_thread any;
 	struct dents dents;
 	struct threads_suspect suspects[WATCH_THREADS_MAX];

@@ -388,8 +388,8 @@ bool watch_end_sample(struct watch *w, bool armed)
 	w->has_threads = thread_scanner_take(&w->threads, &w->processes, &w->cgroups.freezers,
 		&w->clock, &s->threads, &w->limits.stopped);
 	w->io_pct = INFINITY;
-	if (is_unexplained(w, s) && w->has_threads && !w->threads.sees_waiting)
-		w->io_pct = disks_busy_pct(&w->disks);
+	if (is_unexplained(w, s) && w->has_threads && w->threads.waiting != ANY_THREAD_WAITS)
+		w->io_pct = w->threads.waiting == ANY_THREAD_NONE ? disks_busy_pct(&w->disks) : NAN;
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns, armed);
@@ -442,6 +442,11 @@ uint32_t watch_cpus_end(const struct watch *w)
 void watch_copy_comm(const struct watch *w, int32_t pid, char *ret_comm, size_t size)
 {
 	processes_copy_comm(&w->processes, pid, ret_comm, size);
+}
+
+bool watch_matches(const struct watch *w, int32_t pid, const char *comm)
+{
+	return processes_match(&w->processes, pid, comm);
 }
 
 bool watch_has_threads(const struct watch *w)

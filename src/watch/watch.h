@@ -116,7 +116,8 @@ bool watch_has_threads(const struct watch *watch);
 /*
  * For how much of the newest interval threads may have waited for I/O, in percent: for as long as
  * disks were busy, where the kernel counted clearly more and no thread is in D. What is beyond that
- * waited for a socket through io_uring. Else as long as the kernel says: INFINITY.
+ * waited for a socket through io_uring. Else as long as the kernel says: INFINITY; NAN: there was
+ * no time to look at all threads.
  */
 double watch_io_pct(const struct watch *watch);
 
@@ -125,6 +126,8 @@ uint32_t watch_cpus_end(const struct watch *watch);
 
 /* The name of a watched process; "": it is none, or no longer there. */
 void watch_copy_comm(const struct watch *watch, int32_t pid, char *ret_comm, size_t size);
+/* Whether a process is watched, or was under that name while it ran. */
+bool watch_matches(const struct watch *watch, int32_t pid, const char *comm);
 
 /*
  * Sets what the next samples say of the databases, until it is set again. Before the first call,

@@ -228,6 +228,10 @@ static void test_a_name_is_no_failure(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		assert_false(kmsg_is_failure(lines[i]));
 	assert_true(kmsg_is_failure("I/O error, dev sda, sector 8"));
+	/* A program tried to make a volume. */
+	assert_false(kmsg_is_failure(
+		"device-mapper: table: 253:0: multipath: error getting device (-EBUSY)"));
+	assert_true(kmsg_is_failure("device-mapper: multipath: Failing path 8:0."));
 }
 
 /* A datagram for each record is what the device's read() is like. */

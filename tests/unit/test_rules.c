@@ -233,6 +233,46 @@ static void test_await(void **state)
 	rig_free(&rig);
 }
 
+/* Of a request that takes seconds most samples say nothing. */
+static void test_await_of_one_request_at_a_time(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_await);
+	rig.disks[0].inflight = 1;
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		assert_int_equal(rig_step(&rig, 1000), 0);
+		rig.disks[0].reads++;
+		rig.disks[0].read_ms += 2000;
+		assert_int_equal(rig_step(&rig, 1000), i);
+	}
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	/* It has nothing to do any more. */
+	rig.disks[0].inflight = 0;
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+static void test_await_of_flushes(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_await);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 2; i++) {
+		rig.disks[0].reads += 10;
+		rig.disks[0].read_ms += 10;
+		rig.disks[0].flushes++;
+		rig.disks[0].flush_ms += 900;
+		assert_int_equal(rig_step(&rig, 1000), i);
+	}
+	assert_float_equal((float)rig.firings[0].value, 900, 1e-4f);
+	rig_free(&rig);
+}
+
 static void test_pressure_and_cpu_seconds(void **state)
 {
 	struct rig rig = rig_new(*state);
@@ -373,6 +413,27 @@ static void test_a_thread_in_d_is_believed(void **state)
 	assert_int_equal(idle_step(&rig, 0), 0);
 	assert_int_equal(idle_step(&rig, 0), 1);
 	assert_float_equal((float)rig.firings[0].value, 99, 1e-3f);
+	rig_free(&rig);
+}
+
+/* A host may have so many threads that no sample has the time to look at all of them. */
+static void test_what_was_not_looked_at_is_not_known(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	rig_step(&rig, 0);
+	assert_int_equal(idle_step(&rig, 0), 0);
+	assert_int_equal(idle_step(&rig, 0), 1);
+	tree_put_thread(t, 77, 77, "server", 'S', 500, 9);
+	t->step_ns = 20 * NSEC_PER_MSEC;
+	for (unsigned int i = 0; i < 3; i++)
+		assert_int_equal(idle_step(&rig, 0), 0);
+	assert_int_equal(rules_active(rig.rules), 1);
+	t->step_ns = 0;
+	assert_int_equal(idle_step(&rig, 0), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
 	rig_free(&rig);
 }
 
@@ -875,11 +936,14 @@ int main(void)
 		tree_test(test_gap_between_readings),
 		tree_test(test_hung_without_utilisation),
 		tree_test(test_await),
+		tree_test(test_await_of_one_request_at_a_time),
+		tree_test(test_await_of_flushes),
 		tree_test(test_pressure_and_cpu_seconds),
 		tree_test(test_pressure_on_memory),
 		tree_test(test_pressure_that_the_kernel_reports),
 		tree_test(test_waiting_without_work_for_disks),
 		tree_test(test_a_thread_in_d_is_believed),
+		tree_test(test_what_was_not_looked_at_is_not_known),
 		tree_test(test_blocked_threads),
 		tree_test(test_errors_in_the_kernel_log),
 		tree_test(test_many_blocked_threads),

@@ -25,7 +25,7 @@ struct rig {
 	unsigned int busy, iowait, blocked_tasks;
 	uint64_t psi_some_us, psi_full_us, psi_memory_us;
 	struct {
-		uint64_t reads, read_ms, inflight, io_ms;
+		uint64_t reads, read_ms, inflight, io_ms, flushes, flush_ms;
 		bool absent;
 	} disks[2];
 	uint64_t volume_ms; /* of dm-0, which stands on one of them; 0: there is none */
@@ -41,9 +41,10 @@ static inline void rig_put(struct rig *rig)
 		if (rig->disks[i].absent)
 			continue;
 		snprintf(text + len, sizeof(text) - len,
-			"8 %u sd%c %lu 0 0 %lu 0 0 0 0 %lu %lu 0\n", i * 16, 'a' + i,
-			rig->disks[i].reads, rig->disks[i].read_ms, rig->disks[i].inflight,
-			rig->disks[i].io_ms);
+			"8 %u sd%c %lu 0 0 %lu 0 0 0 0 %lu %lu %lu 0 0 0 0 %lu %lu\n", i * 16,
+			'a' + i, rig->disks[i].reads, rig->disks[i].read_ms, rig->disks[i].inflight,
+			rig->disks[i].io_ms, rig->disks[i].read_ms + rig->disks[i].flush_ms,
+			rig->disks[i].flushes, rig->disks[i].flush_ms);
 	}
 	if (rig->volume_ms)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),

@@ -274,6 +274,62 @@ static void test_which_rows_are_judged(void **state)
 	watch_free(w);
 }
 
+/* Before 6.2 the disk itself counts nothing. */
+static void test_paths_of_a_disk_are_judged(void **state)
+{
+	static const struct row rows[] = {
+		{ .name = "nvme0c0n1", .major = 259, .minor = 0 },
+		{ .name = "nvme0n1", .major = 259, .minor = 1 },
+		{ .name = "nvme1c0n1", .major = 259, .minor = 2 },
+		{ .name = "nvme2c0n1", .major = 259, .minor = 3 },
+	};
+	struct tree *t = *state;
+	const struct record_reading *s;
+	struct watch *w;
+
+	t->device = (struct config_list){ 0 };
+	tree_list_add(&t->device, "nvme0n1");
+	tree_list_add(&t->device, "nvme2n1");
+	tree_list_add(&t->device_ignore, "nvme2n1");
+	put_rows(t, rows, sizeof(rows) / sizeof(rows[0]));
+	w = tree_watch(t);
+	s = tree_sample(t, w, 0);
+	assert_int_equal(s->devices_count, 2);
+	assert_non_null(find_disk(s, "nvme0n1"));
+	assert_non_null(find_disk(s, "nvme0c0n1"));
+	watch_free(w);
+}
+
+/* Before 6.3 such a volume counts what begins: writers that come are no sign of life. */
+static void test_hung_volume(void **state)
+{
+	struct tree *t = *state;
+	struct row row = { "dm-0", 253, 0, 100, 800, 500, 0, 0, 0, 0, 1000, 2000, 0 };
+	struct watch *w;
+
+	put_rows(t, &row, 1);
+	w = tree_watch(t);
+	tree_sample(t, w, 0);
+	row.inflight = 2;
+	for (unsigned int i = 0; i < 4; i++) {
+		row.inflight++;
+		row.reads++;
+		put_rows(t, &row, 1);
+		tree_sample(t, w, 1000);
+	}
+	assert_true(find_disk(watch_last(w), "dm-0")->no_completion_ns >= 3 * NSEC_PER_SEC);
+	/* It completes, and nothing begins; then as many begin as are completed. */
+	row.inflight--;
+	put_rows(t, &row, 1);
+	assert_int_equal(find_disk(tree_sample(t, w, 1000), "dm-0")->no_completion_ns, 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		row.reads += 10;
+		put_rows(t, &row, 1);
+		assert_int_equal(find_disk(tree_sample(t, w, 1000), "dm-0")->no_completion_ns, 0);
+	}
+	watch_free(w);
+}
+
 static void test_hung_device(void **state)
 {
 	struct tree *t = *state;
@@ -671,7 +727,9 @@ int main(void)
 		tree_test(test_number_given_to_another_device),
 		tree_test(test_a_volume_that_is_suspended),
 		tree_test(test_which_rows_are_judged),
+		tree_test(test_paths_of_a_disk_are_judged),
 		tree_test(test_hung_device),
+		tree_test(test_hung_volume),
 		tree_test(test_three_hundred_disks),
 		tree_test(test_idle_disks_that_were_used),
 		tree_test(test_two_thousand_rows),
