@@ -96,6 +96,12 @@ void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *u
 	sql->target_options.userdata = userdata;
 }
 
+void sql_unset_callback(struct sql *sql, const void *userdata)
+{
+	if (sql && sql->target_options.userdata == userdata)
+		sql_set_callback(sql, NULL, NULL);
+}
+
 void sql_begin_incident(struct sql *sql)
 {
 	sql->begin_ns = clock_mono_ns();

@@ -62,6 +62,8 @@ bool sql_is_looking(const struct sql *sql);
 
 /* `answered` is called after each answer of a target; NULL: nothing is called. */
 void sql_set_callback(struct sql *sql, void (*answered)(void *userdata), void *userdata);
+/* Unless it is that of somebody else by now. sql may be NULL. */
+void sql_unset_callback(struct sql *sql, const void *userdata);
 
 /* Forgets the statements of the last incident, and asks all targets. */
 void sql_begin_incident(struct sql *sql);

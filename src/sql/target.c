@@ -333,7 +333,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	bool failed = f->error[0] != '\0';
 	bool unresponsive =
 		strncmp(f->error, SQL_ERROR_UNRESPONSIVE, strlen(SQL_ERROR_UNRESPONSIVE)) == 0;
-	uint64_t asked_ns = t->asked_ns;
+	uint64_t asked_ns = t->asked_ns, pause_ns;
 	struct sql_snapshot *last = t->current;
 
 	t->asked_ns = 0;
@@ -348,7 +348,11 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	set_why(t, unresponsive ? SQL_ERROR_UNRESPONSIVE : f->error);
 	t->connected = !failed;
 	if (failed) {
-		t->next_ns = now_ns + choose_pause(t, failed);
+		pause_ns = choose_pause(t, failed);
+		/* It may answer a moment later, and until it is asked it counts as silent. */
+		if (unresponsive && pause_ns > NSEC_PER_SEC)
+			pause_ns = NSEC_PER_SEC;
+		t->next_ns = now_ns + pause_ns;
 		tell(t);
 		return;
 	}

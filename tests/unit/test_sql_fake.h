@@ -215,18 +215,13 @@ static inline void fake_ending(uint64_t ask, unsigned int nth)
 	fake_end(ask, "");
 }
 
-/* `nth` question of this process. */
-static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
+/* False: it is a mode that does not fail like that. */
+static inline bool fake_fail(const char *mode, uint64_t ask, unsigned int nth)
 {
-	static const char garbage[100] = "garbage";
-
-	if (strcmp(mode, "alone") == 0) {
-		fake_server_of(getpid(), "GRANT PROCESS ON *.* TO iostall@localhost");
-		fake_end(ask, "");
-	} else if (strcmp(mode, "good") == 0) {
-		fake_answer(ask);
-	} else if (strcmp(mode, "refused") == 0) {
+	if (strcmp(mode, "refused") == 0) {
 		fake_end(ask, "Access denied for user 'iostall'@'localhost'");
+	} else if (strcmp(mode, "starts") == 0) {
+		fake_end(ask, nth % 16 < 8 ? "it is starting up" : "it accepts none yet");
 	} else if (strcmp(mode, "password") == 0) {
 		if (fake_is_right())
 			fake_answer(ask);
@@ -237,6 +232,29 @@ static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
 			fake_answer(ask);
 		else
 			fake_end(ask, SQL_ERROR_UNRESPONSIVE " for 1.7 s");
+	} else if (strcmp(mode, "hiccup") == 0) {
+		if (nth == 2)
+			fake_end(ask, SQL_ERROR_UNRESPONSIVE " for 1.7 s");
+		else
+			fake_answer(ask);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* `nth` question of this process. */
+static inline void fake_be(const char *mode, uint64_t ask, unsigned int nth)
+{
+	static const char garbage[100] = "garbage";
+
+	if (strcmp(mode, "alone") == 0) {
+		fake_server_of(getpid(), "GRANT PROCESS ON *.* TO iostall@localhost");
+		fake_end(ask, "");
+	} else if (strcmp(mode, "good") == 0) {
+		fake_answer(ask);
+	} else if (fake_fail(mode, ask, nth)) {
+		return;
 	} else if (strcmp(mode, "garbage") == 0) {
 		fake_send(garbage, sizeof(garbage));
 	} else if (strcmp(mode, "other") == 0) {

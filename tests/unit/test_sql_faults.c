@@ -119,6 +119,22 @@ static void test_silent_server(void **state)
 	teardown(&f);
 }
 
+/* It is asked again soon, however long a database is left alone that refuses us. */
+static void test_a_late_answer_is_no_silence(void **state)
+{
+	const uint64_t begin_ns = clock_mono_ns();
+	struct fixture f;
+
+	(void)state;
+	setup_retry_ns = 10 * NSEC_PER_SEC;
+	setup_with(&f, "sql.hiccup");
+	setup_retry_ns = 20 * MS;
+	run_until(&f, says_why);
+	run_until(&f, is_answered);
+	assert_in_range(clock_mono_ns() - begin_ns, NSEC_PER_SEC, 8 * NSEC_PER_SEC);
+	teardown(&f);
+}
+
 static void test_no_helper(void **state)
 {
 	struct fixture f;
@@ -146,6 +162,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_helper_that_dies),
 		cmocka_unit_test(test_helper_that_hangs),
 		cmocka_unit_test(test_silent_server),
+		cmocka_unit_test(test_a_late_answer_is_no_silence),
 		cmocka_unit_test(test_no_helper),
 	};
 

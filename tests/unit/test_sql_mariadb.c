@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "sql/helper/mariadb_locks.h"
 #include "sql/helper/mariadb_sessions.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -48,6 +49,7 @@ static int answers[2];
 /* 0: as many as the cells have. */
 static unsigned int columns;
 static unsigned int rows_of_list; /* 0: one */
+static unsigned int sleepers;	  /* the first of them */
 static char list_query[64];
 
 static unsigned int row_error; /* instead of the first row; 0: none */
@@ -131,6 +133,12 @@ static MYSQL_ROW fetch_row(MYSQL_RES *result)
 	if (rows_left == 0 || next_error)
 		return NULL;
 	rows_left--;
+	if (result == (MYSQL_RES *)cells && sleepers) {
+		const bool is_idle = rows_of_list - rows_left <= sleepers;
+
+		snprintf(cells[4], 6, "%s", is_idle ? "Sleep" : "Query");
+		snprintf(cells[CELL_TIME_S], 32, "%s", is_idle ? "600" : "3");
+	}
 	return (MYSQL_ROW)result;
 }
 
@@ -236,7 +244,8 @@ static int forget(void **state)
 {
 	(void)state;
 	allowed_asked = threads_asked = columns = rows_of_list = next_error = row_error = 0;
-	text_length = 0;
+	text_length = sleepers = 0;
+	snprintf(cells[4], 6, "Query");
 	is_about_threads = false;
 	snprintf(thread_cells[1], 32, "2225");
 	text_copy(text, sizeof(text), "SELECT 1");
@@ -452,6 +461,53 @@ static void test_late_error_is_ignored(void **state)
 	assert_int_equal(a->link.pending_since_ns, 0);
 }
 
+static int snapshot(struct worker *a, char ret_said[SQL_ERROR_SIZE])
+{
+	struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup };
+	struct text error = { .buf = ret_said, .size = SQL_ERROR_SIZE };
+
+	text_reset(&error);
+	return mariadb_snapshot(&a->link, &answer, &error);
+}
+
+/* The server answers all others, but its tmpdir is on a disk that hangs. */
+static void test_threads_that_hang(void **state)
+{
+	struct worker *a = *state;
+	char said[SQL_ERROR_SIZE], byte;
+
+	ask(a, 1, 100, 0);
+	assert_int_equal(threads_asked, 1);
+	assert_int_equal(recv(answers[1], &byte, 1, 0), 1);
+	a->link.pending = MARIADB_ASKS_THREADS;
+	a->link.pending_since_ns = clock_mono_ns() - NSEC_PER_SEC;
+	assert_int_equal(snapshot(a, said), -ETIMEDOUT);
+	assert_memory_equal(said, SQL_ERROR_UNRESPONSIVE, strlen(SQL_ERROR_UNRESPONSIVE));
+	a->link.pending_since_ns = clock_mono_ns() - 4 * NSEC_PER_SEC;
+	assert_int_equal(snapshot(a, said), -ENOTCONN);
+	assert_string_equal(said, "the list of its threads hangs, as where its tmpdir does");
+	assert_true(a->link.threads_stay);
+	/* In the next session what is known of threads is known still, and no more is asked. */
+	a->link.pending_since_ns = 0;
+	assert_int_equal(send(answers[0], "", 1, 0), 1);
+	pass(a, 10 * NSEC_PER_SEC);
+	ask(a, 3, 101, 0);
+	assert_int_equal(threads_asked, 1);
+}
+
+/* The server works on them for longer than we wait, and is left alone for so much longer. */
+static void test_locks_that_are_late(void **state)
+{
+	struct worker *a = *state;
+	const uint64_t now_ns = clock_mono_ns();
+
+	a->link.pending = MARIADB_ASKS_LOCKS;
+	a->link.pending_since_ns = now_ns - 2 * NSEC_PER_SEC;
+	ask(a, 3, 100, 0);
+	assert_in_range(a->link.locks_after_ns, now_ns + 38 * NSEC_PER_SEC,
+		clock_mono_ns() + 60 * NSEC_PER_SEC);
+}
+
 static void test_lost_session_is_reported(void **state)
 {
 	struct worker *a = *state;
@@ -513,6 +569,45 @@ static void test_missing_columns(void **state)
 	assert_string_equal(said, "the server answers with 3 columns instead of 8");
 }
 
+static pid_t begin_reading(struct worker *a)
+{
+	pid_t reader = fork();
+	char byte;
+
+	assert_true(reader >= 0);
+	if (reader > 0)
+		return reader;
+	close(a->fds[0]);
+	while (recv(a->fds[1], &byte, 1, 0) > 0)
+		;
+	_exit(0);
+}
+
+/* A pool has hundreds of transactions that do nothing, and they are older than what runs. */
+static void test_many_sleepers(void **state)
+{
+	struct worker *a = *state;
+	struct sql_answer answer = { .fd = a->fds[0],
+		.setup = &a->setup,
+		.dialect = SQL_DIALECT_MYSQL };
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+	pid_t reader = begin_reading(a);
+
+	text_reset(&error);
+	a->link.transactions = calloc(1, sizeof(*a->link.transactions));
+	a->link.transactions[0].connection_id = 17;
+	a->link.transactions_count = 1;
+	rows_of_list = 600;
+	sleepers = 300;
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	assert_int_equal(answer.sent, SQL_SESSIONS_MAX);
+	assert_int_equal(answer.idle, 300);
+	assert_int_equal(answer.left_out, 300 - (SQL_SESSIONS_MAX - 64));
+	shutdown(a->fds[0], SHUT_RDWR);
+	assert_int_equal(waitpid(reader, NULL, 0), reader);
+}
+
 /* Only what is sent is kept: no more sessions, and no more of a statement than is looked at. */
 static void test_many_sessions(void **state)
 {
@@ -523,16 +618,8 @@ static void test_many_sessions(void **state)
 	char error_buf[SQL_ERROR_SIZE];
 	struct text error = TEXT_ON(error_buf);
 	struct mallinfo2 before, after;
-	pid_t reader = fork();
-	char byte;
+	pid_t reader = begin_reading(a);
 
-	assert_true(reader >= 0);
-	if (reader == 0) {
-		close(a->fds[0]);
-		while (recv(a->fds[1], &byte, 1, 0) > 0)
-			;
-		_exit(0);
-	}
 	text_reset(&error);
 	rows_of_list = 100000;
 	before = mallinfo2();
@@ -666,6 +753,9 @@ int main(void)
 		WITH_ASKER(test_lost_session_is_reported),
 		WITH_ASKER(test_absurd_numbers_cost_themselves),
 		WITH_ASKER(test_missing_columns),
+		WITH_ASKER(test_threads_that_hang),
+		WITH_ASKER(test_locks_that_are_late),
+		WITH_ASKER(test_many_sleepers),
 		WITH_ASKER(test_many_sessions),
 		WITH_ASKER(test_long_statements),
 		WITH_ASKER(test_long_statement),

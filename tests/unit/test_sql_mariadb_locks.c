@@ -409,12 +409,50 @@ static void test_who_has_locked_the_server(void **state)
 	backup->connection_id = 20;
 	find(w, false);
 	assert_int_equal(row->blocker_id, 0);
+	backup->text = NULL;
+}
+
+/* Who writes proves that the lock was given back; beside a backup others may write for long. */
+static void test_who_has_given_the_lock_back(void **state)
+{
+	static char flush[] = "FLUSH TABLES WITH READ LOCK", stage[] = "BACKUP STAGE START";
+	struct world *w = *state;
+	struct mariadb_session *dump = session(w, 20, 9, "Waiting for backup lock", false), *other;
+
+	dump->text = flush;
+	find(w, false);
+	dump->text = NULL;
+	dump->state[0] = '\0';
+	dump->idle = true;
+	find(w, false);
+	assert_int_equal(w->link.global_id, 20);
+	other = statement(w, 11, 1, "Updating", "UPDATE shop.orders SET n = 1");
+	find(w, false);
+	assert_int_equal(w->link.global_id, 20);
+	other->time_s = 2;
+	find(w, false);
+	assert_int_equal(w->link.global_id, 0);
+	dump->idle = false;
+	dump->text = stage;
+	find(w, false);
+	dump->text = NULL;
+	dump->idle = true;
+	find(w, false);
+	assert_int_equal(w->link.global_id, 20);
+}
+
+static void test_what_locks_the_server(void **state)
+{
+	(void)state;
 	assert_true(tables_keeps_global("BACKUP STAGE BLOCK_COMMIT"));
 	assert_false(tables_keeps_global("BACKUP STAGE END"));
 	assert_false(tables_keeps_global("BACKUP UNLOCK"));
 	assert_false(tables_keeps_global("FLUSH TABLES"));
 	assert_false(tables_keeps_global("FLUSH TABLES a WITH READ LOCK"));
-	backup->text = NULL;
+	assert_true(tables_stops_writes("FLUSH TABLES WITH READ LOCK"));
+	assert_false(tables_stops_writes("BACKUP STAGE START"));
+	assert_true(tables_writes("/* x */ insert into t values (1)"));
+	assert_false(tables_writes("SELECT * FROM t FOR UPDATE"));
 }
 
 /* performance_schema says whose lock it is, and nothing is inferred. */
@@ -521,6 +559,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_replica_that_does_not_confirm, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_who_has_locked_the_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_who_has_given_the_lock_back, setup, teardown),
+		cmocka_unit_test(test_what_locks_the_server),
 		cmocka_unit_test_setup_teardown(test_who_waits_to_lock_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),

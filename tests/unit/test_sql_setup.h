@@ -25,6 +25,9 @@
 /* What a test waits for takes far less. */
 #define GUARD_NS (30 * NSEC_PER_SEC)
 
+/* How long a database is left alone that fails. */
+static uint64_t setup_retry_ns = 20 * MS;
+
 /* The daemon's side */
 
 struct fixture {
@@ -73,7 +76,7 @@ static inline void setup_in(struct fixture *f, const char *procfs, const char *s
 					 .helper = "/proc/self/exe",
 					 .timing = { .late_ns = 50 * MS,
 						 .idle_ns = 20 * MS,
-						 .retry_ns = 20 * MS,
+						 .retry_ns = setup_retry_ns,
 						 .kill_ns = 2000 * MS,
 						 .backoff_ns = 20 * MS },
 				 },

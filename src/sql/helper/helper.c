@@ -34,7 +34,9 @@ struct helper {
 	const struct sql_driver *driver;
 	struct sql_link *link; /* NULL: the library could not be loaded */
 	bool connected;
-	bool refused;	     /* the last login was refused */
+	bool refused; /* the last login was refused */
+	bool knows_kind;
+	bool is_other_kind;
 	uint64_t backoff_ns; /* 0: the last attempt succeeded */
 	uint64_t retry_at_ns;
 	/* From the last attempt. */
@@ -68,15 +70,21 @@ static void add_reason(struct text *message, int r)
 
 /*
  * Whether the server is not of the section's type. It is looked for after each attempt, since
- * another one may be there by then. Only PostgreSQL lets the login of a MariaDB client wait for
- * ever, and a socket of another user is often that of another kind of server.
+ * another one may be there by then, but only once on the network: a connection without a login
+ * counts against the host, which MySQL blocks after a hundred (max_connect_errors). Only PostgreSQL
+ * lets the login of a MariaDB client wait for ever, and a socket of another user is often that of
+ * another kind of server.
  */
-static bool is_other_kind(const struct helper *h, bool is_silent)
+static bool is_other_kind(struct helper *h, bool is_silent)
 {
 	bool may_ask = is_silent && h->driver->dialect != SQL_DIALECT_POSTGRESQL;
 	enum sql_dialect dialect;
 
-	return sql_find_dialect(&h->setup, may_ask, &dialect) && dialect != h->driver->dialect;
+	if (h->setup.host[0] && h->knows_kind)
+		return h->is_other_kind;
+	h->knows_kind = sql_find_dialect(&h->setup, may_ask, &dialect);
+	h->is_other_kind = h->knows_kind && dialect != h->driver->dialect;
+	return h->is_other_kind;
 }
 
 static void say_wrong_type(const struct helper *h, struct text *message, struct text *missing)

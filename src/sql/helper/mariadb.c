@@ -34,7 +34,11 @@ static void disconnect(struct sql_link *link)
 	link->mysql = NULL;
 	link->pending_since_ns = 0;
 	link->connections_allowed = link->allowed_asked_ns = 0;
-	mariadb_forget_threads(link);
+	/* Of another server the same numbers are other sessions. */
+	link->global_id = link->global_waiter_id = 0;
+	if (!link->threads_stay)
+		mariadb_forget_threads(link);
+	link->threads_stay = false;
 }
 
 /* --- questions --------------------------------------------------------------------- */
@@ -351,8 +355,10 @@ static void say_missing(struct sql_frame_server *server, bool schema_denied)
 static int describe(struct sql_link *link, struct sql_frame_server *server, struct text *error)
 {
 	char cell[SQL_NAME_SIZE];
-	bool schema_on, has_tid;
-	int r = make_threads_query(link, &has_tid, error);
+	bool schema_on, has_tid = link->threads_query[0] != '\0';
+	int r = clock_mono_ns() < link->threads_after_ns
+		? 0
+		: make_threads_query(link, &has_tid, error);
 
 	if (r < 0)
 		return r;

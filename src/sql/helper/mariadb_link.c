@@ -99,7 +99,7 @@ int mariadb_ask(struct sql_link *link, const char *query, unsigned int columns, 
 	if (link->lib.mysql_send_query(link->mysql, query, strlen(query)) != 0)
 		return fail(link, error);
 	link->pending_since_ns = clock_mono_ns();
-	link->pending_threads = false;
+	link->pending = MARIADB_ASKS_SESSIONS;
 	r = mariadb_finish(link, timeout_ms, &result, error);
 	if (r < 0)
 		return r;

@@ -3,7 +3,8 @@
  * The session with a MariaDB or MySQL server, and questions with a time limit.
  * Used by mariadb.c, which logs in, and mariadb_sessions.c, which lists sessions.
  * Never asks while an earlier question has no answer, never closes a session that may still answer,
- * except during the login, and never holds more of an answer than one row.
+ * except during the login and where only the threads are late, and never holds more of an answer
+ * than one row.
  */
 #ifndef IOSTALL_SQL_MARIADB_LINK_H
 #define IOSTALL_SQL_MARIADB_LINK_H
@@ -48,6 +49,13 @@ struct mariadb_thread {
 
 struct mariadb_transaction;
 
+/* What the question without an answer asks for. */
+enum mariadb_question {
+	MARIADB_ASKS_SESSIONS, /* or anything else that a server answers from its memory */
+	MARIADB_ASKS_THREADS,
+	MARIADB_ASKS_LOCKS,
+};
+
 /* Transactions that are remembered, the oldest ones. */
 #define MARIADB_TRANSACTIONS_MAX 256
 
@@ -62,11 +70,13 @@ struct sql_link {
 	char threads_query[256];      /* "": the server has no other list of threads */
 
 	uint64_t pending_since_ns; /* when the question without an answer was asked; 0: none */
-	bool pending_threads;	   /* that question is threads_query */
+	enum mariadb_question pending;
 
 	struct mariadb_thread *threads; /* sorted by connection_id */
 	size_t threads_count;
 	uint64_t threads_asked_ns;
+	uint64_t threads_after_ns; /* until then they are not asked for, since the answer hung */
+	bool threads_stay;	   /* over the next login */
 	const char *transactions_query; /* NULL: the server does not tell; for all three */
 	const char *row_locks_query;
 	const char *metadata_locks_query;
@@ -75,8 +85,11 @@ struct sql_link {
 	/* The session that was last seen to lock the whole server, while it is there; 0: none. */
 	uint64_t global_id;
 	uint64_t global_waiter_id; /* one that waits to do so */
-	uint64_t locks_after_ns;   /* until then no locks are asked for, since it takes long */
-	uint64_t asked_at_ns;	   /* when the last whole snapshot was made */
+	/* These locks are those of a backup, beside which others may write. */
+	bool global_lets_write;
+	bool waiter_lets_write;
+	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
+	uint64_t asked_at_ns;	 /* when the last whole snapshot was made */
 	/* Until then only the beginnings of statements are asked for, since one was too long. */
 	uint64_t short_until_ns;
 };

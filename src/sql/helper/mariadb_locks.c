@@ -199,6 +199,8 @@ static int ask(struct sql_link *link, const char *query, unsigned int columns,
 	if (link->pending_since_ns > 0)
 		return 0;
 	r = mariadb_ask(link, query, columns, LOCKS_TIMEOUT_MS, ret_result, &reason);
+	if (r == -ETIMEDOUT)
+		link->pending = MARIADB_ASKS_LOCKS;
 	if (r < 0)
 		*ret_result = NULL;
 	if (r == -ENOTCONN)
@@ -519,18 +521,34 @@ static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *l
 	return r;
 }
 
+/* For a second at least: also what begins to wait has no state for a moment. */
+static bool is_anybody_writing(const struct mariadb_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		const struct mariadb_session *row = &list->rows[i];
+
+		if (is_at_work(row) && row->time_s > ROUNDING_S && row->text &&
+			tables_writes(row->text))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The server does not tell who has locked all of it. Whoever was seen to wait for that, and waits
- * no longer, keeps the lock until it gives it back.
+ * no longer, keeps the lock until it gives it back: at the latest when others write.
  */
 static void note_global(struct sql_link *link, const struct mariadb_list *list)
 {
 	const struct mariadb_session *waiter = find_session(list, link->global_waiter_id);
 
-	if (!find_session(list, link->global_id))
+	if (!find_session(list, link->global_id) ||
+		(!link->global_lets_write && is_anybody_writing(list)))
 		link->global_id = 0;
-	if (waiter && waiter->lock == RECORD_LOCK_NONE)
+	if (waiter && waiter->lock == RECORD_LOCK_NONE) {
 		link->global_id = waiter->connection_id;
+		link->global_lets_write = link->waiter_lets_write;
+	}
 	if (!waiter || waiter->lock == RECORD_LOCK_NONE)
 		link->global_waiter_id = 0;
 	for (size_t i = 0; i < list->count; i++) {
@@ -538,11 +556,21 @@ static void note_global(struct sql_link *link, const struct mariadb_list *list)
 
 		if (!row->text || !tables_keeps_global(row->text))
 			continue;
-		if (row->lock == RECORD_LOCK_NONE)
+		if (row->lock == RECORD_LOCK_NONE) {
 			link->global_id = row->connection_id;
-		else if (!link->global_waiter_id)
+			link->global_lets_write = !tables_stops_writes(row->text);
+		} else if (!link->global_waiter_id) {
 			link->global_waiter_id = row->connection_id;
+			link->waiter_lets_write = !tables_stops_writes(row->text);
+		}
 	}
+}
+
+void mariadb_note_locks_cost(struct sql_link *link, uint64_t begin_ns)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	link->locks_after_ns = now_ns + (now_ns - begin_ns) * (LOCKS_COST_TIMES - 1);
 }
 
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
@@ -560,7 +588,7 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 	if (is_glance ? count_lasting(list) < SUSPICIOUS : list->count == 0)
 		return 0;
 	r = ask_all(link, any_state, list, error);
-	link->locks_after_ns = begin_ns + (clock_mono_ns() - begin_ns) * LOCKS_COST_TIMES;
+	mariadb_note_locks_cost(link, begin_ns);
 	if (r == 0)
 		infer_all(link, list);
 	return r;

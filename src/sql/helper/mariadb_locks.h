@@ -43,6 +43,7 @@ struct mariadb_session {
 struct mariadb_list {
 	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
 	size_t count;
+	size_t sleepers; /* of them, idle */
 	uint64_t active; /* with those that are not kept */
 	uint64_t idle;
 	uint64_t asked_ns;
@@ -79,6 +80,9 @@ bool mariadb_is_in_transaction(const struct sql_link *link, uint64_t connection_
  */
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
 	struct text *error);
+
+/* The server has worked on a question about locks since then: the next one has to wait. */
+void mariadb_note_locks_cost(struct sql_link *link, uint64_t begin_ns);
 
 /* After the sessions: those that wait, and those of their blockers that are not in the list. */
 void mariadb_send_locks(const struct sql_link *link, const struct mariadb_list *list,

@@ -30,6 +30,10 @@
 /* 1024, less up to three bytes of a character that was cut off. */
 #define KEPT_BYTES_MIN 1020
 
+/* Longer than the server lets it run (max_statement_time), and before it counts as silent. */
+#define THREADS_HANG_NS (3 * NSEC_PER_SEC)
+#define THREADS_AGAIN_NS (600 * NSEC_PER_SEC)
+
 /* Of threads_query. */
 #define THREADS_COLUMNS 4
 
@@ -59,6 +63,8 @@ static const char allowed_query[] = "SELECT @@max_connections";
 
 /* Of a server that never ends: what follows is not read. */
 #define ANSWER_BYTES_MAX (64UL << 20)
+/* A pool may have hundreds in a transaction: the longest are kept, beside those that run. */
+#define SLEEPERS_MAX 64
 /* Further threads are not remembered; each takes 32 bytes. */
 #define THREADS_MAX 16384
 
@@ -160,15 +166,33 @@ static int discard(struct sql_link *link, MYSQL_RES *result, struct text *error)
 }
 
 /*
+ * What tmpdir is on hangs, and the server may be well: another session finds out. The one that is
+ * given up stays in the server until its disk answers.
+ */
+static int give_up_threads(struct sql_link *link, struct text *error)
+{
+	text_reset(error);
+	text_add(error, "the list of its threads hangs, as where its tmpdir does");
+	link->threads_after_ns = clock_mono_ns() + THREADS_AGAIN_NS;
+	link->threads_stay = true;
+	return -ENOTCONN;
+}
+
+/*
  * Reads an answer that came too late for the last snapshot. If it is an error, it does not matter.
  */
 static int finish_last(struct sql_link *link, struct text *error)
 {
-	bool threads = link->pending_threads;
-	uint64_t asked_ns = link->pending_since_ns;
+	const bool threads = link->pending == MARIADB_ASKS_THREADS;
+	const uint64_t asked_ns = link->pending_since_ns;
 	MYSQL_RES *result;
 	int r = mariadb_finish(link, THREADS_TIMEOUT_MS, &result, error);
 
+	/* The server has worked on it all the time, although nobody waited any more. */
+	if (asked_ns && link->pending == MARIADB_ASKS_LOCKS)
+		mariadb_note_locks_cost(link, asked_ns);
+	if (r == -ETIMEDOUT && threads && clock_mono_ns() - asked_ns >= THREADS_HANG_NS)
+		return give_up_threads(link, error);
 	if (r == -ENOTCONN || r == -ETIMEDOUT)
 		return r;
 	text_reset(error);
@@ -188,7 +212,7 @@ static bool needs_threads(const struct sql_link *link, const struct mariadb_list
 {
 	/* The answer about locks may be late. */
 	if (link->threads_query[0] == '\0' || link->by_threads || link->thread_pool ||
-		link->pending_since_ns > 0)
+		link->pending_since_ns > 0 || clock_mono_ns() < link->threads_after_ns)
 		return false;
 	if (is_glance)
 		return link->threads_asked_ns == 0 ||
@@ -214,7 +238,7 @@ static int ask_threads(struct sql_link *link, struct text *error)
 	r = mariadb_ask(link, link->threads_query, THREADS_COLUMNS, THREADS_TIMEOUT_MS, &result,
 		&late);
 	if (r == -ETIMEDOUT)
-		link->pending_threads = true;
+		link->pending = MARIADB_ASKS_THREADS;
 	if (r == 0)
 		r = keep_threads(link, result, asked_ns, &late);
 	if (r == -ENOTCONN)
@@ -275,28 +299,31 @@ static int host_len(const char *host)
 }
 
 /* Where to keep a session that has run for so long; NULL: all that are kept have run for longer. */
-static struct mariadb_session *find_room(struct mariadb_list *list, uint64_t time_s)
+static struct mariadb_session *find_room(struct mariadb_list *list, bool is_idle, uint64_t time_s)
 {
-	struct mariadb_session *shortest = &list->rows[0];
+	struct mariadb_session *shortest = NULL;
 
-	if (list->count < SQL_SESSIONS_MAX)
+	if (list->count < SQL_SESSIONS_MAX && (!is_idle || list->sleepers < SLEEPERS_MAX)) {
+		list->sleepers += is_idle;
 		return &list->rows[list->count++];
-	for (size_t i = 1; i < list->count; i++)
-		if (list->rows[i].time_s < shortest->time_s)
+	}
+	for (size_t i = 0; i < list->count; i++)
+		if (list->rows[i].idle == is_idle &&
+			(!shortest || list->rows[i].time_s < shortest->time_s))
 			shortest = &list->rows[i];
-	if (time_s <= shortest->time_s)
+	if (!shortest || time_s <= shortest->time_s)
 		return NULL;
 	free(shortest->text);
 	return shortest;
 }
 
 static struct mariadb_session *keep_session(const struct sql_link *link, struct mariadb_list *list,
-	const MYSQL_ROW cells, uint64_t text_bytes)
+	const MYSQL_ROW cells, bool is_idle, uint64_t text_bytes)
 {
 	uint64_t time_s = sql_cell_up_to(cells[CELL_TIME_S], MARIADB_TIME_S_MAX, &list->invalid);
 	const char *user = cells[CELL_USER] ? cells[CELL_USER] : "";
 	const char *host = cells[CELL_HOST] ? cells[CELL_HOST] : "";
-	struct mariadb_session *row = find_room(list, time_s);
+	struct mariadb_session *row = find_room(list, is_idle, time_s);
 
 	if (!row)
 		return NULL;
@@ -304,6 +331,7 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 		.connection_id = sql_cell_up_to(cells[CELL_ID], UINT64_MAX, &list->invalid),
 		.text_bytes = text_bytes,
 		.time_s = time_s,
+		.idle = is_idle,
 		.background =
 			strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0,
 	};
@@ -323,21 +351,16 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 
 /*
  * A session that does nothing is of interest if it may hold locks: when its transaction is open, or
- * when it has locked the whole server. One with a longer statement takes its place.
+ * when it has locked the whole server.
  */
 static void keep_sleeper(const struct sql_link *link, struct mariadb_list *list,
 	const MYSQL_ROW cells)
 {
-	struct mariadb_session *row;
-	uint64_t id = sql_cell_u64(cells[CELL_ID]);
+	const uint64_t id = sql_cell_u64(cells[CELL_ID]);
 
-	if (list->count == SQL_SESSIONS_MAX ||
-		(!mariadb_is_in_transaction(link, id) && id != link->global_id &&
-			id != link->global_waiter_id))
-		return;
-	row = keep_session(link, list, cells, 0);
-	if (row)
-		row->idle = true;
+	if (mariadb_is_in_transaction(link, id) || id == link->global_id ||
+		id == link->global_waiter_id)
+		keep_session(link, list, cells, true, 0);
 }
 
 static struct mariadb_user *find_user(struct mariadb_list *list, const char *name)
@@ -388,7 +411,7 @@ static void take_row(const struct sql_link *link, struct mariadb_list *list, con
 	if (!is_active(command, state))
 		return;
 	list->active++;
-	keep_session(link, list, cells, text_bytes);
+	keep_session(link, list, cells, false, text_bytes);
 }
 
 /* Reads the answer, and frees it. Errors are those of mariadb_ask(), or -ENOMEM. */

@@ -35,7 +35,7 @@ static void disconnect(struct sql_link *link)
 	if (link->pg)
 		link->lib.PQfinish(link->pg);
 	link->pg = NULL;
-	link->pending_since_ns = 0;
+	link->pending_since_ns = link->locks_since_ns = 0;
 }
 
 /* Before a login: whether a password could go to who should not have it. 0 or -EPERM. */

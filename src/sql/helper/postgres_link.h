@@ -57,6 +57,14 @@ struct postgres_names {
 	char databases[POSTGRES_DATABASES_MAX][SQL_NAME_SIZE];
 };
 
+/* Its data directory, and its tablespaces. */
+#define POSTGRES_PLACES_MAX 8
+
+struct postgres_place {
+	char path[SQL_PATH_SIZE]; /* as the server tells it; "": free */
+	char resolved[SQL_PATH_SIZE];
+};
+
 struct sql_link {
 	const struct sql_frame_setup *setup;
 	struct postgres_functions lib;
@@ -67,7 +75,9 @@ struct sql_link {
 	uint64_t pending_since_ns; /* when the question without an answer was asked; 0: none */
 	uint64_t describe_until_ns;
 	struct postgres_names names;
+	struct postgres_place places[POSTGRES_PLACES_MAX];
 	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
+	uint64_t locks_since_ns; /* when they were asked for, if the answer is late; else 0 */
 };
 
 /* Takes one row of an answer. */

@@ -54,16 +54,30 @@ struct round {
 	int fd;
 };
 
-/* The kernel tells paths without symbolic links. */
-static void add_directory(int fd, const char *path)
+/*
+ * The kernel tells paths without symbolic links. Each is resolved once: on a disk that hangs later
+ * the helper would hang, too.
+ */
+static void add_directory(struct sql_link *link, int fd, const char *path)
 {
 	struct sql_frame_directory directory = { 0 };
+	struct postgres_place *place = link->places;
 	char resolved[PATH_MAX];
 
-	path = realpath(path, resolved) ? resolved : path;
-	if (strlen(path) >= sizeof(directory.path))
+	while (place < link->places + POSTGRES_PLACES_MAX && *place->path &&
+		strcmp(place->path, path) != 0)
+		place++;
+	if (place == link->places + POSTGRES_PLACES_MAX || strlen(path) >= sizeof(place->path))
 		return;
-	text_copy(directory.path, sizeof(directory.path), path);
+	if (!*place->path) {
+		text_copy(place->path, sizeof(place->path), path);
+		path = realpath(path, resolved) ? resolved : path;
+		if (strlen(path) < sizeof(place->resolved))
+			text_copy(place->resolved, sizeof(place->resolved), path);
+	}
+	if (!*place->resolved)
+		return;
+	text_copy(directory.path, sizeof(directory.path), place->resolved);
 	sql_helper_add_directory(fd, &directory);
 }
 
@@ -76,7 +90,7 @@ static void take_place(struct sql_link *link, PGresult *row, void *userdata)
 	if (!kind || !place)
 		return;
 	if (strcmp(kind, "directory") == 0)
-		add_directory(round->fd, place);
+		add_directory(link, round->fd, place);
 	else if (names->count < POSTGRES_DATABASES_MAX)
 		text_copy(names->databases[names->count++], SQL_NAME_SIZE, place);
 }

@@ -18,8 +18,9 @@
 #define SESSIONS_TIMEOUT_MS 1500
 #define LOCKS_TIMEOUT_MS 300
 /* pg_blocking_pids() stops all lock traffic of the server for some 20 us, for each session. */
-#define LOCKS_MAX 100
 #define LOCKS_COST_TIMES 20
+/* Idle ones that may hold locks: the others are left to those that run. */
+#define IDLE_MAX 64
 
 /*
  * Sessions that are not idle. A process of the server that waits in its main loop is idle. Sessions
@@ -77,9 +78,13 @@ static int prepare(struct sql_link *link, const struct postgres_columns *has, st
 		"char_length(query) > %u, "
 		"(extract(epoch FROM clock_timestamp() - xact_start) * 1e9)::bigint, "
 		"(SELECT served FROM o WHERE o.pid = a.pid) "
-		"FROM a WHERE active ORDER BY elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
+		"FROM (SELECT *, idle AND row_number() OVER (PARTITION BY idle ORDER BY state_change) "
+		"> %d AS is_more FROM (SELECT *, coalesce(state LIKE 'idle%%', false) AS idle "
+		"FROM a WHERE active) AS b) AS a "
+		"ORDER BY is_more, elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
 		has->aios ? SERVED : NOT_SERVED, leader, leader,
-		has->query_id ? "query_id" : "NULL::bigint", chars, chars, SQL_SESSIONS_MAX);
+		has->query_id ? "query_id" : "NULL::bigint", chars, chars, IDLE_MAX,
+		SQL_SESSIONS_MAX);
 	return postgres_prepare(link, STATEMENT, query, error);
 }
 
@@ -107,7 +112,7 @@ static int prepare_locks(struct sql_link *link, bool has_start, struct text *err
 		"LEFT JOIN pg_stat_activity AS a ON a.pid = b.blocker "
 		"ORDER BY b.pid, a.wait_event_type IS NOT DISTINCT FROM 'Lock', "
 		"a.xact_start NULLS LAST",
-		LOCKS_MAX, locks, waited);
+		SQL_LOCKS_MAX, locks, waited);
 	return postgres_prepare(link, LOCKS_STATEMENT, query, error);
 }
 
@@ -119,12 +124,24 @@ int postgres_prepare_snapshot(struct sql_link *link, const struct postgres_colum
 	return r == 0 ? prepare_locks(link, has->wait_start, error) : r;
 }
 
+static void note_locks_cost(struct sql_link *link, uint64_t begin_ns)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	link->locks_after_ns = now_ns + (now_ns - begin_ns) * (LOCKS_COST_TIMES - 1);
+}
+
 static int ask_sessions(struct sql_link *link, const struct postgres_taker *taker,
 	struct text *error)
 {
 	uint64_t deadline_ns = clock_mono_ns() + SESSIONS_TIMEOUT_MS * NSEC_PER_MSEC;
 	int r = postgres_finish_last(link, deadline_ns, error);
 
+	/* The server has worked for it all the time, although nobody waited any more. */
+	if (link->locks_since_ns) {
+		note_locks_cost(link, link->locks_since_ns);
+		link->locks_since_ns = r == -ETIMEDOUT ? link->locks_since_ns : 0;
+	}
 	return r < 0 ? r : postgres_ask_prepared(link, STATEMENT, deadline_ns, taker, error);
 }
 
@@ -354,7 +371,8 @@ static int ask_locks(struct sql_link *link, struct sessions *s, struct text *err
 	text_reset(&reason);
 	r = postgres_ask_prepared(link, LOCKS_STATEMENT,
 		begin_ns + LOCKS_TIMEOUT_MS * NSEC_PER_MSEC, &taker, &reason);
-	link->locks_after_ns = begin_ns + (clock_mono_ns() - begin_ns) * LOCKS_COST_TIMES;
+	link->locks_since_ns = r == -ETIMEDOUT ? begin_ns : 0;
+	note_locks_cost(link, begin_ns);
 	if (r == -ENOTCONN)
 		text_add(error, reason.buf);
 	return r == -ENOTCONN ? r : 0;

@@ -201,6 +201,21 @@ bool tables_keeps_global(const char *text)
 	return flushes_tables(text, &t) ? IS(&t, "WITH") : begins_backup(text);
 }
 
+bool tables_stops_writes(const char *text)
+{
+	struct token t;
+
+	return flushes_tables(text, &t) && IS(&t, "WITH");
+}
+
+bool tables_writes(const char *text)
+{
+	struct token t;
+
+	first_token(text, &t);
+	return IS(&t, "INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD");
+}
+
 bool tables_is_global(const char *text)
 {
 	struct token t;

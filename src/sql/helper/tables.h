@@ -23,6 +23,11 @@ bool tables_is_global(const char *text);
 /* Whether the session then keeps a lock of the whole server: FLUSH ... LOCK, BACKUP. */
 bool tables_keeps_global(const char *text);
 
+/* Whether nobody can write while it does: FLUSH ... LOCK. BACKUP stops writes in its last stage. */
+bool tables_stops_writes(const char *text);
+/* Whether the statement writes rows, as INSERT and UPDATE do. */
+bool tables_writes(const char *text);
+
 /* Whether a statement of DDL and another statement, DDL or not, name the same table. */
 bool tables_are_shared(const struct tables_statement *ddl, const struct tables_statement *other);
 
