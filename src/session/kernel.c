@@ -13,10 +13,24 @@
 /* At the end the log is read completely: 1 MB has no more than so many times RECORDS_PER_LOOK. */
 #define LOOKS_AT_END 128
 
+/*
+ * A watched process that the kernel kills, perhaps with its control group, is missed: no counter
+ * need tell of it.
+ */
+static bool is_killed(const struct session *s, const char *text)
+{
+	char comm[RECORD_COMM_SIZE];
+	bool in_group;
+	int32_t pid;
+
+	return kmsg_parse_killed(text, &pid, comm, sizeof(comm), &in_group) &&
+		watch_matches(s->o.watch, pid, comm);
+}
+
 /* For the rule `errors`, which fires once for errors that go on through an incident. */
 static void note_failure(struct session *s, const struct kmsg_line *line)
 {
-	if (line->level <= LEVEL_ERROR && kmsg_is_failure(line->text))
+	if ((line->level <= LEVEL_ERROR && kmsg_is_failure(line->text)) || is_killed(s, line->text))
 		watch_note_kernel_error(s->o.watch, line->text);
 }
 

@@ -216,6 +216,10 @@ static void count_waiters(struct session *s)
 		lock->start_ns = stuck->start_ns;
 		lock->tid = stuck->tid;
 	}
+	/* Whoever waits for it next may wait for somebody else. */
+	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++)
+		if (!s->locks.list[i].waiters)
+			s->locks.list[i].holder = 0;
 }
 
 static void forget_waiters(struct session *s, const struct session_lock *lock)

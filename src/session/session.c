@@ -445,8 +445,7 @@ void session_retire(struct session *s)
 	s->loaded = NULL;
 	s->closed = NULL;
 	/* The next session gets the answers from now on. */
-	if (s->o.sql)
-		sql_set_callback(s->o.sql, NULL, NULL);
+	sql_unset_callback(s->o.sql, s);
 	s->o.sql = NULL;
 	tracer_start(s->tracer, TRACER_UNLOAD, &s->probes);
 }
@@ -455,8 +454,7 @@ struct session *session_free(struct session *s)
 {
 	if (!s)
 		return NULL;
-	if (s->o.sql)
-		sql_set_callback(s->o.sql, NULL, NULL);
+	sql_unset_callback(s->o.sql, s);
 	loop_remove(s->ring_source);
 	loop_remove(s->max_timer);
 	loop_remove(s->scan_timer);

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "session/internal.h"
+#include "sinks/sink.h"
 #include "util/clock.h"
 
 static int setup(void **state)
@@ -112,6 +113,34 @@ static void test_a_stack_that_comes_too_late(void **state)
 	s->stacks = stack_reader_free(s->stacks);
 }
 
+/* A line that is not due is written when nobody waits any more; it is about its look. */
+static void test_a_kept_line_has_the_time_of_its_look(void **state)
+{
+	struct session *s = *state;
+	struct session_lock *lock = &s->locks.list[begin_wait(s, 100, 1000) - 1];
+	const struct record *r = &s->record;
+	struct config config;
+	uint64_t looked_ns, real_ns;
+
+	config_set_defaults(&config);
+	assert_int_equal(sinks_new(&(struct sinks_options){ .config = &config }, &s->o.sinks), 0);
+	lock->reported_ns = 10 * NSEC_PER_SEC;
+	session_begin_line(s, RECORD_LOCK)->lock_wait =
+		(struct record_lock_wait){ .waiters = 3, .longest_ns = 11 * NSEC_PER_SEC };
+	session_write_lock(s, lock);
+	looked_ns = clock_mono_ns();
+	real_ns = clock_real_ns();
+	assert_int_equal(s->incident.lines, 0);
+	session_release_lock(s, lock);
+	assert_int_equal(s->incident.lines, 1);
+	assert_int_equal(r->type, RECORD_LOCK);
+	assert_int_equal(r->lock_wait.waiters, 3);
+	assert_in_range(r->mono_ns, 1, looked_ns);
+	assert_in_range(r->real_ns, 1, real_ns);
+	assert_int_equal(lock->id, 0);
+	sinks_free(s->o.sinks);
+}
+
 static void add_lock(struct model *m, uint32_t id, uint32_t waiters)
 {
 	const struct record_lock_wait line = { .kind = RECORD_KERNEL_LOCK_inode,
@@ -151,6 +180,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_locks_that_are_over_make_room, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_a_lock_that_many_wait_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_kept_line_has_the_time_of_its_look, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_the_model, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_stack_that_comes_too_late, setup, teardown),
 	};

@@ -185,6 +185,46 @@ static void test_a_refused_login_is_recorded(void **state)
 	assert_int_equal(out->lines[out->count - 1].type, RECORD_CLOSE);
 }
 
+static bool is_starting_up(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return strcmp(e.why, "it is starting up") == 0;
+}
+
+static bool accepts_none_yet(struct fixture *f)
+{
+	struct sql_evidence e;
+
+	sql_get_evidence(f->sql, 0, &e);
+	return strcmp(e.why, "it accepts none yet") == 0;
+}
+
+/* As by a server that starts again: a line for each reason, and not for each answer. */
+static void test_a_refusal_for_another_reason_is_recorded(void **state)
+{
+	static const step steps[] = { has_failed, trigger_until_stopped, is_starting_up,
+		accepts_none_yet, is_starting_up, stop_it, is_closed, NULL };
+	struct fixture *f = *state;
+	const struct record_sql *q = NULL, *before = NULL;
+	const struct output *out;
+
+	run(f, steps);
+	out = read_output(f);
+	assert_int_equal(find_phase(out, "open", &q), 1);
+	assert_true(find_phase(out, "during", &q) >= 1);
+	for (unsigned int i = 0; i < out->count; i++) {
+		q = &out->lines[i].sql;
+		if (out->lines[i].type != RECORD_SQL || q->phase == RECORD_PHASE_end)
+			continue;
+		if (before)
+			assert_string_not_equal(q->error, before->error);
+		before = q;
+	}
+	assert_int_equal(find_phase(out, "end", &q), 1);
+}
+
 /* It answers, but its account may not see other sessions. */
 static void test_a_missing_grant_is_recorded(void **state)
 {
@@ -283,6 +323,7 @@ int main(int argc, char **argv)
 		sql_test(test_no_statement_has_two_lines_without_news, "sql.changes"),
 		sql_test(test_an_answer_that_is_read_late_has_its_own_time, "sql.good"),
 		sql_test(test_a_refused_login_is_recorded, "sql.refused"),
+		sql_test(test_a_refusal_for_another_reason_is_recorded, "sql.starts"),
 		sql_test(test_a_missing_grant_is_recorded, "sql.alone"),
 		sql_test(test_an_unresponsive_database_is_recorded, "sql.stops"),
 		sql_test(test_the_verdict_about_an_unresponsive_database, "sql.stops"),
