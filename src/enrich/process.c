@@ -17,6 +17,7 @@
 #include "util/text.h"
 #include "watch/parsers.h"
 #include "watch/processes.h"
+#include "watch/thread_status.h"
 
 #define CONTAINER_ID_LEN 64
 
@@ -32,8 +33,8 @@
 
 struct answer {
 	int32_t pid;
-	char comm[WATCH_COMM_SIZE]; /* "": not known by who asks */
-	uint64_t start_ticks;	    /* 0: it cannot be read */
+	char comm[WATCH_COMM_SIZE];
+	uint64_t start_ticks; /* 0: it cannot be read */
 	char exe[RECORD_LIST_SIZE];
 	char unit[RECORD_LIST_SIZE];
 };
@@ -219,7 +220,7 @@ static bool is_learned(struct process_cache *cache, const struct watch_process *
 	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
 		struct process *p = &cache->entries[i];
 
-		if (p->pid != process->pid || strcmp(p->comm, process->comm) != 0)
+		if (!p->is_learned || p->pid != process->pid || strcmp(p->comm, process->comm) != 0)
 			continue;
 		p->used = ++cache->clock;
 		return true;
@@ -251,9 +252,10 @@ static void take_answer(struct process_cache *cache, const struct answer *a, boo
 		p = add_entry(cache, a->pid, a->comm);
 	p->start_ticks = a->start_ticks;
 	text_copy(p->exe, sizeof(p->exe), a->exe);
+	text_copy(p->comm, sizeof(p->comm), a->comm);
 	if (!with_unit)
 		return;
-	text_copy(p->comm, sizeof(p->comm), a->comm);
+	p->is_learned = true;
 	text_copy(p->unit, sizeof(p->unit), a->unit);
 }
 
@@ -341,7 +343,7 @@ void process_learn(struct process_cache *cache, const struct watch_process *list
 
 		if (is_learned(cache, p))
 			continue;
-		add_entry(cache, p->pid, p->comm);
+		add_entry(cache, p->pid, p->comm)->is_learned = true;
 		a->pid = p->pid;
 		text_copy(a->comm, sizeof(a->comm), p->comm);
 		r->count++;
@@ -356,16 +358,22 @@ const struct process *process_lookup(struct process_cache *cache, int32_t pid, u
 	bool is_idle = take_answers(cache);
 	const struct process *known = find_known(cache, pid, ticks);
 	struct reading *r = cache->worker.state;
-	char path[32];
+	char comm[WATCH_COMM_SIZE] = "", path[32];
+	const bool is_named =
+		thread_comm_read(cache->worker.fd, pid, comm, sizeof(comm)) == 0 && *comm;
 
-	snprintf(path, sizeof(path), "%d", pid);
-	if (known || faccessat(cache->worker.fd, path, F_OK, 0) < 0)
+	/* With another name it has executed another program. */
+	if (known && (!is_named || strcmp(known->comm, comm) == 0))
 		return known;
+	snprintf(path, sizeof(path), "%d", pid);
+	if (!is_named && faccessat(cache->worker.fd, path, F_OK, 0) < 0)
+		return NULL;
 	if (!is_idle) {
 		cache->unread++;
-		return NULL;
+		return known;
 	}
 	*r = (struct reading){ .count = 1, .answers[0].pid = pid };
+	text_copy(r->answers[0].comm, sizeof(r->answers[0].comm), comm);
 	ask(cache);
 	return wait_for_answers(cache) ? find_known(cache, pid, ticks) : NULL;
 }

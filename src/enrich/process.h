@@ -23,8 +23,9 @@
 struct process {
 	int32_t pid;	      /* 0: free */
 	uint64_t start_ticks; /* 0: it was asked for, and there is no answer */
-	uint64_t used; /* when it was used last, by the cache's clock; the oldest is replaced */
-	char comm[WATCH_COMM_SIZE]; /* when it was learned; "": it was not */
+	uint64_t used;	 /* when it was used last, by the cache's clock; the oldest is replaced */
+	bool is_learned; /* its unit was asked for, too */
+	char comm[WATCH_COMM_SIZE]; /* when it was asked for */
 	char exe[RECORD_LIST_SIZE];
 	char unit[RECORD_LIST_SIZE];
 };

@@ -95,18 +95,25 @@ static const char *find_role(const char *text)
 	return "";
 }
 
+/* Debian's servers have the names of their clusters: "postgres: 15/main: checkpointer". */
+static const char *skip_cluster(const char *text)
+{
+	const char *end = text + strcspn(text, " ");
+
+	return end > text && end[0] == ' ' && end[-1] == ':' ? end + 1 : text;
+}
+
 const char *title_role(const char *title)
 {
-	const char *text = title + strlen(SERVER), *behind_cluster;
 	char trimmed[TITLE_SIZE];
+	const char *text;
 	size_t len;
 
 	if (strncmp(title, SERVER, strlen(SERVER)) != 0)
 		return "";
-	/* Debian's servers have the names of their clusters: "postgres: 15/main: checkpointer". */
-	behind_cluster = strstr(text, ": ");
-	len = strnlen(behind_cluster ? behind_cluster + 2 : text, sizeof(trimmed) - 1);
-	memcpy(trimmed, behind_cluster ? behind_cluster + 2 : text, len);
+	text = skip_cluster(title + strlen(SERVER));
+	len = strnlen(text, sizeof(trimmed) - 1);
+	memcpy(trimmed, text, len);
 	while (len > 0 && trimmed[len - 1] == ' ')
 		len--;
 	trimmed[len] = '\0';
@@ -159,12 +166,27 @@ void titles_replace_hung(struct titles *t, uint64_t now_ns)
 		t->is_expected = false;
 }
 
+/* TITLES_MAX: it is none of them. */
 static uint32_t find_item(const struct titles *t, int32_t pid)
+{
+	for (uint32_t i = 0; i < t->count; i++)
+		if (t->items[i].pid == pid)
+			return i;
+	return TITLES_MAX;
+}
+
+/* One that serves a client may go, of which there may be hundreds. TITLES_MAX: there is no room. */
+static uint32_t add_item(struct titles *t, int32_t pid)
 {
 	uint32_t i = 0;
 
-	while (i < t->count && t->items[i].pid != pid)
+	while (i < t->count && (t->count < TITLES_MAX || !t->items[i].role || *t->items[i].role))
 		i++;
+	if (i == TITLES_MAX)
+		return i;
+	t->count += i == t->count;
+	t->items[i].pid = pid;
+	t->items[i].role = NULL;
 	return i;
 }
 
@@ -177,7 +199,7 @@ static void take_answer(struct titles *t)
 		const uint32_t at = find_item(t, s->pids[i]);
 
 		/* One that could not be read is not asked for again. */
-		if (at < t->count)
+		if (at < TITLES_MAX)
 			t->items[at].role = s->roles[i] ? s->roles[i] : "";
 	}
 }
@@ -211,16 +233,13 @@ const char *titles_find(struct titles *t, int32_t pid, uint64_t incident_ns, uin
 
 	if (incident_ns != t->incident_ns)
 		begin(t, incident_ns);
-	at = find_item(t, pid);
-	if (at == TITLES_MAX)
-		return "";
-	if (at == t->count) {
-		t->items[at].pid = pid;
-		t->items[at].role = NULL;
-		t->count++;
-	}
 	if (!is_busy && t->is_expected)
 		take_answer(t);
+	at = find_item(t, pid);
+	if (at == TITLES_MAX)
+		at = add_item(t, pid);
+	if (at == TITLES_MAX)
+		return "";
 	if (!is_busy && !t->items[at].role)
 		ask(t, now_ns);
 	return t->items[at].role ? t->items[at].role : "";

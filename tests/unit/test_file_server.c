@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /* Which process has to answer about files; a fifo in /proc is a file that hangs. */
+#include "test_fifo.h"
 #include "test_watch_tree.h"
-
-#include <sys/syscall.h>
 
 #include "enrich/file_server.h"
 #include "util/cleanup.h"
@@ -11,19 +10,6 @@
 
 #define FUSE_MINOR 52
 #define MOUNT "/srv/data"
-
-/*
- * In place of that of the C library, which refuses a fifo: who reads one waits until it has no
- * writer any more.
- */
-ssize_t pread(int fd, void *buf, size_t size, off_t offset)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		return read(fd, buf, size);
-	return syscall(SYS_pread64, fd, buf, size, offset);
-}
 
 struct fixture {
 	struct tree *t;

@@ -233,6 +233,25 @@ static void test_lookup(void **state)
 	assert_null(lookup(l, 8, start_ns(1234)));
 }
 
+/* The number and the begin are those of the one before. */
+static void test_another_program(void **state)
+{
+	struct lookup *l = *state;
+
+	put_process(l->t, 7, 1234, "/usr/bin/dash", "mariadb.service");
+	tree_put(l->t, "proc/7/comm", "sh\n");
+	assert_string_equal(lookup(l, 7, start_ns(1234))->exe, "/usr/bin/dash");
+	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
+	assert_string_equal(lookup(l, 7, start_ns(1234))->exe, "/usr/bin/dash");
+	tree_put(l->t, "proc/7/comm", "mariadbd\n");
+	lookup(l, 7, start_ns(1234));
+	wait_for_thread(l);
+	assert_string_equal(lookup(l, 7, start_ns(1234))->exe, "/usr/sbin/mariadbd");
+	/* Its unit is learned all the same. */
+	learn(l, 7, "mariadbd");
+	assert_string_equal(lookup(l, 7, start_ns(1234))->unit, "mariadb.service");
+}
+
 /* A process that has ended is still known; its id given away is another process. */
 static void test_pid_reuse(void **state)
 {
@@ -455,6 +474,7 @@ int main(void)
 		lookup_test(test_process_that_hangs),
 		lookup_test(test_neighbours_of_one_that_hangs),
 		lookup_test(test_descriptor),
+		lookup_test(test_another_program),
 		lookup_test(test_pid_reuse),
 		lookup_test(test_what_cannot_be_read),
 		lookup_test(test_cache_is_bounded),

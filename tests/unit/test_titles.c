@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /* What processes of PostgreSQL are for, by their titles; a fifo in /proc is a title that hangs. */
+#include "test_fifo.h"
 #include "test_watch_tree.h"
-
-#include <sys/syscall.h>
 
 #include "enrich/titles.h"
 #include "util/cleanup.h"
 
 #define INCIDENT_NS 1
-
-/* As in test_file_server.c: who reads a fifo waits until it has no writer any more. */
-ssize_t pread(int fd, void *buf, size_t size, off_t offset)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		return read(fd, buf, size);
-	return syscall(SYS_pread64, fd, buf, size, offset);
-}
 
 struct fixture {
 	struct tree *t;
@@ -87,6 +76,7 @@ static void test_who_serves_a_client_has_no_role(void **state)
 	assert_string_equal(title_role(
 				    "postgres: 15/main: archiver shop [local] idle in transaction"),
 		"");
+	assert_string_equal(title_role("postgres: a b: checkpointer"), "");
 	assert_string_equal(title_role("postgres: checkpointers shop [local] idle"), "");
 	assert_string_equal(title_role("/usr/lib/postgresql/15/bin/postgres"), "");
 	assert_string_equal(title_role("postgres"), "");
@@ -119,12 +109,31 @@ static void test_processes(void **state)
 	tree_put(f->t, "proc/103/cmdline", "postgres: logger ");
 	assert_role(f, 103, INCIDENT_NS, "logger");
 	assert_string_equal(titles_find(f->titles, 102, INCIDENT_NS, 1), "");
+	/* Nor is it asked for again: its number may be of another process. */
+	tree_put(f->t, "proc/102/cmdline", "postgres: archiver ");
+	tree_put(f->t, "proc/104/cmdline", "postgres: walwriter ");
+	assert_role(f, 104, INCIDENT_NS, "walwriter");
+	assert_string_equal(titles_find(f->titles, 102, INCIDENT_NS, 1), "");
 	/* A title is read once in an incident. */
 	tree_put(f->t, "proc/100/cmdline", "postgres: shop shop [local] idle");
 	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS, 1), "checkpointer");
 	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS + 1, 1), "");
 	assert_role(f, 101, INCIDENT_NS + 1, "walwriter");
 	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS + 1, 1), "");
+}
+
+/* More than there is room for; they come one after the other. */
+static void test_clients_leave_room(void **state)
+{
+	struct fixture *f = *state;
+
+	tree_put(f->t, "proc/100/cmdline", "postgres: checkpointer ");
+	assert_role(f, 100, INCIDENT_NS, "checkpointer");
+	for (int32_t i = 0; i < 300; i++)
+		titles_find(f->titles, 1000 + i, INCIDENT_NS, 1);
+	tree_put(f->t, "proc/101/cmdline", "postgres: walwriter ");
+	assert_role(f, 101, INCIDENT_NS, "walwriter");
+	assert_string_equal(titles_find(f->titles, 100, INCIDENT_NS, 1), "checkpointer");
 }
 
 /* As where its memory map is locked. */
@@ -152,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_titles),
 		cmocka_unit_test(test_who_serves_a_client_has_no_role),
 		cmocka_unit_test_setup_teardown(test_processes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_clients_leave_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_title_that_hangs, setup, teardown),
 	};
 

@@ -1,30 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /* Who has the file open that grows on a file system; a file in /proc hangs while it has a lease. */
+#include "test_fifo.h"
 #include "test_watch_tree.h"
 
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "enrich/writers.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
 #define KIB 1024
-
-/*
- * In place of that of the C library, which refuses a fifo: who reads one waits until it has no
- * writer any more.
- */
-ssize_t pread(int fd, void *buf, size_t size, off_t offset)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode))
-		return read(fd, buf, size);
-	return syscall(SYS_pread64, fd, buf, size, offset);
-}
 
 struct fixture {
 	struct tree *t;
