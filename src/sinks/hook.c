@@ -33,6 +33,9 @@
 #define RETRY_NS (10 * NSEC_PER_SEC)
 #define RETRY_MAX_NS (300 * NSEC_PER_SEC)
 
+/* Output that is not on disk by then is lost, so that the next one can be started. */
+#define FILED_NS (10 * NSEC_PER_SEC)
+
 /* How long one may run on when the daemon exits. */
 #define EXIT_NS (1 * NSEC_PER_SEC)
 
@@ -58,8 +61,8 @@ struct hook {
 	char id[RECORD_ID_SIZE];
 	uint64_t retry_ns; /* when the next one may be started */
 	uint64_t pause_ns;
-	uint64_t told_ns; /* when it got its first line */
-	uint64_t limit_ns;
+	uint64_t told_ns;  /* when it got its first line */
+	uint64_t limit_ns; /* until it has to end, or its output to be on disk */
 	uint64_t left_out; /* lines of this record */
 	int logged_error;
 	bool is_cut;
@@ -268,6 +271,7 @@ static void finish(struct hook *h, uint64_t now_ns)
 	stop(h);
 	h->pause_ns = RETRY_NS;
 	h->retry_ns = 0;
+	h->limit_ns = now_ns + FILED_NS;
 	h->state = h->output_len ? HOOK_FILED : HOOK_NONE;
 }
 
@@ -311,10 +315,17 @@ static void tick_told(struct hook *h, uint64_t now_ns)
 		finish(h, now_ns);
 }
 
-static void tick_filed(struct hooks *hooks, struct hook *h)
+/* Where the disk hangs under another output, the next incident has to be told all the same. */
+static void tick_filed(struct hooks *hooks, struct hook *h, uint64_t now_ns)
 {
-	if (hook_output_keep(hooks->keeper, h->id, h->name, h->output, h->output_len))
+	if (hook_output_keep(hooks->keeper, h->id, h->name, h->output, h->output_len)) {
 		h->state = HOOK_NONE;
+	} else if (now_ns >= h->limit_ns) {
+		log_warning(
+			"hook %s: its output for incident %s is lost: record.dir does not answer",
+			h->name, h->id);
+		h->state = HOOK_NONE;
+	}
 }
 
 static void hook_tick(void *state, uint64_t now_ns)
@@ -341,7 +352,7 @@ static void hook_tick(void *state, uint64_t now_ns)
 			tick_finishing(h, now_ns);
 			break;
 		case HOOK_FILED:
-			tick_filed(hooks, h);
+			tick_filed(hooks, h, now_ns);
 			break;
 		}
 	}

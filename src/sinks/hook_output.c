@@ -22,6 +22,7 @@
 /* The deepest frames hold two paths. */
 #define THREAD_STACK_BYTES (48 * 1024)
 
+#define OUTPUT_SUFFIX ".out"
 #define SUBDIR_SIZE (RECORD_ID_SIZE + sizeof(RECORD_OUTPUT_SUFFIX) - 1)
 
 /* Of the thread while it is busy. */
@@ -43,6 +44,15 @@ struct hook_output {
 static void name_subdir(const char *record, char ret_name[static SUBDIR_SIZE])
 {
 	snprintf(ret_name, SUBDIR_SIZE, "%.*s" RECORD_OUTPUT_SUFFIX, RECORD_ID_SIZE - 1, record);
+}
+
+bool hook_output_is_name(const char *name, char ret_record[static RECORD_FILE_SIZE])
+{
+	char expected[SUBDIR_SIZE];
+
+	snprintf(ret_record, RECORD_FILE_SIZE, "%.*s" RECORD_FILE_SUFFIX, RECORD_ID_SIZE - 1, name);
+	name_subdir(name, expected);
+	return record_file_name_is_valid(ret_record) && strcmp(name, expected) == 0;
 }
 
 static int open_subdir(int dir_fd, const char *name)
@@ -71,12 +81,12 @@ static int keep(const struct keeping *k)
 	_cleanup_close_ int dir_fd = dir_open_or_make(k->dir, DIR_DURABLE, k->group);
 	_cleanup_close_ int subdir_fd = dir_fd < 0 ? dir_fd : make_subdir(dir_fd, k);
 	_cleanup_close_ int fd = -1;
-	char name[CONFIG_NAME_SIZE + sizeof(".out")];
+	char name[CONFIG_NAME_SIZE + sizeof(OUTPUT_SUFFIX)];
 	int r;
 
 	if (subdir_fd < 0)
 		return subdir_fd;
-	snprintf(name, sizeof(name), "%s.out", k->name);
+	snprintf(name, sizeof(name), "%s" OUTPUT_SUFFIX, k->name);
 	/* Whatever somebody else has put there. */
 	unlinkat(subdir_fd, name, 0);
 	fd = openat(subdir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
@@ -182,8 +192,11 @@ uint64_t hook_output_bytes(int dir_fd, const char *record)
 
 static void remove_one(void *userdata, int subdir_fd, const char *name)
 {
+	const size_t len = strlen(name), suffix = strlen(OUTPUT_SUFFIX);
+
 	(void)userdata;
-	unlinkat(subdir_fd, name, 0);
+	if (len > suffix && strcmp(name + len - suffix, OUTPUT_SUFFIX) == 0)
+		unlinkat(subdir_fd, name, 0);
 }
 
 void hook_output_remove(int dir_fd, const char *record)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "record/record.h"
+
 struct hook_output;
 
 /* `most` is the largest output, in bytes. 0 or a negative errno. */
@@ -25,7 +27,9 @@ bool hook_output_is_busy(const struct hook_output *output);
 
 /* What is kept beside the record of that file name, on the thread of the caller: bytes. */
 uint64_t hook_output_bytes(int dir_fd, const char *record);
-/* What is not a file in it, nobody but the operator has put there: it stays. */
+/* What has another name than an output, the operator has put there: it stays. */
 void hook_output_remove(int dir_fd, const char *record);
+/* Whether a name is that of outputs of an incident; gives the file name of its record. */
+bool hook_output_is_name(const char *name, char ret_record[static RECORD_FILE_SIZE]);
 
 #endif

@@ -139,6 +139,23 @@ static int list_add(struct kept_list *list, const struct kept_file *file)
 	return 0;
 }
 
+/*
+ * Outputs of hooks whose record somebody has removed, or that was never stored. That of the present
+ * incident is not there yet, either, so only their age counts.
+ */
+static void remove_left_behind(int dir_fd, const char *name, const struct retention_limits *limits,
+	const struct retention_clock *clock)
+{
+	struct kept_file file = { 0 };
+	struct stat st;
+
+	if (limits->max_age_ns && hook_output_is_name(name, file.name) &&
+		fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+		faccessat(dir_fd, file.name, F_OK, 0) < 0 &&
+		age_ns(&file, &st, clock) > limits->max_age_ns)
+		hook_output_remove(dir_fd, file.name);
+}
+
 static int list_read(int dir_fd, const struct retention_limits *limits,
 	const struct retention_clock *clock, struct kept_list *list)
 {
@@ -157,6 +174,7 @@ static int list_read(int dir_fd, const struct retention_limits *limits,
 		entry = readdir(dir);
 		if (!entry)
 			return -errno;
+		remove_left_behind(dir_fd, entry->d_name, limits, clock);
 		if (!record_file_name_is_valid(entry->d_name))
 			continue;
 		record_fd = open_record(dir_fd, entry->d_name, &st);

@@ -132,6 +132,35 @@ static void test_the_output_of_hooks_goes_with_its_record(void **state)
 	assert_int_equal(dirs_count(d->config.record.dir, ""), 0);
 }
 
+/* Of a record that an operator has removed, or that was never stored. */
+static void test_outputs_without_a_record(void **state)
+{
+	const struct dirs *d = *state;
+	char path[PATH_MAX + 64], id[RECORD_ID_SIZE], name[RECORD_ID_SIZE + 2];
+
+	make_kept(d, 90, 1000);
+	record_make_id(DATA_REAL_NS, 0, id);
+	snprintf(name, sizeof(name), "%s.d", id);
+	snprintf(path, sizeof(path), "%s/%s", d->config.record.dir, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	dirs_write(path, "mail.out", "0123456789", 10);
+	dirs_write(path, "notes", "0123456789", 10);
+	set_written(d, name, DATA_REAL_NS);
+	/* It may be of the incident that is being recorded. */
+	assert_int_equal(apply(d, 1000, 1, 101 * NSEC_PER_SEC), 0);
+	assert_int_equal(dirs_count(path, ""), 2);
+	/* What hooks did not make stays. */
+	assert_int_equal(apply(d, 0, 0, 50 * NSEC_PER_SEC), 0);
+	assert_int_equal(dirs_count(path, "mail.out"), 0);
+	assert_int_equal(dirs_count(path, "notes"), 1);
+	dirs_write(path, "mail.out", "0123456789", 10);
+	snprintf(path + strlen(path), sizeof(path) - strlen(path), "/notes");
+	assert_int_equal(unlink(path), 0);
+	set_written(d, name, DATA_REAL_NS);
+	assert_int_equal(apply(d, 0, 0, 50 * NSEC_PER_SEC), 0);
+	assert_int_equal(dirs_count(d->config.record.dir, ""), 1);
+}
+
 static bool set_immutable(const char *path, bool is_immutable)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -403,6 +432,7 @@ int main(void)
 		WITH_DIRS(test_retention_is_exact),
 		WITH_DIRS(test_retention_removes_only_records),
 		WITH_DIRS(test_the_output_of_hooks_goes_with_its_record),
+		WITH_DIRS(test_outputs_without_a_record),
 		WITH_DIRS(test_a_record_that_cannot_be_removed),
 		WITH_DIRS(test_retention_runs_after_each_record),
 		WITH_DIRS(test_the_newest_is_kept_when_the_clock_is_behind),
