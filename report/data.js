@@ -103,12 +103,41 @@
 		return { from, to: Math.max(to, from + 1000) };
 	}
 
+	/**
+	 * How many threads waited at once, at most, in each of `slots` parts of a span. In one part a thread may wait
+	 * again and again.
+	 */
+	function mostAtOnce(some, { from, to }, slots) {
+		const changes = [];
+		for (const o of some) {
+			const begin = Math.max(o.t, from);
+			const end = Math.min(o.t + o.ms, to);
+			if (begin <= end)
+				changes.push([begin, o.threads], [Math.max(end, begin + 1e-6), -o.threads]);
+		}
+		changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+		const most = new Array(slots).fill(0);
+		let now = 0;
+		let at = 0;
+		for (const [t, threads] of changes) {
+			const slot = Math.min(slots - 1, Math.floor((t - from) / (to - from) * slots));
+			for (; at < slot; at++)
+				most[at + 1] = now;
+			now += threads;
+			most[at] = Math.max(most[at], now);
+		}
+		return most;
+	}
+
+	const leftOut = list(raw.left_out).find((line) => string(line.what).startsWith("operations, the shortest"));
 	const armed = marks.find((mark) => mark.kind === "armed");
 
 	page.data = {
 		incident: raw.incident, marks, disks, samples, operations, string,
 		offcpu: readOffcpu(), loads: readLoads(), statements: readStatements(), histograms: readHistograms(),
-		bounds: findBounds(), armedAt: armed ? armed.t : 0,
+		bounds: findBounds(), armedAt: armed ? armed.t : 0, mostAtOnce,
+		/** Operations of the record that are not on this page. */
+		operationsLeftOut: leftOut ? toNumber(leftOut.count) : 0,
 		/** How many threads and sessions the operations are of. */
 		countThreads: (some) => {
 			const most = new Map();

@@ -48,7 +48,8 @@
 			return `${number(ms)} ms`;
 		if (size < 120e3)
 			return `${(ms / 1000).toFixed(size < 10e3 ? 2 : 1)} s`;
-		return `${Math.floor(ms / 60e3)} min ${Math.round(ms % 60e3 / 1000)} s`;
+		const whole = Math.round(ms / 1000);
+		return `${Math.trunc(whole / 60)} min ${Math.abs(whole % 60)} s`;
 	}
 
 	function bytes(value) {

@@ -8,7 +8,7 @@
 
 	const { el, svg, fill, onWidth } = page.dom;
 	const { duration, seconds, count, tail, head } = page.format;
-	const { operations, countThreads, statementText, diskName } = page.data;
+	const { operations, operationsLeftOut, mostAtOnce, countThreads, statementText, diskName } = page.data;
 	const { causes, causeName, causeColor } = page.series;
 
 	const MOST_THREADS = 40;
@@ -47,7 +47,9 @@
 		const together = (lane) => lane.operations.reduce((ms, o) => ms + o.threads * o.ms, 0);
 		const longest = lanes.sort((a, b) => together(b) - together(a)).slice(0, MOST_LANES);
 		const left = lanes.length - longest.length;
-		more.textContent = left ? `Not shown: ${count(left, "lane")} with less time.` : "";
+		more.textContent = [left && `Not shown: ${count(left, "lane")} with less time.`,
+			operationsLeftOut && `${count(operationsLeftOut, "shorter operation")} of the record are not on this page.`,
+		].filter(Boolean).join(" ");
 		return grouped ? longest : longest.sort((a, b) => begin(a) - begin(b));
 	}
 
@@ -86,18 +88,8 @@
 		});
 	}
 
-	/** How many operations of a lane were under way, as steps: {x, n} with x in slots. */
-	function countInSlots(lane, scale) {
-		const counts = new Array(SLOTS).fill(0);
-		const slot = (t) => Math.floor((t - scale.from) / (scale.to - scale.from) * SLOTS);
-		for (const o of lane.operations)
-			for (let i = Math.max(0, slot(o.t)); i <= Math.min(SLOTS - 1, slot(o.t + o.ms)); i++)
-				counts[i] += o.threads;
-		return counts;
-	}
-
 	function drawGroup(lane, index, scale, top) {
-		const counts = countInSlots(lane, scale);
+		const counts = mostAtOnce(lane.operations, scale, SLOTS);
 		const most = counts.reduce((a, b) => Math.max(a, b), 1);
 		const step = (scale.right - scale.left) / SLOTS;
 		const height = GROUP - 6;

@@ -18,7 +18,7 @@
 	};
 	const COLUMNS = [
 		{ title: "Disk" }, { title: "By" }, { title: "Name" }, { title: "Unit" }, { title: "Disk time", num: true },
-		{ title: "Of the span", num: true }, { title: "Requests", num: true }, { title: "Bytes", num: true },
+		{ title: "Of that time", num: true }, { title: "Requests", num: true }, { title: "Bytes", num: true },
 		{ title: "Basis" },
 	];
 
@@ -40,16 +40,21 @@
 		return lists;
 	}
 
-	/** The two different lists that are nearest to the ends of a span. */
+	/** The two different lists that are nearest to the ends of a span, or, of a short one, those around it. */
 	function nearestLists(lists, span) {
 		if (lists.length < 2)
 			return null;
 		const nearest = (t) => lists.reduce((best, list, i) =>
 			(Math.abs(list.t - t) < Math.abs(lists[best].t - t) ? i : best), 0);
 		let first = nearest(span.from);
-		const last = Math.max(nearest(span.to), 1);
-		if (first >= last)
+		let last = nearest(span.to);
+		if (first >= last) {
+			const behind = lists.findIndex((list) => list.t >= span.to);
+			last = Math.max(1, behind < 0 ? lists.length - 1 : behind);
 			first = last - 1;
+			while (first > 0 && lists[first].t > span.from)
+				first--;
+		}
 		return [lists[first], lists[last]];
 	}
 

@@ -28,15 +28,22 @@
 		}
 	}
 
-	/** Lists that are closed on the screen to save room are open on paper, where nobody can open them. */
+	/** What is closed or filtered on the screen to save room is there on paper, where nobody can open it. */
 	function openForPrint() {
 		const closed = () => document.querySelectorAll(".mark-list:not([open]), .top-stacks:not([open])");
+		const hidden = () => document.querySelectorAll("table.sortable tr[hidden]");
 		let opened = [];
+		let shown = [];
 		addEventListener("beforeprint", () => {
 			opened = [...closed()];
+			shown = [...hidden()];
 			opened.forEach((details) => { details.open = true; });
+			shown.forEach((row) => { row.hidden = false; });
 		});
-		addEventListener("afterprint", () => opened.forEach((details) => { details.open = false; }));
+		addEventListener("afterprint", () => {
+			opened.forEach((details) => { details.open = false; });
+			shown.forEach((row) => { row.hidden = true; });
+		});
 	}
 
 	startPart("tables");

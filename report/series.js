@@ -6,7 +6,7 @@
 (() => {
 	"use strict";
 
-	const { samples, operations, disks, bounds, string } = page.data;
+	const { samples, operations, mostAtOnce, disks, bounds, string } = page.data;
 	const { number, duration, percent } = page.format;
 
 	const STEPS = 400;
@@ -49,18 +49,9 @@
 	/** Colour of a cause, the same everywhere: 1 to 7, 8 for all others. */
 	const causeColor = (cause) => Math.min(causes.indexOf(cause), 7) + 1;
 
-	/** How many operations of each cause were under way at each of STEPS times. */
-	function countByCause(step) {
-		const counts = causes.map(() => new Array(STEPS + 1).fill(0));
-		for (const o of operations) {
-			const first = Math.max(0, Math.ceil((o.t - bounds.from) / step));
-			const last = Math.min(STEPS, Math.floor((o.t + o.ms - bounds.from) / step));
-			const row = counts[causes.indexOf(o.cause)];
-			for (let i = first; i <= last; i++)
-				row[i] += o.threads;
-		}
-		return counts;
-	}
+	/** How many threads waited for each cause, at most, around each of STEPS times. */
+	const countByCause = () => causes.map((cause) =>
+		mostAtOnce(operations.filter((o) => o.cause === cause), bounds, STEPS + 1));
 
 	const addUp = (rows) => rows.reduce((sum, row) => sum.map((n, i) => n + row[i]), new Array(STEPS + 1).fill(0));
 
@@ -69,7 +60,7 @@
 		if (!operations.length)
 			return null;
 		const step = (bounds.to - bounds.from) / STEPS;
-		const counts = countByCause(step);
+		const counts = countByCause();
 		const rows = counts.slice(0, CAUSES).map((values, i) => (
 			{ label: causeName(causes[i]), values, color: causeColor(causes[i]) }));
 		if (counts.length > CAUSES)

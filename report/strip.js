@@ -8,7 +8,7 @@
 
 	const { el, svg, fill, onWidth, byId, setAttributes } = page.dom;
 	const { seconds, clock, count } = page.format;
-	const { bounds, operations, incident, samples } = page.data;
+	const { bounds, operations, mostAtOnce, incident, samples } = page.data;
 	const HEIGHT = 44;
 	const BASE = HEIGHT - 15;	// the ticks are below it
 	const STEPS = 300;
@@ -19,23 +19,11 @@
 	let anchor = null;		// where a selection by keyboard or mouse began
 	let dragging = false;
 
-	/** How many threads were blocked at each of STEPS times. */
-	function countBlocked() {
-		const step = (bounds.to - bounds.from) / STEPS;
-		const change = new Array(STEPS + 2).fill(0);
-		for (const o of operations) {
-			const at = (t) => Math.min(STEPS, Math.max(0, Math.round((t - bounds.from) / step)));
-			change[at(o.t)] += o.threads;
-			change[Math.max(at(o.t) + 1, at(o.t + o.ms))] -= o.threads;
-		}
-		let now = 0;
-		return change.slice(0, STEPS + 1).map((n) => (now += n));
-	}
-
-	const blocked = countBlocked();
+	const blocked = mostAtOnce(operations, bounds, STEPS + 1);
 	const most = blocked.reduce((a, b) => Math.max(a, b), 1);
 
-	const blockedAt = (t) => blocked[Math.round((t - bounds.from) / (bounds.to - bounds.from) * STEPS)] || 0;
+	const blockedAt = (t) =>
+		blocked[Math.min(STEPS, Math.floor((t - bounds.from) / (bounds.to - bounds.from) * (STEPS + 1)))] || 0;
 	const scaleNow = () => page.axis.timeScale(bounds, 0, width);
 
 	function areaPath(scale) {
@@ -160,6 +148,13 @@
 		draw();
 	}
 
+	/** The page is scrolled instead. */
+	function onPointerCancel() {
+		dragging = false;
+		anchor = null;
+		draw();
+	}
+
 	function describe(span) {
 		const { from, to } = span || bounds;
 		return `${span ? "Span" : "Whole incident,"} ${seconds(from)} to ${seconds(to)}`;
@@ -197,7 +192,7 @@
 		strip.addEventListener("pointerdown", onPointerDown);
 		strip.addEventListener("pointermove", onPointerMove);
 		strip.addEventListener("pointerup", onPointerUp);
-		strip.addEventListener("pointercancel", onPointerUp);
+		strip.addEventListener("pointercancel", onPointerCancel);
 	}
 
 	function start() {

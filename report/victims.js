@@ -7,8 +7,8 @@
 	"use strict";
 
 	const { el, fill, byId } = page.dom;
-	const { duration, number, seconds } = page.format;
-	const { operations, countThreads, diskName } = page.data;
+	const { count, duration, number, seconds } = page.format;
+	const { operations, operationsLeftOut, countThreads, diskName } = page.data;
 	const { make, text, path, num, process } = page.tables;
 
 	const COLUMNS = [
@@ -43,13 +43,18 @@
 	const makeRow = (g) => [process(g.comm, g.pid), text(g.cause), num(g.together, duration), num(g.longest, duration),
 		num(countThreads(g.of), number), num(g.count, number), g.op, path(g.path)];
 
+	/** The page has the longest operations of a large record. */
+	const leftOut = () =>
+		(operationsLeftOut ? ` ${count(operationsLeftOut, "shorter operation")} of the record are not on this page.` : "");
+
 	function makeTable(span) {
 		const groups = inSpan();
 		if (!groups.length)
-			return el("p", { class: "none" }, "No operation of the record was under way in this span.");
+			return el("p", { class: "none" }, `No operation of this page was under way in this span.${leftOut()}`);
 		const caption = `Operations from ${seconds(span.from)} to ${seconds(span.to)}`;
 		const { frame } = make(caption, COLUMNS, groups.map(makeRow));
-		frame.prepend(el("p", { class: "about" }, "Each operation counts for as long as it was in the span."));
+		frame.prepend(el("p", { class: "about" }, 
+			`Each operation counts for as long as it was in the span.${leftOut()}`));
 		return frame;
 	}
 

@@ -114,7 +114,8 @@ static void add_requests(struct text *t, const struct model_disk *disk)
 		text_add(t, "its requests were not seen");
 		return;
 	}
-	text_addf(t, "%" PRIu64 " requests, ", disk->requests);
+	text_add_count(t, disk->requests, "request", "requests");
+	text_add(t, ", ");
 	add_moved(t, disk->read_bytes, disk->write_bytes);
 	if (disk->in_flight)
 		text_addf(t, ", %" PRIu64 " in flight at the end", disk->in_flight);
@@ -356,7 +357,7 @@ static void print_left_out(struct page *p, const bool *named, uint32_t stalled)
 		draw_text(d, 20, p->model.disks.list[i].name);
 	}
 	if (count > NAMED_MAX)
-		draw_addf(d, " and %" PRIu32 " more disks", count - NAMED_MAX);
+		draw_addf(d, " and %" PRIu32 " more", count - NAMED_MAX);
 	if (stalled)
 		draw_addf(d, "; %" PRIu32 " of them with operations that stalled", stalled);
 	if (count)

@@ -102,7 +102,8 @@ static void print_target(struct draw *d, const struct page_target *t)
 	draw_text(d, 12, page_or_dash(record_server_text(t->server)));
 	draw_add(d, ")");
 	if (t->active_max >= 0)
-		draw_addf(d, ": at most %" PRId64 " statements active", t->active_max);
+		draw_addf(d, ": at most %" PRId64 " %s active", t->active_max,
+			t->active_max == 1 ? "statement" : "statements");
 	if (t->left_out_max > 0)
 		draw_addf(d, ", %" PRId64 " of them not recorded", t->left_out_max);
 	if (t->unanswered_ns || *t->error) {
@@ -144,6 +145,21 @@ static void print_fold(struct draw *d, const struct fold *f)
 	draw_end(d);
 }
 
+static void print_left_out(struct draw *d, uint32_t statements, bool is_at_least,
+	uint32_t databases)
+{
+	if (statements + databases == 0)
+		return;
+	draw_add(d, "  left out here: ");
+	if (statements)
+		draw_addf(d, "%" PRIu32 "%s other %s", statements, is_at_least ? " or more" : "",
+			statements == 1 ? "statement" : "statements");
+	if (databases)
+		draw_addf(d, "%s%" PRIu32 " %s", statements ? ", " : "", databases,
+			databases == 1 ? "database" : "databases");
+	draw_end(d);
+}
+
 void page_print_statements(struct page *p)
 {
 	struct fold folds[FOLDS_MAX];
@@ -163,12 +179,6 @@ void page_print_statements(struct page *p)
 	shown = count < PAGE_STATEMENT_ROWS ? count : PAGE_STATEMENT_ROWS;
 	for (uint32_t i = 0; i < shown; i++)
 		print_fold(d, &folds[i]);
-	if (count > shown || p->targets_count > PAGE_TARGET_ROWS) {
-		draw_addf(d, "  left out here: %" PRIu32 "%s other statements", count - shown,
-			count == FOLDS_MAX ? " or more" : "");
-		if (p->targets_count > PAGE_TARGET_ROWS)
-			draw_addf(d, ", %" PRIu32 " databases",
-				p->targets_count - PAGE_TARGET_ROWS);
-		draw_end(d);
-	}
+	print_left_out(d, count - shown, count == FOLDS_MAX,
+		p->targets_count > PAGE_TARGET_ROWS ? p->targets_count - PAGE_TARGET_ROWS : 0);
 }

@@ -7,6 +7,9 @@
 #include "util/clock.h"
 #include "util/sort.h"
 
+/* A byte that is no character of a text becomes "\x1b". */
+#define TEXT_SIZE (4 * RECORD_PATH_SIZE + 1)
+
 /*
  * A program that opens the file may take a text that begins so for a formula, and who makes files
  * and processes chooses the texts.
@@ -16,13 +19,19 @@ static bool begins_as_formula(const char *s)
 	return *s && strchr("=+-@\t\r", *s);
 }
 
+/* As a person reads it: it may be printed on a terminal. */
 static void put_text(const char *s, FILE *out)
 {
+	char buf[TEXT_SIZE];
+	struct text t = TEXT_ON(buf);
+
+	text_reset(&t);
+	record_add_printable(&t, s);
 	fputs(begins_as_formula(s) ? ",\"'" : ",\"", out);
-	for (; *s; s++) {
-		if (*s == '"')
+	for (const char *p = buf; *p; p++) {
+		if (*p == '"')
 			putc('"', out);
-		putc(*s, out);
+		putc(*p, out);
 	}
 	putc('"', out);
 }

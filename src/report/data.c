@@ -244,7 +244,7 @@ static void add_samples(struct report *p, struct text *out)
 	text_json_close(out, '}');
 	if (step_of(p) > 1)
 		report_leave_out(p, "samples between those of the timeline",
-			p->samples.count - p->samples.count / step_of(p));
+			p->samples.count - (p->samples.count + step_of(p) - 1) / step_of(p));
 }
 
 /* Histograms */
@@ -267,6 +267,7 @@ static void add_histograms(struct report *p, struct text *out)
 {
 	const uint32_t step =
 		(p->histograms.count + REPORT_HISTOGRAMS_MAX - 1) / REPORT_HISTOGRAMS_MAX;
+	uint32_t of_disk[REPORT_DISKS_MAX] = { 0 };
 
 	text_json_open(out, "histograms", '[');
 	for (uint32_t i = 0; i < p->histograms.count; i++) {
@@ -274,7 +275,8 @@ static void add_histograms(struct report *p, struct text *out)
 		const int disk = report_find_disk(p, h->dev_name);
 		const bool is_late = i + MODEL_DISKS_MAX >= p->histograms.count;
 
-		if (disk < 0 || (step > 1 && i % step && !is_late))
+		/* The disks take turns, so each has its own count. */
+		if (disk < 0 || (of_disk[disk]++ % step && !is_late))
 			continue;
 		text_json_open(out, NULL, '{');
 		add_time(p, out, "t", h->at_ns);
@@ -388,7 +390,6 @@ static void add_operations(struct report *p, struct text *out, struct stacks *st
 	if (p->operations.count > REPORT_OPERATIONS_MAX)
 		report_leave_out(p, "operations, the shortest",
 			p->operations.count - REPORT_OPERATIONS_MAX);
-	report_leave_out(p, "operations that have no line of their own", p->alike);
 }
 
 static void add_wait(struct report *p, struct text *out, const struct report_wait *w)
@@ -421,6 +422,9 @@ static int compare_offcpu(const void *a, const void *b)
 {
 	const struct report_offcpu *x = a, *y = b;
 
+	/* Threads that wait for work sleep longest, and say least. */
+	if ((x->state == 'D') != (y->state == 'D'))
+		return x->state == 'D' ? -1 : 1;
 	return (x->ns < y->ns) - (x->ns > y->ns);
 }
 

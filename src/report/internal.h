@@ -35,7 +35,16 @@ struct report_operation {
 	uint32_t comm, path, stack, dev_name;
 	uint8_t op, cause;
 	bool stuck, request;
+	uint64_t kind; /* of struct report_crowd */
 };
+
+/* Operations that hang and are so much alike that one line stands for many, as last told. */
+struct report_crowd {
+	uint64_t kind; /* hash of program, operation, disk and cause */
+	uint64_t count;
+	uint64_t at_ns;
+};
+#define REPORT_CROWDS_MAX 64
 
 /*
  * Who waited in no operation: a session for a lock of its database, threads for a lock of a program
@@ -119,7 +128,9 @@ struct report {
 	REPORT_LIST(struct report_histogram) histograms;
 	REPORT_LIST(struct report_statement) statements;
 	REPORT_LIST(struct report_mark) marks;
-	uint64_t alike;		 /* operations that have no line of their own */
+	uint64_t alike; /* operations that have no line of their own */
+	uint32_t crowds_count;
+	struct report_crowd crowds[REPORT_CROWDS_MAX];
 	uint64_t waits_left_out; /* lines about them */
 	/* Of the page: disks that it shows, the judged one first. */
 	uint32_t disks_count;
@@ -161,7 +172,7 @@ int report_find_waiting(const struct report *report, const struct report_wait *w
 
 /* operations.c */
 int report_add_operation(struct report *report, const struct record *line);
-/* Sorts them: the longest first. */
+/* When all lines are taken: sorts them, the longest first. */
 void report_sort_operations(struct report *report);
 
 /* waits.c */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "report/internal.h"
+#include "util/hash.h"
+#include "util/number.h"
 #include "util/sort.h"
 
 int report_grow(void **items, size_t size, uint32_t *room)
@@ -79,6 +81,55 @@ static struct report_operation *get(struct report *p, const struct record_operat
 	return new;
 }
 
+static uint64_t kind_of(const struct record_operation *o)
+{
+	const uint64_t parts[] = { o->op, o->waits_for, hash_text(HASH_BEGIN, o->dev_name) };
+
+	return hash_text(hash_bytes(HASH_BEGIN, parts, sizeof(parts)), *o->exe ? o->exe : o->comm);
+}
+
+/* NULL: there is none. */
+static struct report_crowd *find_crowd(struct report *p, uint64_t kind)
+{
+	for (uint32_t i = 0; i < p->crowds_count; i++)
+		if (p->crowds[i].kind == kind)
+			return &p->crowds[i];
+	return NULL;
+}
+
+/* Those that hang are told again and again, and once more when they have returned. */
+static void add_alike(struct report *p, const struct record *line)
+{
+	const uint64_t kind = kind_of(&line->operation), count = line->operation.alike.count;
+	struct report_crowd *c = find_crowd(p, kind);
+
+	if (line->type == RECORD_STALL) {
+		p->alike += count;
+		if (c)
+			c->count = minus(c->count, count);
+		return;
+	}
+	if (!c && p->crowds_count == REPORT_CROWDS_MAX)
+		return;
+	if (!c)
+		c = &p->crowds[p->crowds_count++];
+	*c = (struct report_crowd){ kind, count, line->mono_ns };
+}
+
+/* One whose return has no line hangs as long as others like it are told to do. */
+static void settle(struct report *p)
+{
+	for (uint32_t i = 0; i < p->crowds_count; i++)
+		p->alike += p->crowds[i].count;
+	for (uint32_t i = 0; i < p->operations.count; i++) {
+		struct report_operation *o = &p->operations.items[i];
+		const struct report_crowd *c = o->stuck ? find_crowd(p, o->kind) : NULL;
+
+		if (c && minus(c->at_ns, o->start_ns) > o->ns)
+			o->ns = c->at_ns - o->start_ns;
+	}
+}
+
 int report_add_operation(struct report *p, const struct record *line)
 {
 	const struct record_operation *o = &line->operation;
@@ -86,7 +137,7 @@ int report_add_operation(struct report *p, const struct record *line)
 	bool is_full = false;
 
 	if (o->alike.present)
-		p->alike += o->alike.count;
+		add_alike(p, line);
 	row = get(p, o, &is_full);
 	if (!row) {
 		p->alike += is_full;
@@ -98,6 +149,7 @@ int report_add_operation(struct report *p, const struct record *line)
 	row->stuck = line->type == RECORD_STUCK;
 	row->request = record_probe_has_requests(o->probe);
 	row->op = (uint8_t)o->op;
+	row->kind = kind_of(o);
 	row->comm = strings_add(&p->strings, o->comm);
 	row->dev_name = strings_add(&p->strings, o->dev_name);
 	if (o->dur_ns > row->ns)
@@ -123,6 +175,7 @@ static int compare_operations(const void *a, const void *b)
 
 void report_sort_operations(struct report *p)
 {
+	settle(p);
 	sort_in_place(p->operations.items, p->operations.count, sizeof(*p->operations.items),
 		compare_operations);
 }

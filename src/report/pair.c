@@ -152,6 +152,14 @@ static void add_all(struct things *t, unsigned int side, const struct report *p)
 		add(t, side, KIND_WAITER, program_of(strings_get(&p->strings, o->comm)), o->ns);
 		add(t, side, KIND_WAITED_FILE, strings_get(&p->strings, o->path), o->ns);
 	}
+	for (uint32_t i = 0; i < p->waits.count; i++) {
+		const struct report_wait *w = &p->waits.items[i];
+
+		const uint64_t ns = w->threads * w->ns;
+
+		add(t, side, KIND_WAITER, strings_get(&p->strings, w->comm), ns);
+		add(t, side, KIND_WAITED_FILE, strings_get(&p->strings, w->path), ns);
+	}
 	for (uint32_t i = 0; i < p->statements.count; i++)
 		add(t, side, KIND_STATEMENT, strings_get(&p->strings, p->statements.items[i].text),
 			p->statements.items[i].ns);

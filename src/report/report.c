@@ -83,17 +83,23 @@ const struct record_verdict_part *report_find_culprit(const struct report *p)
 	return NULL;
 }
 
+/* Numbers of sessions are those of a server, and a session may begin two statements in a second. */
+static bool is_same_statement(const struct report *p, const struct report_statement *row,
+	const struct statement *s)
+{
+	return row->connection_id == s->connection_id &&
+		statement_is_same_begin(row->begun_ns, s->begun_ns) &&
+		strcmp(strings_get(&p->strings, row->target), s->target) == 0 &&
+		statement_shape(strings_get(&p->strings, row->text)) == s->shape;
+}
+
 int report_find_statement(const struct report *p, const struct statement_query *query)
 {
 	const struct statement *s = statements_find(p->runs, query);
 
-	for (uint32_t i = 0; s && i < p->statements.count; i++) {
-		const struct report_statement *row = &p->statements.items[i];
-
-		if (row->connection_id == s->connection_id &&
-			statement_is_same_begin(row->begun_ns, s->begun_ns))
+	for (uint32_t i = 0; s && i < p->statements.count; i++)
+		if (is_same_statement(p, &p->statements.items[i], s))
 			return (int)i;
-	}
 	return -1;
 }
 

@@ -439,13 +439,16 @@ void report_add_losses(struct report *p, struct text *out)
 		text_add(out,
 			"<p>The record has no end: it is still being written, or the recorder was "
 			"killed.</p>\n");
-	if (!lost && !p->left_out_count) {
+	if (!lost && !p->left_out_count && !p->alike) {
 		text_add(out, "<p class=\"none\">Nothing was lost.</p>\n");
 	} else {
 		html_begin_table(out, "Lost, or left out here", columns);
 		for (unsigned int i = 0; p->closed && i < RECORD_LOST_COUNT; i++)
 			if (p->close.lost[i])
 				add_lost(out, record_lost_text(i), p->close.lost[i], meaning_of(i));
+		if (p->alike)
+			add_lost(out, "operations that have no line of their own", p->alike,
+				"as others at the same time: a line of the record stands for many");
 		for (uint32_t i = 0; i < p->left_out_count; i++)
 			add_lost(out, p->left_out[i].what, p->left_out[i].count,
 				"in the record, but left out here so that the page stays small");

@@ -36,7 +36,7 @@ static void choose_statements(struct report *p)
 static void choose_disks(struct report *p)
 {
 	const struct model_disks *disks = &p->model.disks;
-	uint32_t chosen = 0;
+	bool chosen[MODEL_DISKS_MAX] = { false };
 
 	while (p->disks_count < REPORT_DISKS_MAX) {
 		int best = -1;
@@ -46,7 +46,7 @@ static void choose_disks(struct report *p)
 			const bool is_judged = d->dev.major == p->verdict.dev.major &&
 				d->dev.minor == p->verdict.dev.minor;
 
-			if (chosen & 1u << i)
+			if (chosen[i])
 				continue;
 			if (p->disks_count == 0 && is_judged) {
 				best = (int)i;
@@ -57,7 +57,7 @@ static void choose_disks(struct report *p)
 		}
 		if (best < 0)
 			break;
-		chosen |= 1u << best;
+		chosen[best] = true;
 		p->disks[p->disks_count++] = strings_add(&p->strings, disks->list[best].name);
 	}
 	report_leave_out(p, "disks", disks->count - p->disks_count);
@@ -193,6 +193,8 @@ int report_write_pair(struct report *first, struct report *second, FILE *out)
 {
 	judge_it(first);
 	judge_it(second);
+	report_sort_operations(first);
+	report_sort_operations(second);
 	first->second = second;
 	return fill(first, report_pair_page, out);
 }

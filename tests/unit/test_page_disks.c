@@ -103,7 +103,7 @@ static void test_disks_that_are_left_out_are_named(void **state)
 		add_device(f, i, name, "");
 	}
 	print(f, 100);
-	assert_has(f, "\n  left out here: vda, vdb, vdc, vdd and 4 more disks\n");
+	assert_has(f, "\n  left out here: vda, vdb, vdc, vdd and 4 more\n");
 }
 
 /* Whatever a record says: a disk that stands on itself, and a circle. */

@@ -279,6 +279,11 @@ static void test_two_incidents(void **state)
 	FILE *out = open_memstream(&p->html, &p->size);
 
 	add_all(p);
+	data_lock(&p->record);
+	p->record.lock_wait.kind = RECORD_KERNEL_LOCK_mutex;
+	text_copy(p->record.lock_wait.comm, sizeof(p->record.lock_wait.comm), "locks");
+	assert_int_equal(report_add(p->report, &p->record), 0);
+	assert_int_equal(report_add(second, &p->record), 0);
 	assert_int_equal(report_write_pair(p->report, second, out), 0);
 	assert_int_equal(fclose(out), 0);
 	report_free(second);
@@ -286,12 +291,45 @@ static void test_two_incidents(void **state)
 		"<h1>Two incidents of the same class (saturated), on the same disk (sdb), with the "
 		"same culprit (mariadbd)</h1>"));
 	assert_non_null(strstr(p->html, "<td><bdi>both</bdi></td>"));
+	assert_non_null(strstr(p->html, "<bdi class=\"path\">locks</bdi>"));
 	assert_non_null(strstr(p->html,
 		"<bdi class=\"path\">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</bdi></td>"
 		"<td class=\"num\">-</td>"));
 	assert_null(strstr(p->html, "first only"));
 	assert_null(strstr(p->html, "<img"));
 	assert_null(strstr(p->html, "<!-- @"));
+}
+
+/* 10,000 threads hang for a minute: most have no line, and few of the others one at the end. */
+static void test_a_crowd_that_hangs(void **state)
+{
+	struct page *p = *state;
+	struct record_operation *o = &p->record.operation;
+	const json_t *row;
+
+	add(p, RECORD_OPEN);
+	for (uint64_t s = 1; s <= 60; s += 59) {
+		data_operation(&p->record, RECORD_STUCK);
+		p->record.mono_ns = DATA_MONO_NS + s * NSEC_PER_SEC;
+		o->start_mono_ns = DATA_MONO_NS;
+		o->dur_ns = s * NSEC_PER_SEC;
+		o->tid = s == 1 ? 5000 : 5001;
+		if (s == 1)
+			assert_int_equal(report_add(p->report, &p->record), 0);
+		o->tid = 5002;
+		o->alike.present = true;
+		o->alike.count = 9743;
+		o->alike.min_ns = o->alike.max_ns = o->dur_ns;
+		assert_int_equal(report_add(p->report, &p->record), 0);
+	}
+	write_page(p);
+	for (size_t i = 0; i < 2; i++) {
+		row = at(json_object_get(json_object_get(p->data, "operations"), "rows"), i);
+		assert_true(json_number_value(at(row, 1)) == 60000);
+	}
+	assert_non_null(strstr(p->html,
+		"<bdi>operations that have no line of their own</bdi></td>"
+		"<td class=\"num\" data-value=\"9743\">"));
 }
 
 static void add_session(struct page *p, uint64_t id, unsigned int s, unsigned int waited_s)
@@ -369,7 +407,7 @@ static void test_table_of_operations(void **state)
 	data_any(&p->record, RECORD_STALL);
 	p->record.operation.waits_for = RECORD_CAUSE_NONE;
 	text_copy(p->record.operation.comm, sizeof(p->record.operation.comm), "=1+\"2\"");
-	text_copy(p->record.operation.path, sizeof(p->record.operation.path), "/srv/a,\nb");
+	text_copy(p->record.operation.path, sizeof(p->record.operation.path), "/srv/a,\x1b[2Jb");
 	text_copy(p->record.operation.relation, sizeof(p->record.operation.relation), "");
 	p->record.operation.connection_id = 0;
 	assert_int_equal(report_add(p->report, &p->record), 0);
@@ -378,7 +416,8 @@ static void test_table_of_operations(void **state)
 	assert_non_null(strstr(p->html, "statement\r\n"));
 	/* No formula, and what is quoted is quoted twice. */
 	assert_non_null(strstr(p->html, ",\"'=1+\"\"2\"\"\","));
-	assert_non_null(strstr(p->html, ",\"/srv/a,\nb\","));
+	/* Nor does it change what a terminal shows. */
+	assert_non_null(strstr(p->html, ",\"/srv/a,\\x1b[2Jb\","));
 	assert_non_null(strstr(p->html, ",,\"\"\r\n"));
 }
 
@@ -394,6 +433,7 @@ int main(void)
 			teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_incidents, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_crowd_that_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_waited_for_a_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_of_operations, setup, teardown),
 	};
