@@ -9,10 +9,10 @@
 
 #include "cli/commands.h"
 #include "cli/load_config.h"
+#include "cli/open_record.h"
 #include "cli/since.h"
 #include "util/exit.h"
 #include "record/reader.h"
-#include "record/store.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -85,9 +85,9 @@ static void add_opened(struct text *t, uint64_t real_ns)
 static void print_row(FILE *out, const struct record_summary *s)
 {
 	char opened[64], duration[32], where[4 * RECORD_SUBJECT_SIZE], culprit[128];
-	char stuck[32], longest[32];
+	char stuck[32], longest[32], state[128];
 	struct text texts[] = { TEXT_ON(opened), TEXT_ON(duration), TEXT_ON(where),
-		TEXT_ON(culprit), TEXT_ON(stuck), TEXT_ON(longest) };
+		TEXT_ON(culprit), TEXT_ON(stuck), TEXT_ON(longest), TEXT_ON(state) };
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text_reset(&texts[i]);
@@ -103,12 +103,16 @@ static void print_row(FILE *out, const struct record_summary *s)
 		record_add_duration(&texts[5], s->longest_ns);
 	else
 		text_add(&texts[5], "-");
+	text_add(&texts[6], state_name(s));
+	if (*s->continues) {
+		text_add(&texts[6], ", continues ");
+		record_add_printable(&texts[6], s->continues);
+	}
 	fprintf(out,
 		"%-21s  %-26s  %9s  %-10s  %-10s  %-24s  %7" PRIu64 "  %5s  %9s  %4" PRIu64
-		"  %s%s%s\n",
+		"  %s\n",
 		s->incident, opened, duration, s->class ? record_class_text(s->class) : "-", where,
-		culprit, s->stalls, stuck, longest, s->lost, state_name(s),
-		*s->continues ? ", continues " : "", s->continues);
+		culprit, s->stalls, stuck, longest, s->lost, state);
 }
 
 static void print_header(FILE *out)
@@ -227,16 +231,11 @@ static bool list_one(FILE *out, const struct record_store *store, const char *id
 
 int list_records(FILE *out, const struct config *c, const struct list_options *options)
 {
-	_cleanup_(cleanup_store) struct record_store *store = NULL;
-	const char *failed_dir = NULL;
+	_cleanup_(cleanup_store) struct record_store *store = open_store(c);
 	bool all_good = true;
-	int r;
 
-	r = record_store_new(c->record.spool_dir, c->record.dir, &store, &failed_dir);
-	if (r < 0) {
-		log_error("cannot read %s: %s", failed_dir, strerror(-r));
+	if (!store)
 		return EXIT_CODE_RECORD;
-	}
 	if (record_store_count(store) == 0 && !options->json)
 		log_info("no incidents in %s and %s", c->record.spool_dir, c->record.dir);
 	else if (!options->json)

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/store.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -18,6 +17,22 @@
 static void cleanup_store(struct record_store **store)
 {
 	record_store_free(*store);
+}
+
+struct record_store *open_store(const struct config *c)
+{
+	struct record_store *store;
+	const char *dir;
+	int r = record_store_new(c->record.spool_dir, c->record.dir, &store, &dir);
+
+	if (r < 0) {
+		log_error("cannot read %s: %s", dir, strerror(-r));
+		return NULL;
+	}
+	dir = record_store_silent_dir(store);
+	if (dir)
+		log_warning("%s does not answer, so what is recorded there is left out", dir);
+	return store;
 }
 
 static int open_file(const char *name, char ret_path[RECORD_PATH_SIZE])
@@ -73,16 +88,14 @@ static void log_not_found(const struct config *c, const struct record_store *sto
 int open_record(const struct config *c, const char *name, char ret_path[RECORD_PATH_SIZE])
 {
 	_cleanup_(cleanup_store) struct record_store *store = NULL;
-	const char *failed_dir = NULL, *id = NULL;
+	const char *id = NULL;
 	int fd, r;
 
 	if (strchr(name, '/'))
 		return open_file(name, ret_path);
-	r = record_store_new(c->record.spool_dir, c->record.dir, &store, &failed_dir);
-	if (r < 0) {
-		log_error("cannot read %s: %s", failed_dir, strerror(-r));
+	store = open_store(c);
+	if (!store)
 		return -1;
-	}
 	r = record_store_find(store, name, &id);
 	if (r == -ENOTUNIQ) {
 		log_candidates(store, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Finds the record that a person names: an id, a part of one, "last", "last-N", or a file.
- * Used by show and judge.
+ * Used by show, judge, report and list.
  * Never needs a running daemon.
  */
 #ifndef IOSTALL_CLI_OPEN_RECORD_H
@@ -9,7 +9,10 @@
 
 #include "config/config.h"
 #include "record/record.h"
+#include "record/store.h"
 
+/* All records; NULL with the reason logged. Logs a directory that is left out, as it hangs. */
+struct record_store *open_store(const struct config *c);
 /* A descriptor, or -1 with the reason logged. *ret_path is for messages. */
 int open_record(const struct config *c, const char *name, char ret_path[RECORD_PATH_SIZE]);
 

@@ -264,7 +264,7 @@ static int run(const struct options *o)
 	if (code != EXIT_CODE_OK)
 		return code;
 	if (o->json) {
-		json_dumpf(answer, stdout, JSON_COMPACT);
+		json_dumpf(answer, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 		putchar('\n');
 	} else {
 		print_status(answer);

@@ -39,6 +39,8 @@ static struct {
 	Dwfl_Module *(*report_module)(Dwfl *, const char *, GElf_Addr, GElf_Addr);
 	Dwfl_Module *(*report_offline)(Dwfl *, const char *, const char *, int);
 	Dwfl_Callbacks callbacks;
+	Dwfl_Callbacks callbacks_of_host; /* with the debug symbols of the host alone */
+	char *debuginfo_path;
 	char *(*demangle)(const char *, char *, size_t *, int *);
 } libdw;
 
@@ -78,6 +80,8 @@ static void *find_function(void *library, const char *name)
 	return function;
 }
 
+static char debuginfo_path[] = "/usr/lib/debug";
+
 static void load_libdw(void)
 {
 	void *dw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL), *cxx;
@@ -96,6 +100,9 @@ static void load_libdw(void)
 	libdw.callbacks.find_elf = find_function(dw, "dwfl_build_id_find_elf");
 	libdw.callbacks.find_debuginfo = find_function(dw, "dwfl_standard_find_debuginfo");
 	libdw.callbacks.section_address = find_function(dw, "dwfl_offline_section_address");
+	libdw.callbacks_of_host = libdw.callbacks;
+	libdw.debuginfo_path = debuginfo_path;
+	libdw.callbacks_of_host.debuginfo_path = &libdw.debuginfo_path;
 	if (!libdw.there) {
 		log_warning("functions of programs have no names here, because libdw cannot be "
 			    "loaded; install libdw1");
@@ -135,6 +142,11 @@ struct symbolizer *symbolizer_free(struct symbolizer *s)
 
 /* Files by their build-ids */
 
+static bool is_trusted(const struct stat *st)
+{
+	return !(st->st_mode & (S_IWGRP | S_IWOTH)) && (st->st_uid == 0 || st->st_uid == geteuid());
+}
+
 /*
  * A descriptor, or -1. What others may write may be made to harm its reader, and a FIFO would keep
  * it waiting.
@@ -144,8 +156,7 @@ static int open_trusted(const char *path)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & S_IWOTH) ||
-		(st.st_uid != 0 && st.st_uid != geteuid()))
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !is_trusted(&st))
 		return -1;
 	return TAKE_FD(fd);
 }
@@ -265,6 +276,9 @@ static void open_by_id(struct module *module)
 	for (unsigned int i = 0; i < sizeof(bits); i++)
 		if (sscanf(module->id + 2 * i, "%2hhx", &bits[i]) != 1)
 			return;
+	module->dwfl = libdw.begin(&libdw.callbacks);
+	if (!module->dwfl)
+		return;
 	module->dwfl_module = libdw.report_module(module->dwfl, module->id, 0, UINT64_MAX >> 1);
 	if (module->dwfl_module)
 		libdw.report_build_id(module->dwfl_module, bits, sizeof(bits), 0);
@@ -273,19 +287,38 @@ static void open_by_id(struct module *module)
 		module->dwfl_module = NULL;
 }
 
-static void open_module(struct module *module, const char *path)
+/* Debug symbols may lie beside it, where everybody may have put them who can write there. */
+static bool has_trusted_directory(const char *path, char ret_real[static PATH_MAX])
 {
-	const char *slash = path ? strrchr(path, '/') : NULL;
+	char dir[PATH_MAX];
+	struct stat st;
 
-	module->dwfl = libdw.begin(&libdw.callbacks);
+	if (!realpath(path, ret_real))
+		return false;
+	text_copy(dir, sizeof(dir), ret_real);
+	/* It begins with one. */
+	strrchr(dir, '/')[1] = '\0';
+	return stat(dir, &st) == 0 && is_trusted(&st);
+}
+
+/* The path may lead to another file by now: it is looked at again, and not opened by libdw. */
+static void open_file(struct module *module, const char *path)
+{
+	_cleanup_close_ int fd = open_trusted(path);
+	const char *slash = strrchr(path, '/');
+	char id[ID_SIZE] = "", real[PATH_MAX] = "";
+
+	if (fd < 0 || !read_build_id(fd, id) || memcmp(id, module->id, ID_SIZE) != 0)
+		return;
+	module->dwfl = libdw.begin(
+		has_trusted_directory(path, real) ? &libdw.callbacks : &libdw.callbacks_of_host);
 	if (!module->dwfl)
 		return;
-	if (!path) {
-		open_by_id(module);
-		return;
-	}
 	text_copy(module->name, sizeof(module->name), slash ? slash + 1 : path);
-	module->dwfl_module = libdw.report_offline(module->dwfl, module->name, path, -1);
+	module->dwfl_module = libdw.report_offline(module->dwfl, module->name, real, fd);
+	/* It is closed with the module. */
+	if (module->dwfl_module)
+		fd = -1;
 	libdw.report_end(module->dwfl, NULL, NULL);
 }
 
@@ -294,6 +327,7 @@ static struct module *find_module(struct symbolizer *s, const char id[ID_SIZE], 
 {
 	void *found = tfind(id, &s->modules, compare_ids);
 	struct module *module = found ? *(struct module **)found : calloc(1, sizeof(*module));
+	const char *path;
 
 	if (found || !module)
 		return module;
@@ -302,7 +336,11 @@ static struct module *find_module(struct symbolizer *s, const char id[ID_SIZE], 
 		free(module);
 		return NULL;
 	}
-	open_module(module, find_file(s, id, exe));
+	path = find_file(s, id, exe);
+	if (path)
+		open_file(module, path);
+	else
+		open_by_id(module);
 	return module;
 }
 

@@ -30,7 +30,7 @@ static int run(const struct options *o)
 	if (code != EXIT_CODE_OK)
 		return code;
 	if (o->json)
-		json_dumpf(answer, stdout, JSON_COMPACT);
+		json_dumpf(answer, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
 	else
 		fputs(json_string_value(json_object_get(answer, "incident")), stdout);
 	putchar('\n');

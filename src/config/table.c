@@ -87,7 +87,9 @@ static const char *check_user(const char *item)
 /* The daemon connects to it itself, and must not wait for a disk. */
 static const char *check_hook_socket(const char *item)
 {
-	return *item && strncmp(item, "/run/", 5) != 0 ? "is not below /run" : NULL;
+	return *item && (strncmp(item, "/run/", 5) != 0 || strstr(item, "/../"))
+		? "is not below /run"
+		: NULL;
 }
 
 static const char *check_capabilities(const char *item)
@@ -270,7 +272,8 @@ const struct config_setting config_settings[] = {
 	{ "trace", "device", CONFIG_TYPE_LIST, FIELD(trace.device), .check_item = check_device,
 	  .standard = "", .example = "sdb",
 	  .help = "Devices whose files are traced, by name or as MAJOR:MINOR, and operations of programs whose file is not "
-		  "known, such as an open. Empty means all." },
+		  "known, such as an open. Of requests those to whole disks count, so also what other partitions or volumes "
+		  "of these had done. Empty means all." },
 	{ "trace", "ring_bytes", CONFIG_TYPE_RING_SIZE, FIELD(trace.ring_bytes),
 	  .min = KIB(64), .max = MIB(64), .standard = "1M",
 	  .help = "Size of the ring buffer for events from the kernel. The return of a read takes about 0.3 KB. "

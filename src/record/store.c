@@ -4,17 +4,26 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/number.h"
 #include "util/parse.h"
 
+/* A disk that is only slow answers within that. */
+#define DIR_LIMIT_NS (2 * NSEC_PER_SEC)
+
 struct record_store {
 	const char *dirs[2]; /* in the order in which a file passes through them */
+	const char *silent_dir;
 	size_t count;
 	size_t room;
 	char (*ids)[RECORD_ID_SIZE];
@@ -58,6 +67,81 @@ static int store_read_dir(struct record_store *store, const char *path)
 	}
 }
 
+/* The ids that another process has listed, and as the last one, which is empty, the result. */
+static int store_take_ids(struct record_store *store, int fd)
+{
+	const uint64_t end_ns = clock_mono_ns() + DIR_LIMIT_NS;
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	char id[RECORD_ID_SIZE];
+	uint64_t now_ns;
+	int r;
+
+	for (;;) {
+		now_ns = clock_mono_ns();
+		r = poll(&pfd, 1, (int)(minus(end_ns, now_ns) / NSEC_PER_MSEC));
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return r < 0 ? -errno : -ETIMEDOUT;
+		if (read(fd, id, sizeof(id)) != sizeof(id))
+			return -EIO;
+		if (!*id) {
+			memcpy(&r, id + 1, sizeof(r));
+			return r;
+		}
+		r = store_add(store, id);
+		if (r < 0)
+			return r;
+	}
+}
+
+__attribute__((noreturn)) static void list_dir(const char *path, int fd)
+{
+	struct record_store store = { 0 };
+	char last[RECORD_ID_SIZE] = "";
+	int r;
+
+	/* Whoever reads what this command prints does not wait for it. */
+	for (int std = STDIN_FILENO; std <= STDERR_FILENO; std++)
+		if (std != fd)
+			close(std);
+	r = store_read_dir(&store, path);
+	memcpy(last + 1, &r, sizeof(r));
+	for (size_t i = 0; i < store.count; i++)
+		if (write(fd, store.ids[i], RECORD_ID_SIZE) < 0)
+			_exit(1);
+	_exit(write(fd, last, sizeof(last)) < 0);
+}
+
+/* In a process of its own, which may hang with the disk that the directory is on. */
+static int store_read_slow_dir(struct record_store *store, const char *path)
+{
+	int fds[2], r;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		close(fds[0]);
+		list_dir(path, fds[1]);
+	}
+	r = pid < 0 ? -errno : 0;
+	close(fds[1]);
+	if (r == 0)
+		r = store_take_ids(store, fds[0]);
+	close(fds[0]);
+	if (pid < 0)
+		return r;
+	kill(pid, SIGKILL);
+	/* One that hangs does not end. */
+	waitpid(pid, NULL, r == -ETIMEDOUT ? WNOHANG : 0);
+	if (r != -ETIMEDOUT)
+		return r;
+	store->silent_dir = path;
+	return 0;
+}
+
 static int compare_ids(const void *a, const void *b)
 {
 	return strcmp(a, b);
@@ -95,8 +179,11 @@ int record_store_new(const char *spool_dir, const char *dir, struct record_store
 	store->dirs[1] = dir;
 	/* The spool first: what moves between the two readings is then seen at least once. */
 	for (size_t i = 0; i < ARRAY_SIZE(store->dirs); i++) {
-		int r = store->dirs[i] ? store_read_dir(store, store->dirs[i]) : 0;
+		int r = 0;
 
+		if (store->dirs[i])
+			r = i == 0 ? store_read_dir(store, store->dirs[i])
+				   : store_read_slow_dir(store, store->dirs[i]);
 		if (r < 0) {
 			*ret_failed_dir = store->dirs[i];
 			return r;
@@ -115,6 +202,11 @@ struct record_store *record_store_free(struct record_store *store)
 	return NULL;
 }
 
+const char *record_store_silent_dir(const struct record_store *store)
+{
+	return store->silent_dir;
+}
+
 size_t record_store_count(const struct record_store *store)
 {
 	return store->count;
@@ -128,18 +220,13 @@ const char *record_store_id(const struct record_store *store, size_t i)
 int record_store_open(const struct record_store *store, const char *id,
 	char ret_path[static RECORD_PATH_SIZE])
 {
-	/*
-	 * Durable, spool, durable again: it may arrive after the first look and leave before the
-	 * second.
-	 */
-	static const unsigned int order[] = { 1, 0, 1 };
-
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		const char *dir = store->dirs[order[i]];
+	/* It leaves the spool when it has arrived. */
+	for (size_t i = 0; i < ARRAY_SIZE(store->dirs); i++) {
+		const char *dir = store->dirs[i];
 		_cleanup_close_ int fd = -1;
 		struct stat st;
 
-		if (!dir)
+		if (!dir || dir == store->silent_dir)
 			continue;
 		snprintf(ret_path, RECORD_PATH_SIZE, "%s/%s" RECORD_FILE_SUFFIX, dir, id);
 		/* A FIFO of that name would wait for a writer. */

@@ -15,11 +15,15 @@ struct record_store;
 
 /*
  * Reads both directories once; a missing one is empty, and spool_dir or dir may be NULL. A negative
- * errno when a directory cannot be read, with *ret_failed_dir saying which.
+ * errno when a directory cannot be read, with *ret_failed_dir saying which. Where the disk of `dir`
+ * hangs, what is in the spool is there after two seconds.
  */
 int record_store_new(const char *spool_dir, const char *dir, struct record_store **ret_store,
 	const char **ret_failed_dir);
 struct record_store *record_store_free(struct record_store *store);
+
+/* The directory that did not answer; NULL: none. It is not looked into any more. */
+const char *record_store_silent_dir(const struct record_store *store);
 
 /* Incidents in the order of time, each once. */
 size_t record_store_count(const struct record_store *store);

@@ -3,6 +3,7 @@
 /* Record files as they are found: whole, cut off, being written, damaged. */
 #include "test_record_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <sys/file.h>
 
@@ -218,7 +219,50 @@ static void test_the_store_finds_incidents(void **state)
 	fd = record_store_open(store, DATA_ID, path);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_non_null(strstr(path, "/log/" DATA_ID ".jsonl"));
+	assert_non_null(strstr(path, "/spool/" DATA_ID ".jsonl"));
+	fd = record_store_open(store, OTHER_ID, path);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_non_null(strstr(path, "/log/" OTHER_ID ".jsonl"));
+	assert_null(record_store_silent_dir(store));
+	record_store_free(store);
+}
+
+static const char *hung_dir;
+
+/* In place of that of the C library: a directory on a disk that hangs. */
+DIR *opendir(const char *path)
+{
+	int fd;
+
+	while (hung_dir && strcmp(path, hung_dir) == 0)
+		pause();
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? NULL : fdopendir(fd);
+}
+
+static void test_the_store_on_a_disk_that_hangs(void **state)
+{
+	const struct fixture *f = *state;
+	struct record_store *store;
+	const char *failed, *id;
+	char path[RECORD_PATH_SIZE];
+	int fd;
+
+	place("closed.jsonl", f->config.record.dir, OTHER_ID);
+	place("closed.jsonl", f->config.record.spool_dir, DATA_ID);
+	hung_dir = f->config.record.dir;
+	assert_int_equal(record_store_new(f->config.record.spool_dir, f->config.record.dir, &store,
+				 &failed),
+		0);
+	hung_dir = NULL;
+	assert_string_equal(record_store_silent_dir(store), f->config.record.dir);
+	assert_int_equal(record_store_count(store), 1);
+	assert_int_equal(record_store_find(store, "last", &id), 0);
+	fd = record_store_open(store, id, path);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(record_store_open(store, OTHER_ID, path), -ENOENT);
 	record_store_free(store);
 }
 
@@ -236,6 +280,7 @@ int main(void)
 		WITH_DIRS(test_somebody_writes_it),
 		cmocka_unit_test(test_ours_is_told_by_the_first_line),
 		WITH_DIRS(test_the_store_finds_incidents),
+		WITH_DIRS(test_the_store_on_a_disk_that_hangs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
