@@ -49,6 +49,12 @@ static bool is_own(const struct graph *g, const struct node *end, const struct m
 	return end->culprit && blame_is_own(g->m, end->culprit, w, t);
 }
 
+/* The thread that stands for many is one of the culprit's: the others are not named by it. */
+static bool is_own_lead(const struct graph *g, const struct node *end, const struct model_wait *w)
+{
+	return is_own(g, end, w, &(struct model_thread){ .pid = w->who.pid, .tid = w->who.tid });
+}
+
 /* Lines that stand for many of a server's threads are about sessions for the most part. */
 static bool is_of_session(const struct graph *g, const struct model_wait *w, int32_t tid)
 {
@@ -145,7 +151,7 @@ static void add_threads(struct graph *g, struct node *end)
 			is_new = !v->statements || !is_of_session(g, w, 0);
 			if (is_new)
 				v->waited_ns += ns;
-			if (is_new || !v->threads)
+			if ((is_new || !v->threads) && !is_own_lead(g, end, w))
 				note_longest(v, w, NULL, w->longest_ns);
 		}
 	}
