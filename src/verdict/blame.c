@@ -80,17 +80,28 @@ static bool writes_back(const char *comm)
 	return is_worker(comm) || begins_with(comm, "jbd2/") || begins_with(comm, "xfsaild/");
 }
 
-static const struct model_user *writer_of(const struct scene *s, const struct model_load *file)
+static bool is_several(const struct model_user *a, const struct model_user *b)
+{
+	return a->is_several || (b->who.pid && (b->is_several || b->who.pid != a->who.pid));
+}
+
+/* Who uses the file that kernel threads wrote or read, or of which all was sent before tracing. */
+static const struct model_user *user_of(const struct scene *s, const struct model_load *file)
 {
 	const struct model_used_file *used = model_waits_find_file(&s->m->waits, &file->file);
+	const uint64_t reads = file->requests[MODEL_READ], writes = file->requests[MODEL_WRITE];
+	const bool is_from_before = file->before_ns && !reads && !writes;
 	const struct model_user *user;
 
-	if (!used)
+	if (!used || !(file->inferred || is_from_before))
 		return NULL;
 	/* Who is slowed down in writes to the file writes it; else probably who waits for it. */
 	user = used->slowed.who.pid ? &used->slowed : &used->writing;
-	if (file->requests[MODEL_READ] > file->requests[MODEL_WRITE])
+	if (reads > writes)
 		user = &used->reading;
+	/* These may have been reads. */
+	if (is_from_before && is_several(user, &used->reading))
+		return NULL;
 	return user->who.pid && !user->is_several ? user : NULL;
 }
 
@@ -104,7 +115,7 @@ static void add_files(const struct scene *s, struct culprit *c)
 
 	for (uint32_t i = 0; i < s->loads->counts[RECORD_BY_file]; i++) {
 		const struct model_load *file = &s->loads->files[i];
-		const struct model_user *user = file->inferred ? writer_of(s, file) : NULL;
+		const struct model_user *user = user_of(s, file);
 		uint64_t ns = file->busy_ns < left_ns ? file->busy_ns : left_ns;
 
 		if (!user || user->who.pid != c->who.pid ||
@@ -307,7 +318,8 @@ static bool find_before(const struct scene *s, struct culprit *ret)
 /*
  * Requests from before tracing have a file, but nobody who sent them. Where the culprit sent nearly
  * all others of that file, these were probably its own, too. How much of both is the same is at
- * least what the two have more than everything together.
+ * least what the two have more than everything together, without what is of neither: what kernel
+ * threads sent of other files.
  */
 static void add_before(const struct scene *s, struct culprit *c)
 {
@@ -315,6 +327,9 @@ static void add_before(const struct scene *s, struct culprit *c)
 	const struct model_used_file *used = model_waits_find_file(&s->m->waits, &file->file);
 	uint64_t traced_ns = s->disk->traced_ns, both_ns = c->busy_ns + file->busy_ns;
 
+	for (uint32_t i = 1; i < s->loads->counts[RECORD_BY_file]; i++)
+		if (s->loads->files[i].inferred)
+			traced_ns = minus(traced_ns, s->loads->files[i].busy_ns);
 	if (s->loads->counts[RECORD_BY_file] == 0 || file->before_ns == 0)
 		return;
 	if (used && used->slowed.who.pid &&
