@@ -4,7 +4,7 @@
 
 CC ?= gcc
 CLANG ?= clang
-LLVM_STRIP ?= llvm-strip
+LLVM_OBJCOPY ?= llvm-objcopy
 BPFTOOL ?= /usr/sbin/bpftool
 PKG_CONFIG ?= pkg-config
 PREFIX ?= /usr
@@ -66,20 +66,21 @@ $(B)/src/%.o: src/%.c | $(SKELETONS)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# What libbpf does not read is removed, since it would occupy locked memory: DWARF (-g), names of places to jump to,
-# and how to move BTF, which is a fifth of an object. BTF stays.
-BPF_UNUSED := -R .rel.BTF -R .rel.BTF.ext -R .llvm_addrsig -w -N 'LBB*'
-
-$(B)/bpf/%.bpf.o: bpf/%.bpf.c | $(B)/tools.stamp
+# What is of no use after all has been loaded would occupy locked memory: lines of source, which only the verifier's log
+# shows, are two thirds of what libbpf keeps. The linker leaves DWARF away, and texts that only lines refer to.
+$(B)/bpf/%.bpf.o: bpf/%.bpf.c tools/drop-lines.pl | $(B)/tools.stamp
 	@mkdir -p $(@D)
 	$(CLANG) $(BPF_CFLAGS) -MF $(@:.o=.d) -MT $@ -c -o $@.tmp $<
-	$(LLVM_STRIP) -g $(BPF_UNUSED) -o $@ $@.tmp
-	rm $@.tmp
+	$(LLVM_OBJCOPY) --dump-section .BTF.ext=$@.ext $@.tmp
+	tools/drop-lines.pl <$@.ext >$@.short
+	$(LLVM_OBJCOPY) -w -N 'LBB*' -R .rel.BTF.ext --update-section .BTF.ext=$@.short $@.tmp
+	$(BPFTOOL) gen object $@ $@.tmp
+	rm $@.tmp $@.ext $@.short
 
 # Everything is built after a skeleton, so this is where a missing compiler or library is reported.
 $(B)/tools.stamp:
 	@mkdir -p $(@D)
-	@tests/setup --check-build $(firstword $(CC)) $(CLANG) $(LLVM_STRIP) $(BPFTOOL) $(PKG_CONFIG)
+	@tests/setup --check-build $(firstword $(CC)) $(CLANG) $(LLVM_OBJCOPY) $(BPFTOOL) $(PKG_CONFIG)
 	@touch $@
 
 $(B)/include/%.skel.h: $(B)/bpf/%.bpf.o
