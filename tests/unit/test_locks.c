@@ -85,6 +85,21 @@ static void test_a_lock_that_many_wait_for(void **state)
 	assert_int_equal(s->locks.list[place - 1].waiters, 20);
 }
 
+/* The next thread to wait for it may wait for another one. */
+static void test_a_holder_is_forgotten_when_nobody_waits(void **state)
+{
+	struct session *s = *state;
+	struct session_lock *lock = &s->locks.list[begin_wait(s, 100, 1000) - 1];
+
+	lock->holder = 77;
+	session_scan_locks(s);
+	assert_int_equal(lock->holder, 77);
+	memset(&s->incident, 0, sizeof(s->incident));
+	session_scan_locks(s);
+	assert_int_not_equal(lock->id, 0);
+	assert_int_equal(lock->holder, 0);
+}
+
 /*
  * The stack of a thread (that waits for this one) is answered when the incident is over: by then
  * its probe may be gone.
@@ -180,6 +195,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_locks_that_are_over_make_room, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_a_lock_that_many_wait_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_holder_is_forgotten_when_nobody_waits, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_a_kept_line_has_the_time_of_its_look, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_the_model, setup, teardown),
