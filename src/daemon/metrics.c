@@ -211,6 +211,18 @@ static bool may_open(const struct metrics *m, unsigned int rule)
 	return rule == CONFIG_RULE_COUNT || m->status->config->rules[rule].enabled;
 }
 
+static void add_verdict(const struct metrics *m)
+{
+	const struct session_verdict *last = session_last_verdict(m->status->session);
+
+	/* That of an earlier incident says nothing of one that has none yet. */
+	if (!last->incident[0] || strcmp(last->incident, session_incident(m->status->session)) != 0)
+		return;
+	begin(m, "iostall_verdict", "gauge",
+		"1: the verdict on the newest incident is of this class, so far while it is open.");
+	add_labelled(m, "iostall_verdict", "class", record_class_text(last->class), 1);
+}
+
 static void add_incidents(const struct metrics *m)
 {
 	const struct tally *tally = session_get_tally(m->status->session);
@@ -281,6 +293,7 @@ void metrics_add(const struct daemon_status *status, enum metrics_format format,
 	if (format != METRICS_TEXTFILE)
 		add_process(&m);
 
+	add_verdict(&m);
 	add_incidents(&m);
 	end(&m);
 }

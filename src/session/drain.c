@@ -71,7 +71,7 @@ static bool is_about_disk(const struct session *s)
 	const enum record_class class = s->last_verdict.class;
 
 	return class == RECORD_CLASS_hung || class == RECORD_CLASS_slow ||
-		class == RECORD_CLASS_saturated;
+		class == RECORD_CLASS_saturated || class == RECORD_CLASS_busy;
 }
 
 static void close_record(struct session *s)

@@ -98,7 +98,7 @@ static void build_entry(struct journald *j, const struct record *r, struct text 
 	message_add_text(&j->message, r, &value);
 	add_field(entry, "MESSAGE", value.buf, value.len);
 	add_string(entry, "MESSAGE_ID", message_id(r));
-	text_addf(entry, "PRIORITY=%d\n", message_priority(r));
+	text_addf(entry, "PRIORITY=%d\n", message_priority(&j->message, r));
 	add_string(entry, "SYSLOG_IDENTIFIER", "iostall");
 	add_string(entry, "IOSTALL_INCIDENT", r->incident);
 	add_trigger_fields(entry, &j->message.trigger);

@@ -116,8 +116,12 @@ void message_add_text(const struct message *m, const struct record *r, struct te
 	text_add(t, RECORD_FILE_SUFFIX);
 }
 
-int message_priority(const struct record *r)
+int message_priority(const struct message *m, const struct record *r)
 {
+	if (r->type == RECORD_OPEN)
+		return LOG_WARNING;
+	if (m->class == RECORD_CLASS_busy)
+		return LOG_NOTICE;
 	if (r->type != RECORD_CLOSE)
 		return LOG_WARNING;
 	if (r->close.stuck_threads > 0)

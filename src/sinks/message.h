@@ -35,8 +35,8 @@ bool message_take(struct message *m, const struct record *r);
 /* One line for a person, without a newline. */
 void message_add_text(const struct message *m, const struct record *r, struct text *t);
 
-/* A priority of syslog(3), according to the outcome. */
-int message_priority(const struct record *r);
+/* A priority of syslog(3), according to the outcome: a disk that is only busy is a notice. */
+int message_priority(const struct message *m, const struct record *r);
 
 uint64_t message_sum_lost(const struct record_close *c);
 

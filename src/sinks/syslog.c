@@ -21,7 +21,7 @@ struct syslog {
  * The format of RFC 3164 without a host name, as local daemons use it: "<28>Nov 20 03:12:07
  * iostall[812]: ".
  */
-static void add_header(struct text *line, const struct record *r)
+static void add_header(const struct message *m, const struct record *r, struct text *line)
 {
 	/* strftime() would use the names of the locale; the format requires English ones. */
 	static const char months[][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug",
@@ -30,7 +30,8 @@ static void add_header(struct text *line, const struct record *r)
 	struct tm tm = { 0 };
 
 	localtime_r(&sec, &tm);
-	text_addf(line, "<%d>%s %2d %02d:%02d:%02d iostall[%d]: ", LOG_DAEMON | message_priority(r),
+	text_addf(line,
+		"<%d>%s %2d %02d:%02d:%02d iostall[%d]: ", LOG_DAEMON | message_priority(m, r),
 		months[tm.tm_mon], tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int)getpid());
 }
 
@@ -43,7 +44,7 @@ static void syslog_write(void *state, const struct record *r, const struct text 
 	if (!message_take(&s->message, r))
 		return;
 	text_reset(&line);
-	add_header(&line, r);
+	add_header(&s->message, r, &line);
 	message_add_text(&s->message, r, &line);
 	datagram_send(s->datagram, &line);
 }

@@ -153,6 +153,20 @@ static uint32_t count_statements(const struct node *n)
 	return n->victims.statements > own ? n->victims.statements - own : 0;
 }
 
+/* A freeze is what somebody suffers from who did not make it. */
+static bool is_suffered_by_nobody(const struct graph *g, const struct node *n)
+{
+	return n->kind == NODE_disk && n->class == RECORD_CLASS_saturated &&
+		n->victims.threads == 0 && count_statements(n) == 0 && !g->m->waits.left_out &&
+		g->m->host.health_failing_s <= 0;
+}
+
+/* Waits below trace.min_stall are not seen; many of them make others late, if there are others. */
+static bool is_used_alone(const struct culprit *c)
+{
+	return c && c->has_half && c->pct + c->untraced_pct >= 100 * NEARLY_ALL;
+}
+
 /* Only the longest are known one by one; statements that are counted ran for a second at least. */
 static uint64_t longest_statement_ns(const struct graph *g, const struct node *n)
 {
@@ -219,8 +233,7 @@ static void add_victims(const struct graph *g, const struct node *n, size_t most
 		add_statements(g, n, &clause);
 	else if (n->kind != NODE_stopped)
 		add_threads(g, n, &clause);
-	if (clause.len == 0 && n->kind == NODE_disk && n->class == RECORD_CLASS_saturated &&
-		count_statements(n) == 0)
+	if (is_suffered_by_nobody(g, n))
 		text_add(&clause, "nobody else was seen to wait for it");
 	if (clause.len)
 		end_sentence(&clause);
@@ -459,6 +472,8 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 	n = find_worst(g, NULL);
 	second = find_second(g, n);
 	r->class = n->class;
+	if (!second && is_suffered_by_nobody(g, n) && is_used_alone(n->culprit))
+		r->class = RECORD_CLASS_busy;
 	r->basis = n->basis;
 	if (n->kind != NODE_unknown)
 		text_copy(r->waits_for, sizeof(r->waits_for), graph_kind_of(g, n)->name);

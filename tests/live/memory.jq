@@ -15,7 +15,7 @@ def mib: . / 1048576;
 | ($v.parts // [] | reverse | map({key: .what, value: .}) | from_entries) as $part
 | "# \($v.sentence)",
   must("not one verdict: \($all | length)"; ($all | length) == 1),
-  must("it is \($v.class), not \($ARGS.named.class): \($v.sentence); \($part.memory.text)"; $v.class == $ARGS.named.class),
+  must("it is \($v.class), not \($ARGS.named.class): \($v.sentence); \($part.memory.text)"; ($v.class | if . == "busy" then "saturated" else . end) == $ARGS.named.class),
   must("the device is \($v.dev_name), not \($ARGS.named.dev)"; $v.dev_name == $ARGS.named.dev),
   must("the culprit is \($part.culprit | tojson), not \($ARGS.named.culprit)"; $part.culprit.comm == $ARGS.named.culprit),
   ($ARGS.named.group as $group | if $group == null then empty else

@@ -110,10 +110,15 @@ static void test_an_incident_is_counted_once_it_is_closed(void **state)
 		value_of(text, "iostall_last_incident_timestamp_seconds{rule=\"manual\"}") > 1.7e9);
 	assert_true(value_of(text, "iostall_incidents_opened_total{rule=\"manual\"}") == 1);
 	assert_true(isnan(value_of(text, series)));
+	assert_false(has(text, "iostall_verdict{"));
 	session_stop(f->session, RECORD_REASON_stopped);
 	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
+	assert_true(value_of(text, "iostall_verdict{class=\"unknown\"}") == 1);
 	assert_true(value_of(text, "iostall_incident_open") == 0);
 	assert_true(value_of(text, series) == 1);
+	/* The next one has none yet. */
+	session_trigger(f->session, &manual, 0);
+	assert_false(has(metrics_of(f, METRICS_TEXT, sizeof(buf)), "iostall_verdict{"));
 }
 
 static void test_counts_add_up_over_incidents(void **state)

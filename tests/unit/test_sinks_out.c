@@ -156,6 +156,26 @@ static void test_the_verdict_so_far_is_told_when_it_names_another_cause(void **s
 	sinks_free(sinks);
 }
 
+static void test_a_disk_that_only_its_culprit_waits_for_is_a_notice(void **state)
+{
+	const struct dirs *d = *state;
+	_cleanup_close_ int fd = bind_receiver(d->config.journal.socket);
+	struct sinks *sinks = dirs_start(d, SINK_BIT(journald), -1, false);
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
+	char buf[8192];
+
+	dirs_record(r, RECORD_VERDICT, 0);
+	r->verdict.class = RECORD_CLASS_busy;
+	assert_true(receive_so_far(sinks, fd, r, buf, sizeof(buf)) > 0);
+	assert_non_null(strstr(buf, "\nPRIORITY=5\n"));
+	dirs_record(r, RECORD_CLOSE, 0);
+	assert_true(r->close.stuck_threads > 0);
+	sinks_write(sinks, r);
+	assert_true(receive(fd, buf, sizeof(buf)) > 0);
+	assert_non_null(strstr(buf, "\nPRIORITY=5\n"));
+	sinks_free(sinks);
+}
+
 static void test_a_value_cannot_forge_a_field(void **state)
 {
 	const struct dirs *d = *state;
@@ -478,6 +498,7 @@ int main(void)
 		WITH_SOCKETS(test_journald_gets_two_entries),
 		WITH_SOCKETS(test_without_a_verdict_the_message_says_what_to_run),
 		WITH_SOCKETS(test_the_verdict_so_far_is_told_when_it_names_another_cause),
+		WITH_SOCKETS(test_a_disk_that_only_its_culprit_waits_for_is_a_notice),
 		WITH_SOCKETS(test_a_value_cannot_forge_a_field),
 		WITH_SOCKETS(test_priority_follows_the_outcome),
 		WITH_SOCKETS(test_a_directory_of_any_length),
