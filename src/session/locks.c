@@ -216,10 +216,16 @@ static void count_waiters(struct session *s)
 		lock->start_ns = stuck->start_ns;
 		lock->tid = stuck->tid;
 	}
-	/* Whoever waits for it next may wait for somebody else. */
+	/*
+	 * Whoever waits for it next may wait for somebody else: who wrote last may have become
+	 * a reader, and let go, which its word does not show.
+	 */
 	for (uint32_t i = 0; i < SESSION_KERNEL_LOCKS_MAX; i++)
-		if (!s->locks.list[i].waiters)
+		if (!s->locks.list[i].waiters) {
 			s->locks.list[i].holder = 0;
+			s->locks.list[i].task = 0;
+			s->locks.list[i].holds = false;
+		}
 }
 
 static void forget_waiters(struct session *s, const struct session_lock *lock)

@@ -356,7 +356,8 @@ static void add_victims_part(const struct graph *g, const struct node *n, struct
 	struct record_verdict_part *part;
 	struct text t;
 
-	if (v->threads == 0 && v->statements == 0)
+	/* Of statements only those of the culprit itself. */
+	if (v->threads == 0 && count_statements(n) == 0)
 		return;
 	part = words_add_part(r, RECORD_WHAT_victims, RECORD_BASIS_measured, &t);
 	if (!part)

@@ -92,12 +92,17 @@ static void test_a_holder_is_forgotten_when_nobody_waits(void **state)
 	struct session_lock *lock = &s->locks.list[begin_wait(s, 100, 1000) - 1];
 
 	lock->holder = 77;
+	lock->task = 0x1000;
+	lock->holds = true;
 	session_scan_locks(s);
 	assert_int_equal(lock->holder, 77);
+	assert_true(lock->holds);
 	memset(&s->incident, 0, sizeof(s->incident));
 	session_scan_locks(s);
 	assert_int_not_equal(lock->id, 0);
 	assert_int_equal(lock->holder, 0);
+	assert_int_equal(lock->task, 0);
+	assert_false(lock->holds);
 }
 
 /*
