@@ -134,7 +134,7 @@ void enrich_find_writer(struct enrich *e, const char *mount, uint64_t incident_n
 }
 
 void enrich_find_file_server(struct enrich *e, uint32_t major, uint32_t minor,
-	enum record_cause waits_for, uint64_t incident_ns, struct record_file_server *ret_found)
+	enum record_cause waits_for, uint64_t incident_ns)
 {
 	const struct file_server_question question = {
 		.mounts = &e->mounts,
@@ -145,7 +145,13 @@ void enrich_find_file_server(struct enrich *e, uint32_t major, uint32_t minor,
 		.now_ns = clock_mono_ns(),
 	};
 
-	file_server_find(e->file_server, &question, ret_found);
+	file_server_find(e->file_server, &question);
+}
+
+void enrich_get_file_server(struct enrich *e, uint64_t incident_ns,
+	struct record_file_server *ret_found)
+{
+	file_server_get(e->file_server, incident_ns, clock_mono_ns(), ret_found);
 }
 
 const char *enrich_find_role(struct enrich *e, int32_t pid, uint64_t incident_ns)

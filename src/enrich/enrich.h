@@ -121,11 +121,15 @@ void enrich_find_writer(struct enrich *enrich, const char *mount, uint64_t incid
 	struct record_writer *ret_writer);
 
 /*
- * Who serves that file system, on which a thread waits for a FUSE or NFS server, as far as another
- * thread has found out by now. Call it about once a second while threads wait.
+ * Has another thread look for who has to answer those who wait so on that file system. Call it
+ * about once a second while they wait, and not when they have gone on: whoever serves then may be
+ * another one.
  */
 void enrich_find_file_server(struct enrich *enrich, uint32_t major, uint32_t minor,
-	enum record_cause waits_for, uint64_t incident_ns, struct record_file_server *ret_found);
+	enum record_cause waits_for, uint64_t incident_ns);
+/* What it has found by now; not filled in: nobody has asked in this incident. */
+void enrich_get_file_server(struct enrich *enrich, uint64_t incident_ns,
+	struct record_file_server *ret_found);
 
 /*
  * What a process of PostgreSQL is for that serves no client, as far as another thread has found out by now; "" also for all

@@ -346,18 +346,31 @@ static bool has_process(enum record_cause waits_for)
 		waits_for == RECORD_CAUSE_audit;
 }
 
-void file_server_find(struct file_server *w, const struct file_server_question *q,
-	struct record_file_server *ret_found)
+static void take(struct file_server *w, uint64_t now_ns)
+{
+	if (renewable_worker_is_busy(&w->worker)) {
+		if (renewable_worker_is_late(&w->worker, now_ns))
+			w->answer.search = RECORD_SEARCH_timed_out;
+	} else if (w->is_expected) {
+		take_found(w, w->worker.state);
+	}
+}
+
+void file_server_find(struct file_server *w, const struct file_server_question *q)
 {
 	if (is_other(w, q))
 		begin(w, q);
-	if (!renewable_worker_is_busy(&w->worker)) {
-		if (w->is_expected)
-			take_found(w, w->worker.state);
-		if (has_process(q->waits_for) && q->now_ns >= w->rest_until_ns)
-			search(w, q);
-	} else if (renewable_worker_is_late(&w->worker, q->now_ns)) {
-		w->answer.search = RECORD_SEARCH_timed_out;
-	}
+	take(w, q->now_ns);
+	if (!renewable_worker_is_busy(&w->worker) && has_process(q->waits_for) &&
+		q->now_ns >= w->rest_until_ns)
+		search(w, q);
+}
+
+void file_server_get(struct file_server *w, uint64_t incident_ns, uint64_t now_ns,
+	struct record_file_server *ret_found)
+{
+	if (incident_ns != w->incident_ns)
+		return;
+	take(w, now_ns);
 	*ret_found = w->answer;
 }

@@ -258,15 +258,6 @@ static void add_stopped(struct model *m, const struct record_stopped *s, uint64_
 	stopped->in_incident_ns = s->stopped_ns < since_ns ? s->stopped_ns : since_ns;
 }
 
-static void add_file_server(struct model_host *h, const struct record_file_server *server)
-{
-	if (!server->present)
-		return;
-	h->file_server_was_stopped &= h->file_server.pid == server->pid;
-	h->file_server_was_stopped |= server->state == 'T' || server->state == 't';
-	h->file_server = *server;
-}
-
 void model_host_add_sample(struct model *m, const struct record_sample *sample, bool is_before)
 {
 	const struct record_reading *s = &sample->reading;
@@ -274,7 +265,7 @@ void model_host_add_sample(struct model *m, const struct record_sample *sample, 
 
 	if (*h->full.mount)
 		add_full(m, sample);
-	add_file_server(h, &sample->file_server);
+	model_servers_add(&h->servers, &sample->file_server);
 	if (s->mono_ns > m->trigger_ns) {
 		add_memory(h, &s->memory);
 		add_memory_groups(h, &sample->limits);
@@ -425,9 +416,13 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	}
 	if (!h->present || (l->holder.pid && h->held_ns <= l->held_ns))
 		return;
+	/* Whoever has it at a look may just have got it, while others took turns before. */
+	if (line->tries && 2 * h->held_ns < line->longest_ns)
+		return;
 	l->holder = model_who_of(h->pid, h->tid, h->comm);
 	l->is_inferred = h->basis == RECORD_BASIS_inferred;
 	l->held_ns = h->held_ns;
+	l->held_until_ns = m->now_ns;
 	l->syscall = h->syscall;
 	l->holder_state = h->state;
 	l->holder_cause = h->waits_for;

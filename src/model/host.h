@@ -9,6 +9,7 @@
 #ifndef IOSTALL_MODEL_HOST_H
 #define IOSTALL_MODEL_HOST_H
 
+#include "model/servers.h"
 #include "model/who.h"
 #include "record/record.h"
 #include "watch/kmsg.h"
@@ -126,6 +127,7 @@ struct model_lock {
 	struct model_who holder; /* pid 0: not known */
 	bool is_inferred;	 /* the holder */
 	uint64_t held_ns;	 /* at least */
+	uint64_t held_until_ns;	 /* when that was seen */
 	int32_t syscall;
 	char holder_state;
 	enum record_cause holder_cause;
@@ -164,8 +166,7 @@ struct model_host {
 	struct record_process_io before; /* who moved most just before the trigger */
 	double health_failing_s;	 /* at most; 0: that did not open the incident */
 	struct model_full full;
-	struct record_file_server file_server; /* as last told */
-	bool file_server_was_stopped;
+	struct model_servers servers;
 	struct model_error errors[MODEL_ERRORS_MAX];
 	struct model_kernel_log kernel;
 	struct model_lock locks[MODEL_LOCKS_MAX];

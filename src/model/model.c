@@ -44,6 +44,7 @@ static void add_sample(struct model *m, const struct record_sample *sample)
 
 void model_add(struct model *m, const struct record *r)
 {
+	m->now_ns = r->mono_ns;
 	switch (r->type) {
 	case RECORD_OPEN:
 		add_open(m, r);

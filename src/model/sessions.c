@@ -71,6 +71,7 @@ static void add_answer(const struct model *m, struct model_database *d, const st
 		return;
 	d->lasting = (uint32_t)q->lasting;
 	d->lasting_ns = lasting_ns;
+	d->lasting_at_ns = r->mono_ns;
 }
 
 static bool is_client(const struct record_sql *q)
@@ -228,6 +229,7 @@ void model_sessions_add_queue(struct model *m, const struct record *r)
 		return;
 	d->queue = *q;
 	d->queue_ns = ns;
+	d->queue_at_ns = r->mono_ns;
 }
 
 /*
@@ -249,11 +251,14 @@ void model_sessions_add_silence(struct model *m, const struct record_silence *si
 	s->was_stopped_now =
 		silence->stopped || (silence->unanswered_ns > s->now_ns && s->was_stopped_now);
 	s->now_ns = silence->unanswered_ns;
-	if (silence->pid)
+	if (silence->pid) {
 		d->server = model_who_of(silence->pid, silence->pid, silence->comm);
+		text_copy(s->cgroup, sizeof(s->cgroup), silence->cgroup);
+	}
 	if (s->now_ns <= s->longest_ns)
 		return;
 	s->longest_ns = s->now_ns;
+	s->until_ns = m->now_ns;
 	s->is_stopped = s->was_stopped_now;
 }
 
@@ -266,6 +271,7 @@ void model_sessions_add_connections(struct model *m, const struct record_connect
 		return;
 	d->connections = *c;
 	d->connections_ns += interval_ns;
+	d->connections_at_ns = m->now_ns;
 	if (c->pid && !d->server.pid)
 		d->server = model_who_of(c->pid, c->pid, c->comm);
 }

@@ -19,7 +19,9 @@
 /* The longest question without an answer. */
 struct model_silence {
 	uint64_t longest_ns; /* 0: there was none */
+	uint64_t until_ns;   /* when that was */
 	uint64_t now_ns;
+	char cgroup[RECORD_SUBJECT_SIZE]; /* of the server; "": not known */
 	bool is_stopped; /* the server's process was stopped at some time during it */
 	bool was_stopped_now;
 };
@@ -57,13 +59,16 @@ struct model_database {
 	/* Statements of clients that had run for a second, by the answer in which that was most. */
 	uint32_t lasting;
 	uint64_t lasting_ns; /* their time since MODEL_LEAD_NS before the trigger; 0: none */
+	uint64_t lasting_at_ns;
 	struct model_longest longest[MODEL_LONGEST_MAX]; /* of clients in any answer; unordered */
 	/* The queue that has waited most; waiters 0: there was none. */
 	struct record_queue queue;
 	uint64_t queue_ns; /* the part of its time since MODEL_LEAD_NS before the trigger */
+	uint64_t queue_at_ns;
 	/* All its connections used, as last told, and for how long since MODEL_LEAD_NS before. */
 	struct record_connections connections;
 	uint64_t connections_ns;
+	uint64_t connections_at_ns;
 	uint32_t moved_count;
 	struct model_moved moved[MODEL_MOVED_MAX];
 	/* The statement that moved most; text "" and connection_id 0: there is none. */

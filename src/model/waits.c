@@ -230,6 +230,8 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 	ns = minus(end_ns, begin_ns);
 	if (ns == 0)
 		return;
+	if (t->waited_ms == 0)
+		t->from_ms = to_ms(begin_ns - from_ns);
 	t->until_ms = to_ms(end_ns - from_ns);
 	t->waited_ms += to_ms(ns);
 	w->waited_ns += ns;
@@ -330,8 +332,10 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 
 	if (total_ns > count * most_ns)
 		total_ns = count * most_ns;
-	if (max_ns > w->longest_ns)
+	if (max_ns > w->longest_ns) {
 		w->longest_ns = max_ns;
+		w->start_ns = minus(r->mono_ns, max_ns);
+	}
 	w->has_alike = true;
 	if (r->type == RECORD_STUCK) {
 		begin_look(&m->waits, r->mono_ns);
@@ -488,6 +492,7 @@ static void note_map_holder(struct model_waits *waits, const struct record_opera
 		return;
 	h->who = model_who_of(op->pid, op->tid, op->comm);
 	h->longest_ns = op->dur_ns;
+	h->span = (struct model_span){ op->start_mono_ns, op->start_mono_ns + op->dur_ns };
 	h->cause = op->waits_for;
 	waits_in(op->kstack, h->function, sizeof(h->function));
 }
@@ -566,32 +571,19 @@ void model_waits_add(struct model *m, const struct record *r)
 		waits->longest_ns = op->dur_ns;
 }
 
-const struct model_wait *model_waits_find_longest(const struct model_waits *waits,
-	enum record_wait kind)
+uint64_t model_waits_in_ns(const struct model *m, const struct model_thread *t,
+	struct model_span span)
 {
-	const struct model_wait *longest = NULL;
+	const uint64_t begin_ns = counted_from_ns(m) + t->from_ms * NSEC_PER_MSEC;
+	const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
+	/* The next line will tell. */
+	const uint64_t end_ns = t->hangs && span.until_ns > line_ns ? span.until_ns : line_ns;
+	const uint64_t waited_ns = t->waited_ms * NSEC_PER_MSEC + end_ns - line_ns;
+	const uint64_t from_ns = span.from_ns > begin_ns ? span.from_ns : begin_ns;
+	const uint64_t until_ns = span.until_ns < end_ns ? span.until_ns : end_ns;
 
-	for (uint32_t i = 0; i < waits->groups_count; i++)
-		if (record_wait_of(waits->groups[i].cause) == kind && !waits->groups[i].is_kernel &&
-			(!longest || waits->groups[i].longest_ns > longest->longest_ns))
-			longest = &waits->groups[i];
-	return longest;
-}
-
-const struct model_wait *model_waits_find(const struct model_waits *waits, int32_t tid,
-	uint64_t at_least_ns)
-{
-	const struct model_wait *found = NULL;
-	uint32_t longest_ms = to_ms(at_least_ns);
-
-	for (uint32_t i = 0; tid > 0 && i < MODEL_THREADS_MAX; i++) {
-		const struct model_thread *t = &waits->threads[i];
-
-		if (t->tid != tid || t->longest_ms < longest_ms ||
-			is_lock(waits->groups[t->group].cause))
-			continue;
-		longest_ms = t->longest_ms;
-		found = &waits->groups[t->group];
-	}
-	return found;
+	if (until_ns <= from_ns)
+		return 0;
+	return (uint64_t)((double)waited_ns * (double)(until_ns - from_ns) /
+		(double)(end_ns - begin_ns));
 }

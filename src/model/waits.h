@@ -62,12 +62,24 @@ struct model_wait_key {
 	int32_t pid;
 };
 
+/* In which somebody held something, CLOCK_MONOTONIC. */
+struct model_span {
+	uint64_t from_ns;
+	uint64_t until_ns;
+};
+
+static inline struct model_span model_span_to(uint64_t until_ns, uint64_t ns)
+{
+	return (struct model_span){ until_ns > ns ? until_ns - ns : 0, until_ns };
+}
+
 struct model_thread {
 	int32_t tid;	   /* 0: free; less: it was forgotten */
 	int32_t pid;	   /* 0: not known */
 	uint16_t group;	   /* index */
 	bool hangs;	   /* by its last line, the operation that ended last had not returned */
-	uint32_t until_ms; /* up to when it is counted, since MODEL_LEAD_NS before the trigger */
+	uint32_t from_ms;  /* from when on it is counted, since MODEL_LEAD_NS before the trigger */
+	uint32_t until_ms; /* up to when */
 	uint32_t waited_ms;
 	uint32_t longest_ms;
 	uint32_t hangs_ms; /* age by that line */
@@ -92,6 +104,7 @@ struct model_used_file {
 struct model_map_holder {
 	struct model_who who; /* pid 0: free */
 	uint64_t longest_ns;
+	struct model_span span;
 	enum record_cause cause;
 	char function[RECORD_NAME_SIZE];
 };
@@ -146,14 +159,11 @@ struct model_hanging model_waits_find_hanging(const struct model *model, int gro
 uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid);
 
 /*
- * What a thread waited for longest, so long at least, if that is no lock: then it is what those
- * wait for who wait for the thread. NULL: there is nothing.
+ * How long a thread waited in that time, about: as if its waits lay evenly between the first and
+ * the last.
  */
-const struct model_wait *model_waits_find(const struct model_waits *waits, int32_t tid,
-	uint64_t at_least_ns);
-/* Of the groups that wait for this kind of thing the one that has waited longest; NULL: none. */
-const struct model_wait *model_waits_find_longest(const struct model_waits *waits,
-	enum record_wait kind);
+uint64_t model_waits_in_ns(const struct model *model, const struct model_thread *thread,
+	struct model_span span);
 const struct model_used_file *model_waits_find_file(const struct model_waits *waits,
 	const struct model_file_id *id);
 /* NULL: none was seen. */

@@ -269,8 +269,8 @@ void session_write_history(struct session *s);
 void session_write_sample(struct session *s);
 /* Where a full file system opened the incident: who writes there, as far as is known by now. */
 void session_find_writer(struct session *s, struct record_writer *ret_writer);
-/* Where threads wait for a file server: which process it is, as far as is known by now. */
-void session_find_file_server(struct session *s, struct record_file_server *ret_found);
+/* Where threads wait for a file server, after a look at them: has it looked for. */
+void session_find_file_server(struct session *s);
 /* Returns the line written, valid until the next. */
 const struct record_close *session_write_close(struct session *s);
 

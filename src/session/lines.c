@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes the lines about the incident as a whole: open, sample, close. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -15,6 +16,7 @@
 #include "util/memory.h"
 #include "util/number.h"
 #include "version.h"
+#include "watch/cgroup_path.h"
 #include "watch/thread_status.h"
 #include "watch/watch.h"
 
@@ -137,15 +139,27 @@ void session_find_writer(struct session *s, struct record_writer *ret_writer)
 		sql_find_relation(s->o.sql, ret_writer->path));
 }
 
-void session_find_file_server(struct session *s, struct record_file_server *ret_found)
+void session_find_file_server(struct session *s)
 {
-	const struct model_wait *w = model_waits_find_longest(&s->model.waits, RECORD_WAIT_server);
+	const struct model_wait *w = model_servers_to_find(&s->model, clock_mono_ns());
 
-	if (w &&
-		(w->dev.major || w->dev.minor || w->cause == RECORD_CAUSE_access_check ||
-			w->cause == RECORD_CAUSE_audit))
+	if (w)
 		enrich_find_file_server(s->o.enrich, w->dev.major, w->dev.minor, w->cause,
-			s->incident.trigger_ns, ret_found);
+			s->incident.trigger_ns);
+}
+
+/* The control group whose limit of the CPU counts for it. */
+static void read_cgroup(const struct session *s, int32_t pid, char path[RECORD_SUBJECT_SIZE])
+{
+	struct cgroup_path group;
+	char name[32], buf[4096];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%" PRId32 "/cgroup", pid);
+	n = file_read_at(s->procfs_fd, name, buf, sizeof(buf));
+	if (n > 0 && cgroup_path_parse(buf, (size_t)n, "cpu", &group) == 0)
+		text_copy_end(path, RECORD_SUBJECT_SIZE, group.path.p,
+			(size_t)(group.path.end - group.path.p));
 }
 
 /* The database that has been silent for longest. */
@@ -167,6 +181,7 @@ static void find_silence(struct session *s, struct record_silence *ret_silence)
 		return;
 	ret_silence->stopped = status.state == 'T' || status.state == 't';
 	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
+	read_cgroup(s, ret_silence->pid, ret_silence->cgroup);
 }
 
 static bool is_of_trigger(const struct session *s, const char *target)
@@ -216,7 +231,7 @@ static void write_sample(struct session *s, const struct record_reading *sample,
 		set_limits(s, &r->sample.limits);
 	if (!before_trigger) {
 		session_find_writer(s, &r->sample.writer);
-		session_find_file_server(s, &r->sample.file_server);
+		enrich_get_file_server(s->o.enrich, s->incident.trigger_ns, &r->sample.file_server);
 		find_connections(s, &r->sample.connections);
 		find_silence(s, &r->sample.silence);
 	}

@@ -85,7 +85,6 @@ static void on_scan(void *userdata, uint64_t expirations)
 {
 	struct session *s = userdata;
 	uint64_t rest_ns = go_on_with_tasks(s), start_ns, now_ns;
-	struct record_file_server not_yet;
 	bool judges;
 
 	(void)expirations;
@@ -99,6 +98,7 @@ static void on_scan(void *userdata, uint64_t expirations)
 		loop_set_timer(s->scan_timer, rest_ns, 0);
 		return;
 	}
+	session_find_file_server(s);
 	session_scan_locks(s);
 	session_look_for_held_locks(s);
 	judges = session_is_verdict_due(s, clock_mono_ns());
@@ -107,8 +107,6 @@ static void on_scan(void *userdata, uint64_t expirations)
 	session_take_kernel_lines(s, false);
 	if (judges)
 		session_write_verdict(s, false);
-	/* Its state may be another one when the next sample has the answer. */
-	session_find_file_server(s, &not_yet);
 	now_ns = clock_mono_ns();
 	loop_set_timer(s->scan_timer,
 		now_ns - start_ns < SESSION_SCAN_INTERVAL_NS - SCAN_PAUSE_NS

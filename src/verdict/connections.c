@@ -36,7 +36,9 @@ static struct node *follow(struct graph *g, struct node *n)
 		return NULL;
 	n->is_link_inferred = true;
 	next = graph_find(g, NODE_queue, n->index);
-	return next || !d->server.pid ? next : graph_of_server(g, d);
+	return next || !d->server.pid
+		? next
+		: graph_of_server(g, d, model_span_to(d->connections_at_ns, d->connections_ns));
 }
 
 /* "user shop had 148 of them, 147 idle" */

@@ -53,7 +53,8 @@ static void find_sessions(struct graph *g, int index)
 	if (has_filled_disk(g, d))
 		n = graph_get(g, NODE_full, 0);
 	if (!n)
-		n = graph_of_server(g, d);
+		n = graph_of_server(g, d,
+			model_span_to(d->lasting_at_ns, d->lasting_ns / d->lasting));
 	if (!n)
 		n = node_of_load(g, d->server.pid, 0);
 	if (!n)
@@ -121,7 +122,11 @@ static struct node *follow_queue(struct graph *g, struct node *n)
 
 	if (!q->holder.present || !q->holder.tid || q->candidates > 1 || is_idle(q))
 		return NULL;
-	next = graph_of_thread(g, q->holder.tid);
+	next = graph_of_thread(g, q->holder.tid,
+		model_span_to(database_of(g, n)->queue_at_ns,
+			q->holder.elapsed_ns && q->holder.elapsed_ns < q->longest_ns
+				? q->holder.elapsed_ns
+				: q->longest_ns));
 	if (!next)
 		next = node_of_load(g, q->holder.pid, q->holder.tid);
 	if (!next && !q->holder.idle) {
@@ -320,17 +325,46 @@ static struct node *find_lock_of(struct graph *g, const struct model_database *d
 	return NULL;
 }
 
+/* Whether its server is in the control group; older records do not say where that is. */
+static bool is_group_of(const char *path, const struct model_database *d)
+{
+	return !*d->silence.cgroup ||
+		(strlen(path) <= strlen(d->silence.cgroup) &&
+			model_is_group_line(path, d->silence.cgroup));
+}
+
 /* Sessions that were held up keep the CPUs busy once they are let go: that alone is no reason. */
 static struct node *find_cpu(struct graph *g, const struct model_database *d)
 {
 	for (uint32_t i = 0; i < g->m->host.cpu_limits_count; i++)
-		if (g->m->host.cpu_limits[i].at_limit_ns >= d->silence.longest_ns / 2)
+		if (g->m->host.cpu_limits[i].at_limit_ns >= d->silence.longest_ns / 2 &&
+			is_group_of(g->m->host.cpu_limits[i].path, d))
 			return graph_find(g, NODE_cpu, (int)i);
 	return g->m->host.cpu_shortage.ns >= d->silence.longest_ns / 2 ? graph_find(g, NODE_cpu, -1)
 								       : NULL;
 }
 
-/* On a disk the server may wait in ways that are not traced. */
+/* Whether any request or wait of its process was seen there. */
+static bool uses_disk(const struct graph *g, const struct model_database *d, int disk)
+{
+	for (uint32_t i = 0; i < g->m->waits.groups_count; i++)
+		if (g->m->waits.groups[i].who.pid == d->server.pid &&
+			g->m->waits.groups[i].disk >= 0 &&
+			g->folded[g->m->waits.groups[i].disk] == disk)
+			return true;
+	for (uint32_t i = 0; i < g->m->loads.count; i++) {
+		const struct model_loads_of *loads = &g->m->loads.list[i];
+		uint32_t count;
+		const struct model_load *list = model_loads_list(loads, RECORD_BY_process, &count);
+
+		for (uint32_t k = 0; k < count && g->folded[loads->disk] == disk; k++)
+			if (list[k].who.pid == d->server.pid)
+				return true;
+	}
+	return false;
+}
+
+/* On a disk that it uses the server may wait in ways that are not traced. */
 static struct node *find_disk(struct graph *g, const struct model_database *d)
 {
 	struct node *n = node_of_load(g, d->server.pid, 0);
@@ -340,7 +374,8 @@ static struct node *find_disk(struct graph *g, const struct model_database *d)
 			? g->conditions[g->nodes[i].index]
 			: CONDITION_NONE;
 
-		if (c == CONDITION_HUNG || c == CONDITION_SUSPENDED || c == CONDITION_SLOW)
+		if ((c == CONDITION_HUNG || c == CONDITION_SUSPENDED || c == CONDITION_SLOW) &&
+			uses_disk(g, d, g->nodes[i].index))
 			n = &g->nodes[i];
 	}
 	return n;
@@ -358,7 +393,7 @@ static struct node *follow_silence(struct graph *g, struct node *n)
 		return graph_find(g, NODE_stopped, 0);
 	if (d->silence.is_stopped)
 		return NULL;
-	next = graph_of_server(g, d);
+	next = graph_of_server(g, d, model_span_to(d->silence.until_ns, d->silence.longest_ns));
 	if (!next)
 		next = find_lock_of(g, d);
 	if (!next)

@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "util/clock.h"
+#include "util/number.h"
+
 /* Nodes */
 
 struct node *graph_find(const struct graph *g, enum node_kind_id kind, int index)
@@ -98,13 +101,33 @@ static struct node *node_of_lock(struct graph *g, uint32_t i)
 	return graph_get(g, NODE_map, (int)first);
 }
 
+/* index is the first group that waits for it. */
+static struct node *node_of_server(struct graph *g, const struct model_wait *w)
+{
+	const struct model_wait *first = g->m->waits.groups;
+
+	while (!model_servers_is_same(first, w))
+		first++;
+	return graph_get(g, NODE_server, (int)(first - g->m->waits.groups));
+}
+
+static bool has_threads(const struct model *m, uint64_t cgroup)
+{
+	for (uint32_t i = 0; i < m->waits.groups_count; i++)
+		if (m->waits.groups[i].cgroup == cgroup && cgroup)
+			return true;
+	return false;
+}
+
 /* Of the groups at their limit, the one that they are in; -1: the host, or it is not known. */
 static int find_memory_group(const struct model *m, const struct model_wait *w)
 {
 	for (uint32_t i = 0; i < m->host.memory_groups_count; i++)
 		if (m->host.memory_groups[i].cgroup == w->cgroup && w->cgroup)
 			return (int)i;
-	if (w->cause == RECORD_CAUSE_group_memory && m->host.memory_groups_count == 1)
+	/* They may be in a group below. One that has threads of its own has none below. */
+	if (w->cause == RECORD_CAUSE_group_memory && m->host.memory_groups_count == 1 &&
+		!has_threads(m, m->host.memory_groups[0].cgroup))
 		return 0;
 	return -1;
 }
@@ -142,7 +165,7 @@ struct node *graph_of_wait(struct graph *g, uint32_t i)
 	case RECORD_WAIT_memory:
 		return graph_get(g, NODE_memory, find_memory_group(g->m, w));
 	case RECORD_WAIT_server:
-		return graph_get(g, NODE_server, 0);
+		return node_of_server(g, w);
 	case RECORD_WAIT_other:
 		return graph_get(g, NODE_worker, (int)w->cause);
 	default:
@@ -161,66 +184,121 @@ static struct node *node_of_group(struct graph *g, const struct model_wait *w)
 	return g->of_group[i] ? g->of_group[i] : graph_of_wait(g, i);
 }
 
-struct node *graph_of_thread(struct graph *g, int32_t tid)
-{
-	const struct model_wait *w = model_waits_find(&g->m->waits, tid, NOTICED_NS);
+/* Time that was waited for each node. */
+struct sums {
+	uint64_t ns[GRAPH_NODES_MAX];
+	uint64_t all_ns;
+	struct node *most; /* NULL: none was waited for */
+};
 
-	return w ? node_of_group(g, w) : NULL;
+static void add_to(struct sums *sums, const struct graph *g, struct node *n, uint64_t ns)
+{
+	if (!n || ns == 0)
+		return;
+	sums->ns[n - g->nodes] += ns;
+	sums->all_ns += ns;
+	if (!sums->most || sums->ns[n - g->nodes] > sums->ns[sums->most - g->nodes])
+		sums->most = n;
 }
 
-static bool is_session_of(const struct graph *g, const struct model_database *d, const char *comm)
+/* A look is an instant: who waits then has begun before, and goes on. */
+static struct model_span widened(struct model_span span)
 {
-	return d && model_sessions_is_name_of(&g->m->sessions, d, comm);
+	const uint64_t middle_ns = span.from_ns + (span.until_ns - span.from_ns) / 2;
+
+	return span.until_ns - span.from_ns >= NOTICED_NS
+		? span
+		: (struct model_span){ minus(middle_ns, NOTICED_NS / 2),
+			  middle_ns + NOTICED_NS / 2 };
 }
 
-/* Of a process, or of a database whose sessions are processes of the same name. */
-static struct node *most_waited_for(struct graph *g, int32_t pid, const struct model_database *d)
+/* Who waited for less than half of that time held it for other reasons; nothing is known before. */
+static struct node *most_of(const struct graph *g, const struct sums *sums, struct model_span span)
+{
+	const uint64_t counted_ns = minus(g->m->trigger_ns, MODEL_LEAD_NS);
+
+	if (span.from_ns < counted_ns)
+		span.from_ns = counted_ns;
+	return 2 * sums->all_ns >= minus(span.until_ns, span.from_ns) ? sums->most : NULL;
+}
+
+struct node *graph_of_thread(struct graph *g, int32_t tid, struct model_span span)
 {
 	const struct model_waits *waits = &g->m->waits;
-	uint64_t ns[GRAPH_NODES_MAX] = { 0 };
-	struct node *most = NULL;
+	struct sums sums = { 0 };
 
+	span = widened(span);
+	for (uint32_t i = 0; tid > 0 && i < MODEL_THREADS_MAX; i++) {
+		const struct model_thread *t = &waits->threads[i];
+
+		if (t->tid == tid && t->longest_ms >= NOTICED_NS / NSEC_PER_MSEC &&
+			record_wait_of(waits->groups[t->group].cause) != RECORD_WAIT_lock)
+			add_to(&sums, g, node_of_group(g, &waits->groups[t->group]),
+				model_waits_in_ns(g->m, t, span));
+	}
+	return most_of(g, &sums, span);
+}
+
+static bool is_thread_of(const struct graph *g, const struct model_thread *t, int32_t pid,
+	const struct model_database *d)
+{
+	return t->tid > 0 &&
+		(t->pid == pid || (d && model_sessions_find_runner(&g->m->sessions, t->tid) == d));
+}
+
+/* 0: none of them waited. */
+static uint64_t cgroup_of(const struct graph *g, int32_t pid, const struct model_database *d)
+{
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++)
+		if (is_thread_of(g, &g->m->waits.threads[i], pid, d))
+			return g->m->waits.groups[g->m->waits.threads[i].group].cgroup;
+	return 0;
+}
+
+/* Each session may be a process. Another server of that name is another service as a rule. */
+static bool is_session_of(const struct graph *g, const struct model_wait *w,
+	const struct model_database *d, uint64_t cgroup)
+{
+	return d && (!cgroup || !w->cgroup || w->cgroup == cgroup) &&
+		model_sessions_is_name_of(&g->m->sessions, d, w->who.comm);
+}
+
+/* Of a process, or of a database whose sessions are processes. */
+static struct node *most_waited_for(struct graph *g, int32_t pid, const struct model_database *d,
+	struct model_span span)
+{
+	const struct model_waits *waits = &g->m->waits;
+	bool is_of_database[MODEL_GROUPS_MAX];
+	const uint64_t cgroup = d ? cgroup_of(g, pid, d) : 0;
+	struct sums sums = { 0 };
+
+	span = widened(span);
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
 		const struct model_wait *w = &waits->groups[i];
-		uint32_t n;
 
-		if (!g->of_group[i] || (w->who.pid != pid && !is_session_of(g, d, w->who.comm)))
-			continue;
-		n = (uint32_t)(g->of_group[i] - g->nodes);
-		ns[n] += model_wait_ns(w);
-		if (!most || ns[n] > ns[most - g->nodes])
-			most = g->of_group[i];
+		is_of_database[i] = is_session_of(g, w, d, cgroup);
+		/* Of those whose lines stand for many, the threads are not known. */
+		if ((w->who.pid == pid || is_of_database[i]) && w->alike_at_ns >= span.from_ns)
+			add_to(&sums, g, g->of_group[i], w->alike_ns + w->alike_hanging_ns);
 	}
-	return most;
-}
-
-struct node *graph_of_process(struct graph *g, int32_t pid)
-{
-	return most_waited_for(g, pid, NULL);
-}
-
-struct node *graph_of_server(struct graph *g, const struct model_database *d)
-{
-	const struct model_waits *waits = &g->m->waits;
-	uint64_t ms[GRAPH_NODES_MAX] = { 0 };
-	struct node *most = most_waited_for(g, d->server.pid, d);
-
-	if (most)
-		return most;
-	/* Each session of PostgreSQL is a process. */
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
 		const struct model_thread *t = &waits->threads[i];
-		uint32_t n;
 
-		if (t->tid <= 0 || !g->of_group[t->group] ||
-			model_sessions_find_runner(&g->m->sessions, t->tid) != d)
-			continue;
-		n = (uint32_t)(g->of_group[t->group] - g->nodes);
-		ms[n] += t->waited_ms;
-		if (!most || ms[n] > ms[most - g->nodes])
-			most = g->of_group[t->group];
+		if (is_thread_of(g, t, pid, d) || (t->tid > 0 && is_of_database[t->group]))
+			add_to(&sums, g, g->of_group[t->group], model_waits_in_ns(g->m, t, span));
 	}
-	return most;
+	return most_of(g, &sums, span);
+}
+
+struct node *graph_of_process(struct graph *g, int32_t pid, struct model_span span)
+{
+	return most_waited_for(g, pid, NULL, span);
+}
+
+struct node *graph_of_server(struct graph *g, const struct model_database *d,
+	struct model_span span)
+{
+	return most_waited_for(g, d->server.pid, d, span);
 }
 
 uint64_t graph_weight_ns(const struct node *end)

@@ -115,18 +115,22 @@ struct node *graph_get(struct graph *graph, enum node_kind_id kind, int index);
 struct node *graph_find(const struct graph *graph, enum node_kind_id kind, int index);
 /* The node of what a group waited for; NULL: there is no room. */
 struct node *graph_of_wait(struct graph *graph, uint32_t group);
-/* The node of what a thread waits for, except for locks; NULL: for nothing of 250 ms or more. */
-struct node *graph_of_thread(struct graph *graph, int32_t tid);
+/*
+ * The node of what a thread waited for in most of that time, except for locks; NULL: for nothing,
+ * or for less than 250 ms each time.
+ */
+struct node *graph_of_thread(struct graph *graph, int32_t tid, struct model_span span);
 /*
  * Whether what two groups wait for is the same lock as far as is known: that of a memory map is of
  * a process, that of an inode of its file; any other, as that of a journal, may be the same for all
  * processes of the program.
  */
 bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b);
-/* The node that threads of a process waited for most; NULL: for none. */
-struct node *graph_of_process(struct graph *graph, int32_t pid);
+/* The node that threads of a process waited for most then; NULL: for none for half of that time. */
+struct node *graph_of_process(struct graph *graph, int32_t pid, struct model_span span);
 /* The same of the threads of a database, which may be those of many processes. */
-struct node *graph_of_server(struct graph *graph, const struct model_database *database);
+struct node *graph_of_server(struct graph *graph, const struct model_database *database,
+	struct model_span span);
 /* Whether a group waited for what flows to that end. */
 bool graph_flows_to(const struct graph *graph, uint32_t group, const struct node *end);
 /* What speaks for it as the verdict: the time of its victims. */

@@ -72,16 +72,23 @@ static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t progra
 	return most;
 }
 
+static struct model_span span_of(const struct model_lock *l)
+{
+	return model_span_to(l->held_until_ns, l->held_ns);
+}
+
 /* A process holds a lock of a file, and may wait for another one, as a writer for readers. */
-static struct node *node_of_file_holder(struct graph *g, const struct node *n, int32_t pid)
+static struct node *node_of_file_holder(struct graph *g, const struct node *n,
+	const struct model_lock *l)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
 		struct node *other = &g->nodes[i];
 
-		if (other != n && other->kind == NODE_held && lock_of(g, other)->process.pid == pid)
+		if (other != n && other->kind == NODE_held &&
+			lock_of(g, other)->process.pid == l->holder.pid)
 			return other;
 	}
-	return graph_of_process(g, pid);
+	return graph_of_process(g, l->holder.pid, span_of(l));
 }
 
 /*
@@ -91,12 +98,13 @@ static struct node *node_of_file_holder(struct graph *g, const struct node *n, i
 static struct node *follow_lock(struct graph *g, struct node *n)
 {
 	const struct model_lock *l = lock_of(g, n);
-	struct node *next = l->deadlocked_with ? NULL : graph_of_thread(g, l->holder.tid);
+	struct node *next =
+		l->deadlocked_with ? NULL : graph_of_thread(g, l->holder.tid, span_of(l));
 
 	if (l->kind == RECORD_KERNEL_LOCK_file)
-		return l->holder.pid ? node_of_file_holder(g, n, l->holder.pid) : NULL;
+		return l->holder.pid ? node_of_file_holder(g, n, l) : NULL;
 	if (l->holder.pid && !l->holder.tid)
-		return graph_of_process(g, l->holder.pid);
+		return graph_of_process(g, l->holder.pid, span_of(l));
 	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
 		return next;
 	n->is_link_inferred = true;
@@ -152,7 +160,7 @@ static void say_lock(const struct graph *g, const struct node *n, struct text *t
 	}
 	text_add(t, "threads of ");
 	words_add_who(t, &l->process);
-	text_add(t, " waited for ");
+	text_add(t, l->tries ? " tried again and again for " : " waited for ");
 	add_lock(l, t);
 	if (l->readers > 1)
 		text_addf(t, ", which %" PRIu32 " readers held together", l->readers);
@@ -181,7 +189,7 @@ const struct node_kind node_lock = {
 static bool is_of_program(const struct model_lock *l)
 {
 	return !record_lock_is_of_kernel(l->kind) && !record_lock_has_reader(l->kind) &&
-		l->holder.pid;
+		(l->holder.pid || l->tries);
 }
 
 static void find_held(struct graph *g)
@@ -214,10 +222,10 @@ static void find_ends(struct graph *g)
 /* Who should read may wait itself, as a logger does whose disk hangs. */
 static struct node *follow_reader(struct graph *g, struct node *n)
 {
-	const struct model_who *holder = &lock_of(g, n)->holder;
+	const struct model_lock *l = lock_of(g, n);
 
-	n->is_link_inferred = lock_of(g, n)->is_inferred;
-	return holder->pid ? graph_of_process(g, holder->pid) : NULL;
+	n->is_link_inferred = l->is_inferred;
+	return l->holder.pid ? graph_of_process(g, l->holder.pid, span_of(l)) : NULL;
 }
 
 /* "standard error of mariadbd (pid 7)" */
@@ -293,7 +301,7 @@ static struct node *follow_map(struct graph *g, struct node *n)
 	const struct model_waits *waits = &g->m->waits;
 	const struct model_wait *w = &waits->groups[n->index];
 	const struct model_map_holder *h = map_holder_of(g, n);
-	struct node *next = h ? graph_of_thread(g, h->who.tid) : NULL;
+	struct node *next = h ? graph_of_thread(g, h->who.tid, h->span) : NULL;
 
 	n->is_link_inferred = true;
 	if (next)

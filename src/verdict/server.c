@@ -4,25 +4,39 @@
 
 #include "verdict/words.h"
 
+/* index is the first group that waits for it. */
+static const struct model_server *server_of(const struct graph *g, const struct node *n)
+{
+	static const struct model_server unknown;
+	const struct model_server *s =
+		model_servers_find(&g->m->host.servers, &g->m->waits.groups[n->index]);
+
+	return s ? s : &unknown;
+}
+
 /* Those of FUSE are processes here, which may wait themselves. */
 static struct node *follow(struct graph *g, struct node *n)
 {
-	const struct record_file_server *s = &g->m->host.file_server;
-	struct node *next = s->present && s->pid ? graph_of_process(g, s->pid) : NULL;
+	const struct model_wait *w = &g->m->waits.groups[n->index];
+	const struct model_server *s = server_of(g, n);
 
-	return next != n ? next : NULL;
+	return s->found.pid ? graph_of_process(g, s->found.pid,
+				      model_span_to(w->start_ns + w->longest_ns, w->longest_ns))
+			    : NULL;
 }
 
 static void judge(struct graph *g, struct node *n)
 {
-	if (g->m->host.file_server.basis == RECORD_BASIS_inferred)
+	const struct model_server *s = server_of(g, n);
+
+	if (s->found.basis == RECORD_BASIS_inferred)
 		n->basis = RECORD_BASIS_inferred;
 }
 
 /* What others than file systems are asked for; NULL: it is a file system. */
-static const char *duty_of(const struct record_file_server *s)
+static const char *duty_of(const struct graph *g, const struct node *n)
 {
-	switch (s->waits_for) {
+	switch (g->m->waits.groups[n->index].cause) {
 	case RECORD_CAUSE_access_check:
 		return "has to allow files to be opened";
 	case RECORD_CAUSE_audit:
@@ -33,11 +47,11 @@ static const char *duty_of(const struct record_file_server *s)
 }
 
 /* "sshfs (pid 7), which serves host:/data on /srv,", "clamd (pid 9), which has to allow ...," */
-static void add_server(const struct graph *g, struct text *t)
+static void add_server(const struct graph *g, const struct node *n, struct text *t)
 {
-	const struct record_file_server *s = &g->m->host.file_server;
+	const struct record_file_server *s = &server_of(g, n)->found;
 	const struct model_who who = model_who_of(s->pid, s->pid, s->comm);
-	const char *duty = duty_of(s);
+	const char *duty = duty_of(g, n);
 
 	if (s->pid)
 		words_add_who(t, &who);
@@ -49,13 +63,11 @@ static void add_server(const struct graph *g, struct text *t)
 	text_add(t, s->pid && (duty || *s->source) ? "," : "");
 }
 
-static const char *what_it_did(const struct graph *g)
+static const char *what_it_did(const struct model_server *s)
 {
-	const struct record_file_server *s = &g->m->host.file_server;
-
-	if (g->m->host.file_server_was_stopped)
+	if (s->was_stopped)
 		return " was stopped (T)";
-	switch (s->state) {
+	switch (s->found.state) {
 	case 'D':
 		return " waited itself (D) and did not answer";
 	case 'Z':
@@ -66,39 +78,45 @@ static const char *what_it_did(const struct graph *g)
 	}
 }
 
+static bool is_known(const struct graph *g, const struct node *n)
+{
+	const struct model_server *s = server_of(g, n);
+
+	return s->found.pid || *s->found.source || duty_of(g, n);
+}
+
 static void say(const struct graph *g, const struct node *n, struct text *t)
 {
-	const struct record_file_server *s = &g->m->host.file_server;
+	const struct model_server *s = server_of(g, n);
 
-	(void)n;
-	if (!s->present || (!s->pid && !*s->source && !duty_of(s))) {
+	if (!is_known(g, n)) {
 		text_add(t, "a file server did not answer; which one is not known");
 		return;
 	}
-	text_add(t, s->basis == RECORD_BASIS_inferred ? "probably " : "");
-	add_server(g, t);
-	text_add(t, what_it_did(g));
-	text_add(t, !s->pid && duty_of(s) ? "; which one is not known" : "");
+	text_add(t, s->found.basis == RECORD_BASIS_inferred ? "probably " : "");
+	add_server(g, n, t);
+	text_add(t, what_it_did(s));
+	text_add(t, !s->found.pid && duty_of(g, n) ? "; which one is not known" : "");
 }
 
 static void add_parts(const struct graph *g, const struct node *n, struct record_verdict *v)
 {
-	const struct record_file_server *s = &g->m->host.file_server;
+	const struct model_server *s = server_of(g, n);
 	struct record_verdict_part *part;
 	struct text t;
 
-	(void)n;
-	if (!s->present || (!s->pid && !*s->source && !duty_of(s)))
+	if (!is_known(g, n))
 		return;
 	part = words_add_part(v, RECORD_WHAT_cause,
-		s->basis == RECORD_BASIS_inferred ? RECORD_BASIS_inferred : RECORD_BASIS_measured,
+		s->found.basis == RECORD_BASIS_inferred ? RECORD_BASIS_inferred
+							: RECORD_BASIS_measured,
 		&t);
 	if (!part)
 		return;
-	add_server(g, &t);
-	text_add(&t, what_it_did(g));
-	part->pid = s->pid;
-	text_copy(part->comm, sizeof(part->comm), s->comm);
+	add_server(g, n, &t);
+	text_add(&t, what_it_did(s));
+	part->pid = s->found.pid;
+	text_copy(part->comm, sizeof(part->comm), s->found.comm);
 }
 
 const struct node_kind node_server = {

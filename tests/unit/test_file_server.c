@@ -95,7 +95,8 @@ static struct record_file_server ask(struct fixture *f)
 {
 	struct record_file_server found;
 
-	file_server_find(f->server, &f->q, &found);
+	file_server_find(f->server, &f->q);
+	file_server_get(f->server, f->q.incident_ns, f->q.now_ns, &found);
 	return found;
 }
 
