@@ -48,10 +48,18 @@ static uint64_t longest_of(const struct model_journal *j)
  */
 static struct node *follow_journal(struct graph *g, struct node *n)
 {
-	for (uint32_t i = 0; n->index < 0 && i < g->count; i++)
-		if (g->nodes[i].kind == NODE_journal && g->nodes[i].index >= 0)
-			return &g->nodes[i];
-	return node_of_disk(g, n->index);
+	struct node *only = NULL;
+
+	if (n->index >= 0)
+		return node_of_disk(g, n->index);
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (g->nodes[i].kind != NODE_journal || g->nodes[i].index < 0)
+			continue;
+		if (only)
+			return NULL;
+		only = &g->nodes[i];
+	}
+	return only;
 }
 
 /* "a commit of the journal on vg0-mysql took 3.1 s for 1203 blocks, 95 % of it for data of files" */
@@ -102,7 +110,9 @@ static void add_journal_parts(const struct graph *g, const struct node *n, struc
 	set_disk(g, n, v);
 	if (!j || longest_of(j) < NOTICED_NS)
 		return;
-	part = words_add_part(v, RECORD_WHAT_journal, RECORD_BASIS_measured, &t);
+	/* Who changed most of it in all commits need not be who filled this one. */
+	part = words_add_part(v, RECORD_WHAT_journal,
+		has_filler(j) ? RECORD_BASIS_inferred : RECORD_BASIS_measured, &t);
 	if (!part)
 		return;
 	add_commit(g, j, &t);
