@@ -91,6 +91,9 @@ static const struct node *find_second(const struct graph *g, const struct node *
 	if (n->victims.waited_ns >= TROUBLE_NS || n->class == RECORD_CLASS_hung ||
 		n->class == RECORD_CLASS_full)
 		return n;
+	/* Where it is not known why, so is any disk at fault. */
+	if (first->kind == NODE_silence && n->kind == NODE_disk)
+		return n;
 	return NULL;
 }
 
