@@ -37,7 +37,7 @@ struct file_server_question {
 	uint64_t now_ns;
 };
 
-/* Begins a search. Call it about once a second while threads wait, and not when they have gone on. */
+/* Begins a search. Call it about once a second while threads wait, and not after that. */
 void file_server_find(struct file_server *server, const struct file_server_question *question);
 /* What the last one has found; not filled in: there was none in this incident. */
 void file_server_get(struct file_server *server, uint64_t incident_ns, uint64_t now_ns,
