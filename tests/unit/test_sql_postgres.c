@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "test_sql_client.h"
+#include "record/enums.h"
 #include "util/cleanup.h"
 
 /* The server: of the list of sessions, each row is the same. */
@@ -18,10 +19,12 @@ static const char *const row[] = { "7", "300000", "300007", "97", "shop", "80", 
 	NULL, "shop", "active", "IO: Read", "client backend", NULL, "-5", "3000000000", "8",
 	"SELECT 1", "f", "f", "5000000000", "3" };
 static const char *cells[ARRAY_SIZE(row)];
-enum { OF_USER = 5, PID = 7, LEADER = 14, ELAPSED = 16, SERVED = 22 };
+enum { OF_USER = 5, PID = 7, WAIT = 12, LEADER = 14, ELAPSED = 16, SERVED = 22 };
+/* The same of the list of those who wait for a lock: who, for whom, and how long in ns. */
+static const char *lock_cells[3];
 
 static char session, result;
-static bool is_list, is_done;
+static bool is_list, is_locks, is_done;
 static int columns;
 static unsigned int rows, rows_left;
 static unsigned int results_held, results_most;
@@ -56,6 +59,7 @@ static PQnoticeProcessor pg_set_notice(PGconn *pg, PQnoticeProcessor processor, 
 static int ask_with(bool list)
 {
 	is_list = list;
+	is_locks = false;
 	is_done = false;
 	rows_left = list ? rows : 0;
 	return 1;
@@ -76,8 +80,10 @@ static int pg_prepare(PGconn *pg, const char *name, const char *query, int count
 static int pg_send_prepared(PGconn *pg, const char *name, int count, const char *const *values,
 	const int *sizes, const int *formats, int format)
 {
-	(void)pg, (void)name, (void)count, (void)values, (void)sizes, (void)formats, (void)format;
-	return ask_with(true);
+	(void)pg, (void)count, (void)values, (void)sizes, (void)formats, (void)format;
+	ask_with(true);
+	is_locks = strcmp(name, "iostall_locks") == 0;
+	return 1;
 }
 
 static int pg_single_rows(PGconn *pg)
@@ -127,13 +133,18 @@ static int pg_tuples(const PGresult *r)
 static int pg_fields(const PGresult *r)
 {
 	(void)r;
-	return columns;
+	return is_locks ? (int)ARRAY_SIZE(lock_cells) : columns;
+}
+
+static const char *cell(int column)
+{
+	return is_locks ? lock_cells[column] : cells[column];
 }
 
 static int pg_is_null(const PGresult *r, int at, int column)
 {
 	(void)r, (void)at;
-	return cells[column] == NULL;
+	return cell(column) == NULL;
 }
 
 static char *pg_value(const PGresult *r, int at, int column)
@@ -141,7 +152,7 @@ static char *pg_value(const PGresult *r, int at, int column)
 	static char buf[64];
 
 	(void)r, (void)at;
-	snprintf(buf, sizeof(buf), "%s", cells[column]);
+	snprintf(buf, sizeof(buf), "%s", cell(column));
 	return buf;
 }
 
@@ -312,6 +323,59 @@ static void test_other_columns(void **state)
 	assert_int_equal(a->answer.invalid, 1);
 }
 
+static void receive_lock(struct asker *a, struct sql_frame_lock *ret_lock)
+{
+	struct sql_frame_session s;
+
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	assert_true(recv(a->daemon_fds[1], ret_lock, sizeof(*ret_lock), 0) == sizeof(*ret_lock));
+	assert_int_equal(ret_lock->connection_id, 2225);
+	assert_int_equal(ret_lock->lock, RECORD_LOCK_row);
+}
+
+static void test_who_blocks(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_lock lock;
+
+	cells[WAIT] = "Lock: transactionid";
+	lock_cells[0] = "2225", lock_cells[1] = "4711", lock_cells[2] = "2000000000";
+	receive_lock(a, &lock);
+	assert_int_equal(lock.blocker_id, 4711);
+	assert_int_equal(lock.waited_ns, 2000000000);
+}
+
+/* Who blocks another session has nothing to do with this one. */
+static void test_who_blocks_somebody_else(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_lock lock;
+
+	cells[WAIT] = "Lock: transactionid";
+	lock_cells[0] = "2226", lock_cells[1] = "4711", lock_cells[2] = "2000000000";
+	receive_lock(a, &lock);
+	assert_int_equal(lock.blocker_id, 0);
+	assert_int_equal(lock.waited_ns, 0);
+}
+
+/* The blocker has ended meanwhile, or the server has its lock from before a crash. */
+static void test_nobody_blocks(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_lock lock;
+
+	cells[WAIT] = "Lock: transactionid";
+	lock_cells[0] = "2225", lock_cells[1] = NULL, lock_cells[2] = "2000000000";
+	receive_lock(a, &lock);
+	assert_int_equal(lock.blocker_id, 0);
+	assert_int_equal(lock.waited_ns, 2000000000);
+	lock_cells[1] = "99999999999";
+	receive_lock(a, &lock);
+	assert_int_equal(lock.blocker_id, 0);
+	assert_int_equal(a->answer.invalid, 1);
+}
+
 /* It is given up where an honest server ends, and at no time more than two rows are in memory. */
 static void test_server_that_never_ends(void **state)
 {
@@ -343,6 +407,9 @@ int main(void)
 		WITH(test_row),
 		WITH(test_absurd_numbers_cost_themselves),
 		WITH(test_other_columns),
+		WITH(test_who_blocks),
+		WITH(test_who_blocks_somebody_else),
+		WITH(test_nobody_blocks),
 		WITH(test_server_that_never_ends),
 	};
 
