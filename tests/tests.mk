@@ -102,7 +102,8 @@ ON_VIRTUAL_CLOCK := $(filter $(addprefix $(B)/tests/unit/test_,session% process)
 $(ON_VIRTUAL_CLOCK): WRAPPED := clock_mono_ns timerfd_settime epoll_wait nanosleep usleep
 $(ON_VIRTUAL_CLOCK): CLOCK_OBJECT := $(B)/tests/unit/virtual_clock.o
 $(ON_VIRTUAL_CLOCK): $(B)/tests/unit/virtual_clock.o
-$(B)/tests/unit/test_probe_set: WRAPPED := bpf_program__attach_raw_tracepoint bpf_link__destroy
+$(B)/tests/unit/test_probe_set: WRAPPED := bpf_program__attach_raw_tracepoint bpf_link__destroy bpf_object__load \
+	trace_maps_reuse kernel_types_count_args
 $(B)/tests/unit/test_attach: WRAPPED := probe_set_attach_scanned probe_set_attach_rest probe_set_detach_scanned
 $(B)/tests/unit/test_kernel_types: WRAPPED := fopen
 $(B)/tests/unit/test_thread_scanner $(B)/tests/unit/test_process_io: WRAPPED := clock_mono_ns

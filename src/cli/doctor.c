@@ -320,6 +320,19 @@ static void check_health(struct doctor *d)
 	loop_free(check.loop);
 }
 
+/* One backend's. */
+static void report_losses(struct doctor *d, const struct probe *probe, unsigned int backend,
+	const char *name)
+{
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
+		const struct probe_loss *loss = &probe->lost[backend][i];
+
+		if (loss->step)
+			doctor_report(d, "missing", name, DEGRADED, "%s (%s: %s)",
+				probe->ops->parts[i].costs, loss->step, strerror(-loss->error));
+	}
+}
+
 void doctor_report_probe(struct doctor *d, const struct probe *probe, bool enabled)
 {
 	enum config_backend wanted = probe_wanted_backend(probe->ops, d->config->trace.backend);
@@ -339,14 +352,14 @@ void doctor_report_probe(struct doctor *d, const struct probe *probe, bool enabl
 			doctor_report(d, "probe", name, chosen ? FAILS : DEGRADED, "%s; %s",
 				probe->reasons[i], probe->hints[i]);
 		else
-			doctor_report(d, "probe", name, probe->partial[i][0] ? DEGRADED : WORKS,
-				"can be loaded and attached%s%s%s%s%s",
+			doctor_report(d, "probe", name, WORKS, "can be loaded and attached%s%s%s",
 				!enabled	 ? "; disabled"
 					: chosen ? "; in use"
 						 : "",
 				probe->ops->pairing ? "; pairing " : "",
-				record_pairing_text(probe->ops->pairing),
-				probe->partial[i][0] ? "; partly: " : "", probe->partial[i]);
+				record_pairing_text(probe->ops->pairing));
+		if (enabled && chosen)
+			report_losses(d, probe, i, name);
 	}
 }
 

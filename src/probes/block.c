@@ -559,16 +559,9 @@ static void block_free(void *userdata)
 }
 
 /* A host without ext4 has no jbd2. */
-static enum record_io_path block_optional_path(const char *program)
-{
-	return strncmp(program, "journal_", strlen("journal_")) == 0 ? RECORD_IO_PATH_COUNT
-								     : RECORD_IO_PATH_NONE;
-}
-
-static const char *block_describe_limit(const struct probe *probe)
-{
-	return probe_is_partial(probe) ? "not of commits of the journal of ext4" : NULL;
-}
+static const struct probe_part parts[] = {
+	{ "journal_", RECORD_IO_PATH_NONE, "commits of the journal of ext4 are not seen" },
+};
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_block, RECORD_IO_PATH_NONE };
 
@@ -577,8 +570,8 @@ const struct probe_ops probe_block_ops = {
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.optional_path = block_optional_path,
-	.describe_limit = block_describe_limit,
+	.parts = parts,
+	.parts_count = ARRAY_SIZE(parts),
 	.elf = block_elf,
 	.open = block_new,
 	.destroy = block_free,

@@ -2,6 +2,7 @@
 /* Describes which I/O paths a set of probes sees, by which backend, and why not by a better one. */
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "probes/set.h"
 #include "util/text.h"
@@ -25,6 +26,23 @@ static void describe_limit(const struct probe *probe, struct text *out)
 
 	if (limit)
 		text_addf(out, "%s%s", out->len ? "; " : "", limit);
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++)
+		if (!probe->ops->parts[i].path && probe_find_loss(probe, i))
+			text_addf(out, "%s%s", out->len ? "; " : "", probe->ops->parts[i].costs);
+}
+
+/* Leaves the reason as it is where the path is seen. */
+static void describe_lost_path(const struct probe *probe, enum record_io_path path, char *reason,
+	size_t size)
+{
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
+		const struct probe_loss *loss = probe_find_loss(probe, i);
+
+		if (loss && probe->ops->parts[i].path == path)
+			snprintf(reason, size, "%s: %s: %s",
+				record_backend_text(probe->backend->name), loss->step,
+				strerror(-loss->error));
+	}
 }
 
 static bool names_path(const struct probe_ops *ops, enum record_io_path wanted)
@@ -62,8 +80,8 @@ static void describe_absence(const struct probe_set *set, struct attaching attac
 		text_copy(reason, size, "it could not be attached");
 	else if (probe_ops_get(index)->needs_wait && !will_have(set, attaching, CONFIG_PROBE_wait))
 		text_copy(reason, size, "it needs the probe wait");
-	else if (probe->ops && probe_misses_path(probe, path))
-		text_copy(reason, size, probe_misses_path(probe, path));
+	else if (probe->ops)
+		describe_lost_path(probe, path, reason, size);
 }
 
 /* Whether the probe is attached, with that which it needs. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `fault`: the user side of bpf/fault.bpf.c. */
-#include <string.h>
-
 #include <bpf/libbpf.h>
 
 #include "probes/probe_open.h"
@@ -35,17 +33,16 @@ static const struct probe_backend backends[] = {
 
 PROBE_OPEN(fault, NULL)
 
-/* do_page_mkwrite() is static, so a compiler may have inlined it; only describe_limit() tells. */
-static enum record_io_path fault_optional_path(const char *program)
-{
-	return strstr(program, "page_mkwrite") ? RECORD_IO_PATH_COUNT : RECORD_IO_PATH_NONE;
-}
+#define WITHOUT_MKWRITE "the first write to a page that is mapped already is not seen"
+
+/* do_page_mkwrite() is static, so a compiler may have inlined it. */
+static const struct probe_part parts[] = {
+	{ "page_mkwrite", RECORD_IO_PATH_NONE, WITHOUT_MKWRITE },
+};
 
 static const char *fault_describe_limit(const struct probe *probe)
 {
-	return probe->backend->id == CONFIG_BACKEND_TRACEPOINT || probe_is_partial(probe)
-		? "not of the first write to a page that is mapped already"
-		: NULL;
+	return probe->backend->id == CONFIG_BACKEND_TRACEPOINT ? WITHOUT_MKWRITE : NULL;
 }
 
 /* The path `fault` belongs to `wait`, which sees the sleep itself. */
@@ -56,7 +53,8 @@ const struct probe_ops probe_fault_ops = {
 	.paths = paths,
 	.backends = backends,
 	.backends_count = ARRAY_SIZE(backends),
-	.optional_path = fault_optional_path,
+	.parts = parts,
+	.parts_count = ARRAY_SIZE(parts),
 	.describe_limit = fault_describe_limit,
 	.elf = fault_elf,
 	.open = fault_open,

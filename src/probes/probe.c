@@ -21,6 +21,8 @@
 #include "util/memory.h"
 #include "util/text.h"
 
+#define STEP_ATTACH "cannot attach"
+
 #define TRIES 3
 static const struct timespec try_pause = { .tv_nsec = 100 * 1000 * 1000 };
 
@@ -33,16 +35,34 @@ static const struct probe_program *find_program(const struct probe_backend *back
 	return NULL;
 }
 
-static enum record_io_path optional_path(const struct probe *probe, const char *program)
+/* NULL: the backend needs the program. */
+static const struct probe_part *part_of(const struct probe *probe, const char *program)
 {
-	return probe->ops->optional_path ? probe->ops->optional_path(program) : RECORD_IO_PATH_NONE;
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++)
+		if (strstr(program, probe->ops->parts[i].programs))
+			return &probe->ops->parts[i];
+	return NULL;
 }
 
-/* A backend whose optional programs were refused does without all of them. */
 static bool is_used(const struct probe *probe, const struct probe_backend *backend,
 	const char *program)
 {
-	return !probe->partial[backend - probe->ops->backends][0] || !optional_path(probe, program);
+	const struct probe_loss *lost = probe->lost[backend - probe->ops->backends];
+	const struct probe_part *part = part_of(probe, program);
+
+	if (probe->alone)
+		return part == probe->alone;
+	return !part || !lost[part - probe->ops->parts].step;
+}
+
+/* The programs are loaded; what kept them from being attached may be over. */
+static void forget_passing_losses(struct probe *probe, const struct probe_backend *backend)
+{
+	struct probe_loss *lost = probe->lost[backend - probe->ops->backends];
+
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++)
+		if (lost[i].passes)
+			lost[i] = (struct probe_loss){};
 }
 
 static bool is_kprobe(const struct probe_program *p)
@@ -116,7 +136,7 @@ static int open_object(struct probe *probe, const struct probe_backend *backend,
 	r = probe->ops->open(&with_log, backend, &probe->skeleton, &probe->object);
 	if (r < 0)
 		return r;
-	probe->partly_attached = false;
+	forget_passing_losses(probe, backend);
 	r = trace_maps_reuse(maps, probe->object);
 	bpf_object__for_each_program(program, probe->object) bpf_program__set_autoload(program,
 		find_program(backend, bpf_program__name(program)) &&
@@ -177,7 +197,8 @@ static void destroy_links(struct probe *probe)
 		bpf_link__destroy(probe->links[--probe->links_count]);
 }
 
-static int attach_backend(struct probe *probe, const struct probe_backend *backend)
+static int attach_backend(struct probe *probe, const struct probe_backend *backend,
+	const struct probe_program **ret_refused)
 {
 	unsigned int known = 0;
 
@@ -198,6 +219,7 @@ static int attach_backend(struct probe *probe, const struct probe_backend *backe
 			int r = -errno;
 
 			destroy_links(probe);
+			*ret_refused = p;
 			return r;
 		}
 		probe->links[probe->links_count++] = link;
@@ -205,39 +227,38 @@ static int attach_backend(struct probe *probe, const struct probe_backend *backe
 	return 0;
 }
 
-static bool has_optional(const struct probe *probe, const struct probe_backend *backend)
+/* False: the backend needs the program. */
+static bool lose_for_now(struct probe *probe, const struct probe_backend *backend,
+	const struct probe_program *refused, int error)
 {
-	for (unsigned int i = 0; i < backend->programs_count; i++)
-		if (optional_path(probe, backend->programs[i].name))
-			return true;
-	return false;
+	const struct probe_part *part = part_of(probe, refused->name);
+
+	if (part)
+		probe->lost[backend - probe->ops->backends][part - probe->ops->parts] =
+			(struct probe_loss){ STEP_ATTACH, error, true };
+	return part;
 }
 
 int probe_attach(struct probe *probe)
 {
 	const struct probe_backend *backend = probe->backend;
-	char *partial;
+	const struct probe_program *refused;
 	int r;
 
 	if (!probe->object)
 		return -ENOENT;
-	partial = probe->partial[backend - probe->ops->backends];
-	if (probe->partly_attached)
-		*partial = '\0';
-	probe->partly_attached = false;
-	r = attach_backend(probe, backend);
+	/* Else some programs are attached still, and they are counted without those. */
+	if (probe->links_count == 0)
+		forget_passing_losses(probe, backend);
+	r = attach_backend(probe, backend, &refused);
 	/* Whoever clears up in tracefs, as `perf probe -d` does, has removed the events. */
 	if (r == -ENOENT && probe_uses_kprobes(probe) && create_events(probe, backend) == 0)
-		r = attach_backend(probe, backend);
-	/* The module of an optional program has gone; it may be there again the next time. */
-	if (r == -ENOENT && has_optional(probe, backend) && !*partial) {
-		snprintf(partial, PROBE_REASON_SIZE, "%s: cannot attach: %s",
-			record_backend_text(backend->name), strerror(-r));
-		r = attach_backend(probe, backend);
-		probe->partly_attached = r == 0;
-		if (r < 0)
-			*partial = '\0';
-	}
+		r = attach_backend(probe, backend, &refused);
+	/* The module of these programs has gone; it may be there again the next time. */
+	while (r == -ENOENT && lose_for_now(probe, backend, refused, r))
+		r = attach_backend(probe, backend, &refused);
+	if (r < 0)
+		forget_passing_losses(probe, backend);
 	return r;
 }
 
@@ -281,10 +302,10 @@ static bool has_trampolines(const struct probe_backend *backend)
 	return false;
 }
 
-/* Loads, attaches and attaches again: nothing less proves that the next arming will work. */
-static int try_programs(struct probe *probe, const struct probe_backend *backend,
+static int try_once(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_settings *settings, const struct trace_maps *maps, const char **ret_step)
 {
+	const struct probe_program *refused;
 	int r;
 
 	*ret_step = "cannot create kprobe events";
@@ -294,13 +315,23 @@ static int try_programs(struct probe *probe, const struct probe_backend *backend
 		r = open_object(probe, backend, settings, maps);
 	}
 	if (r == 0) {
-		*ret_step = "cannot attach";
-		r = attach_backend(probe, backend);
+		*ret_step = STEP_ATTACH;
+		r = attach_backend(probe, backend, &refused);
 		destroy_links(probe);
 	}
+	return r;
+}
+
+/* Loads, attaches and attaches again: nothing less proves that the next arming will work. */
+static int try_programs(struct probe *probe, const struct probe_backend *backend,
+	const struct probe_settings *settings, const struct trace_maps *maps, const char **ret_step)
+{
+	const struct probe_program *refused;
+	int r = try_once(probe, backend, settings, maps, ret_step);
+
 	if (r == 0 && has_trampolines(backend)) {
 		*ret_step = "cannot attach a second time";
-		probe->load_before_attach_again = attach_backend(probe, backend) < 0;
+		probe->load_before_attach_again = attach_backend(probe, backend, &refused) < 0;
 		destroy_links(probe);
 		if (probe->load_before_attach_again) {
 			close_object(probe);
@@ -314,6 +345,35 @@ static int try_programs(struct probe *probe, const struct probe_backend *backend
 		remove_events(probe, backend);
 	}
 	return r;
+}
+
+/*
+ * Tries each part of a backend that was refused without all other programs, since libbpf does not
+ * say which program it was. Returns how many parts are lost, or an error that may pass.
+ */
+static int find_losses(struct probe *probe, const struct probe_backend *backend,
+	const struct probe_settings *settings, const struct trace_maps *maps)
+{
+	struct probe_loss *lost = probe->lost[backend - probe->ops->backends];
+	int count = 0;
+
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
+		const char *step;
+		int r;
+
+		probe->alone = &probe->ops->parts[i];
+		r = try_once(probe, backend, settings, maps, &step);
+		close_object(probe);
+		remove_events(probe, backend);
+		probe->alone = NULL;
+		if (error_is_transient(r))
+			return r;
+		if (r == 0)
+			continue;
+		lost[i] = (struct probe_loss){ .step = step, .error = r };
+		count++;
+	}
+	return count;
 }
 
 /*
@@ -356,15 +416,18 @@ static int try_backend(struct probe *probe, const struct probe_backend *backend,
 	r = reads_registers(probe) ? settings->registers_error : 0;
 	if (r == 0)
 		r = try_programs(probe, backend, settings, maps, &step);
-	if (r < 0 && !error_is_transient(r) && has_optional(probe, backend)) {
-		snprintf(probe->partial[index], PROBE_REASON_SIZE, "%s: %s: %s",
-			record_backend_text(backend->name), step, strerror(-r));
-		r = try_programs(probe, backend, settings, maps, &step);
+	if (r < 0 && !error_is_transient(r)) {
+		int losses = find_losses(probe, backend, settings, maps);
+
+		if (losses < 0)
+			r = losses;
+		else if (losses > 0)
+			r = try_programs(probe, backend, settings, maps, &step);
 	}
 	if (r < 0) {
 		snprintf(probe->reasons[index], PROBE_REASON_SIZE, "%s: %s", step, strerror(-r));
 		probe->hints[index] = hint_of_error(backend, r);
-		probe->partial[index][0] = '\0';
+		memset(probe->lost[index], 0, sizeof(probe->lost[index]));
 	}
 	return r;
 }
@@ -543,21 +606,14 @@ int probe_prepare(struct probe *probe, const struct probe_settings *settings,
 	return r;
 }
 
-bool probe_is_partial(const struct probe *probe)
+const struct probe_loss *probe_find_loss(const struct probe *probe, unsigned int part)
 {
-	return probe->backend && probe->partial[probe->backend - probe->ops->backends][0];
-}
+	const struct probe_loss *loss;
 
-const char *probe_misses_path(const struct probe *probe, enum record_io_path path)
-{
-	for (unsigned int i = 0; probe->backend && i < probe->backend->programs_count; i++) {
-		const char *program = probe->backend->programs[i].name;
-
-		if (optional_path(probe, program) == path &&
-			!is_used(probe, probe->backend, program))
-			return probe->partial[probe->backend - probe->ops->backends];
-	}
-	return NULL;
+	if (!probe->backend)
+		return NULL;
+	loss = &probe->lost[probe->backend - probe->ops->backends][part];
+	return loss->step ? loss : NULL;
 }
 
 int probe_program_fd(const struct probe *probe, const char *program)

@@ -26,6 +26,7 @@ struct trace_maps;
 
 #define PROBE_PROGRAMS_MAX 24
 #define PROBE_BACKENDS_MAX 4
+#define PROBE_PARTS_MAX 8
 #define PROBE_REASON_SIZE 96
 
 enum probe_attach {
@@ -60,6 +61,21 @@ struct probe_backend {
 	const int *reported_syscalls;
 	/* The same of programs of 32 bits, by the numbers that others have for these calls. */
 	const int *reported_syscalls_32;
+};
+
+/* Programs that a probe can do without: a kernel that refuses one of them costs these alone. */
+struct probe_part {
+	const char
+		*programs; /* in the names of them all; of two parts that match the first has it */
+	enum record_io_path path; /* what is not seen then; NONE: a part of what the probe sees */
+	const char *costs;	  /* what that means, as a clause */
+};
+
+/* Why a part is missing. */
+struct probe_loss {
+	const char *step; /* what the kernel refused; NULL: nothing */
+	int error;
+	bool passes; /* only for the last time: its programs are loaded */
 };
 
 /* What cannot change after an object has been loaded. */
@@ -157,15 +173,12 @@ struct probe_ops {
 	const char *socket_program;
 	/* Who is refused locks of files, see bpf/refusals.bpf.h; NULL: it does not tell. */
 	const char *refusals_map;
+	/* A backend needs each program that is of no part. */
+	const struct probe_part *parts;
+	unsigned int parts_count;
 	/*
-	 * The I/O path that this program is for, when a kernel that refuses the program loses only
-	 * that path, or part of a path (RECORD_IO_PATH_COUNT); NONE: the backend needs the program.
-	 * The function may be NULL: every program is needed.
-	 */
-	enum record_io_path (*optional_path)(const char *program);
-	/*
-	 * What the backend in use does not see of its paths, for `coverage`. May be NULL, and may
-	 * return NULL.
+	 * What the backend in use does not see of its paths, besides lost parts, for `coverage`.
+	 * May be NULL, and may return NULL.
 	 */
 	const char *(*describe_limit)(const struct probe *probe);
 	/* The object file, which kernel_types_new() reads. */
@@ -191,9 +204,8 @@ struct probe {
 	bool load_before_attach_again;
 	bool attached_once;
 	uint32_t generation;
-	/* Why backends[i] does without its optional programs; empty: it has them all. */
-	char partial[PROBE_BACKENDS_MAX][PROBE_REASON_SIZE];
-	bool partly_attached; /* only for the last time: they are loaded */
+	struct probe_loss lost[PROBE_BACKENDS_MAX][PROBE_PARTS_MAX];
+	const struct probe_part *alone; /* what is tried now, without any other program */
 	/* Why backends[i] does not work; empty for the one in use and for those not tried. */
 	char reasons[PROBE_BACKENDS_MAX][PROBE_REASON_SIZE];
 	/* What to do about it; for doctor and the log. */
@@ -249,13 +261,10 @@ bool probe_detach_next(struct probe *probe);
 /* Runs that the kernel has skipped since load; 0 before 5.12, which does not count them. */
 uint64_t probe_skipped_runs(const struct probe *probe);
 
-/* Whether the kernel has refused optional programs of the backend in use. */
-bool probe_is_partial(const struct probe *probe);
+/* Why the backend in use does without one of ops->parts; NULL: it has it. */
+const struct probe_loss *probe_find_loss(const struct probe *probe, unsigned int part);
 
 bool probe_uses_kprobes(const struct probe *probe);
-
-/* Why the backend in use does not see an I/O path that the probe names; NULL when it does. */
-const char *probe_misses_path(const struct probe *probe, enum record_io_path path);
 
 int probe_program_fd(const struct probe *probe, const char *program);
 

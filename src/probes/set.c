@@ -266,6 +266,17 @@ static void log_without_backend(const struct probe *probe)
 		probe->ops->name);
 }
 
+static void log_losses(const struct probe *probe)
+{
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
+		const struct probe_loss *loss = probe_find_loss(probe, i);
+
+		if (loss)
+			log_info("probe %s: %s (%s: %s)", probe->ops->name,
+				probe->ops->parts[i].costs, loss->step, strerror(-loss->error));
+	}
+}
+
 static int load_like(struct probe_set *set, const struct probe_set *like)
 {
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++) {
@@ -315,6 +326,7 @@ static int load_by_trying(struct probe_set *set, const struct config *config)
 		log_info("probe %s: %s backend%s", probe->ops->name,
 			record_backend_text(probe->backend->name),
 			probe->ops->pairing == RECORD_PAIRING_entry ? ", pairing entry" : "");
+		log_losses(probe);
 		set->settings.loaded[i] = probe->backend;
 		any = true;
 	}

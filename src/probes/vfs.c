@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `vfs`: the user side of bpf/vfs.bpf.c. */
-#include <string.h>
-
 #include <bpf/libbpf.h>
 
 #include "probes/probe_open.h"
@@ -76,19 +74,18 @@ static int vfs_configure(struct vfs_bpf *skeleton, const struct probe_settings *
 PROBE_OPEN(vfs, vfs_configure)
 
 /* vfs_readv() and vfs_writev() are static, so a compiler may have inlined them. */
-static enum record_io_path vfs_optional_path(const char *program)
-{
-	return strstr(program, "readv") || strstr(program, "writev") ? RECORD_IO_PATH_vectored
-								     : RECORD_IO_PATH_NONE;
-}
+static const struct probe_part parts[] = {
+	{ "readv", RECORD_IO_PATH_vectored, "the results of readv and preadv2 are not known" },
+	{ "writev", RECORD_IO_PATH_vectored, "the results of writev and pwritev2 are not known" },
+};
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH_write,
 	RECORD_IO_PATH_pread64, RECORD_IO_PATH_pwrite64, RECORD_IO_PATH_vectored,
 	RECORD_IO_PATH_NONE };
 
 #define OPS                                                                                        \
-	.name = "vfs", .paths = paths, .needs_wait = true, .optional_path = vfs_optional_path,     \
-	.elf = vfs_elf, .open = vfs_open, .destroy = vfs_destroy
+	.name = "vfs", .paths = paths, .needs_wait = true, .parts = parts,                         \
+	.parts_count = ARRAY_SIZE(parts), .elf = vfs_elf, .open = vfs_open, .destroy = vfs_destroy
 
 static bool vfs_wants_entries(const struct probe_settings *settings)
 {

@@ -148,18 +148,19 @@ static void wait_reset(struct probe *probe)
 	clear(probe_map(probe, "contended"));
 }
 
-static enum record_io_path wait_optional_path(const char *program)
-{
-	return strncmp(program, "contention_", strlen("contention_")) == 0 ? RECORD_IO_PATH_COUNT
-									   : RECORD_IO_PATH_NONE;
-}
-
-static const char *wait_describe_limit(const struct probe *probe)
-{
-	return probe_is_partial(probe)
-		? "of locks of the kernel only those of memory maps and inodes"
-		: NULL;
-}
+static const struct probe_part parts[] = {
+	{ "refusals_posix_lock", RECORD_IO_PATH_NONE,
+		"who tries again and again for a lock of fcntl(2), as SQLite does, is not seen" },
+	{ "refusals_flock", RECORD_IO_PATH_NONE,
+		"who tries again and again for a lock of flock(2) is not seen" },
+	{ "contention_", RECORD_IO_PATH_NONE,
+		"of locks of the kernel only those of memory maps and inodes are known" },
+	{ "wait_lock_stack", RECORD_IO_PATH_NONE,
+		"where a running holder of a lock of the kernel is, is not known" },
+	{ "wait_lock", RECORD_IO_PATH_NONE, "who holds a lock of the kernel is not known" },
+	{ "wait_socket_peer", RECORD_IO_PATH_NONE,
+		"who should read from a full unix socket is not known" },
+};
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH_write,
 	RECORD_IO_PATH_pread64, RECORD_IO_PATH_pwrite64, RECORD_IO_PATH_vectored,
@@ -179,8 +180,8 @@ const struct probe_ops probe_wait_ops = {
 	.lock_stack_program = "wait_lock_stack",
 	.socket_program = "wait_socket_peer",
 	.refusals_map = "refusals",
-	.optional_path = wait_optional_path,
-	.describe_limit = wait_describe_limit,
+	.parts = parts,
+	.parts_count = ARRAY_SIZE(parts),
 	.elf = wait_elf,
 	.open = wait_open,
 	.destroy = wait_destroy,

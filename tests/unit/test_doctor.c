@@ -129,6 +129,31 @@ static void test_probe_on_a_real_time_kernel(void **state)
 		"kernel (CVE-2024-50138); boot a kernel that has the fix, which 6.12 and later have\n");
 }
 
+/* A line for each kind of wait that the kernel has cost the backend in use, and for no other. */
+static void test_probe_without_a_part(void **state)
+{
+	struct fixture *f = *state;
+	struct probe probe = { .ops = probe_ops_get(CONFIG_PROBE_block), .tried = { true } };
+	static const char works[] =
+		"ok        probe     block/tracepoint can be loaded and attached%s\n";
+	char expected[256];
+
+	f->o.json = false;
+	probe.backend = &probe.ops->backends[0];
+	doctor_report_probe(&f->d, &probe, true);
+	snprintf(expected, sizeof(expected), works, "; in use");
+	assert_said(f, expected);
+	probe.lost[0][0] = (struct probe_loss){ "cannot attach", -ENOENT, false };
+	doctor_report_probe(&f->d, &probe, true);
+	strcat(expected,
+		"degraded  missing   block/tracepoint commits of the journal of ext4 are not seen "
+		"(cannot attach: No such file or directory)\n");
+	assert_said(f, expected);
+	doctor_report_probe(&f->d, &probe, false);
+	snprintf(expected, sizeof(expected), works, "; disabled");
+	assert_said(f, expected);
+}
+
 /* What a trigger that the kernel refused with `error` makes doctor say, between result and hint. */
 static void assert_pressure_refused(struct fixture *f, int error, const char *hint)
 {
@@ -295,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_processes),
 		TEST(test_probe_on_a_real_time_kernel),
+		TEST(test_probe_without_a_part),
 		TEST(test_pressure_refused),
 		TEST(test_pressure_after_one_sample),
 		TEST(test_pressure_accepted),

@@ -91,6 +91,30 @@ static void test_descriptors_agree(void **state)
 	}
 }
 
+/* Nothing is lost with a part that has no program. */
+static void test_parts_have_programs(void **state)
+{
+	const struct probe_ops *list[2 * CONFIG_PROBE_COUNT];
+	unsigned int count = list_descriptors(list);
+
+	(void)state;
+	for (unsigned int i = 0; i < count; i++) {
+		const struct probe_ops *ops = list[i];
+
+		assert_true(ops->parts_count <= PROBE_PARTS_MAX);
+		for (unsigned int part = 0; part < ops->parts_count; part++) {
+			const struct probe_backend *backend = &ops->backends[0];
+			bool found = false;
+
+			for (unsigned int p = 0; p < backend->programs_count; p++)
+				found = found ||
+					strstr(backend->programs[p].name,
+						ops->parts[part].programs);
+			assert_true(found);
+		}
+	}
+}
+
 /* A program can only describe what a map has, and nothing else uses the map. */
 static void test_what_is_in_flight_can_be_described(void **state)
 {
@@ -459,6 +483,7 @@ int main(void)
 		cmocka_unit_test(test_wanted_backend),
 		cmocka_unit_test(test_cpus_that_are_on_line),
 		cmocka_unit_test(test_descriptors_agree),
+		cmocka_unit_test(test_parts_have_programs),
 		cmocka_unit_test(test_what_is_in_flight_can_be_described),
 		cmocka_unit_test(test_completions_are_attached_first),
 		cmocka_unit_test(test_pairs_are_complete),

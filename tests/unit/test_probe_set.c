@@ -2,8 +2,8 @@
 /* time: none */
 /*
  * When the requests that a probe has noted are forgotten: nobody sees their end once its last
- * program is detached. And what a probe does without that cannot be attached. The maps are real,
- * the programs are not loaded.
+ * program is detached. And what a probe does without that cannot be loaded or attached. The maps of
+ * requests are real, the programs are not loaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,13 +19,16 @@
 #include <string.h>
 
 #include "iostall/event.h"
+#include "probes/kernel_types.h"
 #include "probes/set.h"
 #include "util/cleanup.h"
-#include "util/text.h"
 
 struct bpf_link *__wrap_bpf_program__attach_raw_tracepoint(const struct bpf_program *program,
 	const char *name);
 int __wrap_bpf_link__destroy(struct bpf_link *link);
+int __wrap_bpf_object__load(struct bpf_object *object);
+int __wrap_trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object);
+int __wrap_kernel_types_count_args(const struct kernel_types *types, const char *tracepoint);
 
 static const uint64_t request = 0xffff888012345678;
 
@@ -160,11 +163,173 @@ int __wrap_bpf_link__destroy(struct bpf_link *link)
 	return 0;
 }
 
-static enum record_io_path submissions_are_optional(const char *program)
+static const char *not_loaded[2]; /* the programs that are refused by load_error */
+static int load_error;
+static unsigned int loads;
+
+/* As libbpf: it does not say which one it was, and then none is loaded. */
+int __wrap_bpf_object__load(struct bpf_object *object)
 {
-	return strcmp(program, "uring_submit_again_raw_tp") == 0 ? RECORD_IO_PATH_io_uring
-								 : RECORD_IO_PATH_NONE;
+	struct bpf_program *program;
+
+	loads++;
+	for (unsigned int i = 0; i < ARRAY_SIZE(not_loaded); i++) {
+		if (!not_loaded[i])
+			continue;
+		program = bpf_object__find_program_by_name(object, not_loaded[i]);
+		if (program && bpf_program__autoload(program))
+			return load_error;
+	}
+	return 0;
 }
+
+int __wrap_trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object)
+{
+	(void)maps;
+	(void)object;
+	return 0;
+}
+
+int __wrap_kernel_types_count_args(const struct kernel_types *types, const char *tracepoint)
+{
+	(void)types;
+	(void)tracepoint;
+	return 4;
+}
+
+static int load_wait(struct probe *probe, const char *first, const char *second, int error)
+{
+	static const struct probe_settings settings;
+
+	loads = 0;
+	refused = NULL;
+	not_loaded[0] = first;
+	not_loaded[1] = second;
+	load_error = error;
+	return probe_load(probe, probe_ops_get(CONFIG_PROBE_wait), CONFIG_BACKEND_AUTO, &settings,
+		NULL);
+}
+
+/* Whether all of its programs are to be loaded but these. */
+static void assert_left_out(const struct probe *probe, const char *first, const char *second)
+{
+	struct bpf_program *program;
+
+	bpf_object__for_each_program(program, probe->object)
+	{
+		const char *name = bpf_program__name(program);
+		bool is_left_out = (first && strcmp(name, first) == 0) ||
+			(second && strcmp(name, second) == 0);
+
+		if (bpf_program__autoload(program) == is_left_out)
+			fail_msg("%s is%s left out", name, is_left_out ? " not" : "");
+	}
+}
+
+static unsigned int count_losses(const struct probe *probe)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++)
+		count += probe_find_loss(probe, i) != NULL;
+	return count;
+}
+
+static void test_nothing_is_refused(void **state)
+{
+	struct probe probe;
+
+	(void)state;
+	assert_int_equal(load_wait(&probe, NULL, NULL, 0), 0);
+	assert_int_equal(loads, 1);
+	assert_int_equal(count_losses(&probe), 0);
+	assert_left_out(&probe, NULL, NULL);
+	probe_unload(&probe);
+}
+
+/* Each kind of wait costs itself, with the program that makes no sense without the other. */
+static void test_a_refused_program_costs_its_part(void **state)
+{
+	static const struct {
+		const char *refused;
+		const char *other;
+	} parts[] = {
+		{ "refusals_posix_lock_raw_tp", NULL },
+		{ "refusals_flock_raw_tp", NULL },
+		{ "contention_begin_raw_tp", "contention_end_raw_tp" },
+		{ "contention_end_raw_tp", "contention_begin_raw_tp" },
+		{ "wait_lock", NULL },
+		{ "wait_lock_stack", NULL },
+		{ "wait_socket_peer", NULL },
+	};
+	struct probe probe;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		assert_int_equal(load_wait(&probe, parts[i].refused, NULL, -EINVAL), 0);
+		assert_int_equal(count_losses(&probe), 1);
+		assert_left_out(&probe, parts[i].refused, parts[i].other);
+		assert_true(loads <= 2 + probe.ops->parts_count);
+		/* It is not tried again when it is attached. */
+		assert_int_equal(probe_attach(&probe), 0);
+		assert_int_equal(count_losses(&probe), 1);
+		probe_unload(&probe);
+	}
+}
+
+static void test_two_parts_are_refused(void **state)
+{
+	struct probe probe;
+
+	(void)state;
+	assert_int_equal(load_wait(&probe, "wait_lock", "wait_socket_peer", -EINVAL), 0);
+	assert_int_equal(count_losses(&probe), 2);
+	assert_left_out(&probe, "wait_lock", "wait_socket_peer");
+	probe_unload(&probe);
+}
+
+static void test_a_needed_program_is_refused(void **state)
+{
+	struct probe probe;
+
+	(void)state;
+	assert_int_equal(load_wait(&probe, "wait_sched_switch_raw_tp", NULL, -EINVAL), -EINVAL);
+	assert_null(probe.backend);
+	assert_string_equal(probe.reasons[0], "cannot load: Invalid argument");
+}
+
+/* A lack of memory says nothing of the program. */
+static void test_a_lack_of_memory_costs_no_part(void **state)
+{
+	struct probe probe;
+
+	(void)state;
+	assert_int_equal(load_wait(&probe, "wait_lock", NULL, -ENOMEM), -ENOMEM);
+	for (unsigned int i = 0; i < probe.ops->parts_count; i++)
+		assert_null(probe.lost[0][i].step);
+}
+
+/* A kernel before 5.19 has not these tracepoints. */
+static void test_a_tracepoint_is_missing(void **state)
+{
+	static const struct probe_settings settings;
+	struct probe probe;
+
+	(void)state;
+	not_loaded[0] = not_loaded[1] = NULL;
+	refused = "contention_begin_raw_tp";
+	refusal = ENOENT;
+	assert_int_equal(probe_load(&probe, probe_ops_get(CONFIG_PROBE_wait), CONFIG_BACKEND_AUTO,
+				 &settings, NULL),
+		0);
+	assert_int_equal(count_losses(&probe), 1);
+	assert_left_out(&probe, "contention_begin_raw_tp", "contention_end_raw_tp");
+	probe_unload(&probe);
+}
+
+static const struct probe_part submissions[] = {
+	{ "uring_submit_again", RECORD_IO_PATH_io_uring, "" },
+};
 
 static int attach(struct fixture *f, const char *program, int error)
 {
@@ -182,27 +347,28 @@ static void test_what_cannot_be_attached(void **state)
 	static struct probe_ops ops;
 
 	ops = *f->uring->ops;
-	ops.optional_path = submissions_are_optional;
+	ops.parts = submissions;
+	ops.parts_count = 1;
 	f->uring->ops = &ops;
 	/* A lack of memory or descriptors passes: it says nothing of the program. */
 	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOMEM), -ENOMEM);
-	assert_false(probe_is_partial(f->uring));
+	assert_null(probe_find_loss(f->uring, 0));
 	assert_int_equal(attach(f, "uring_submit_again_raw_tp", EMFILE), -EMFILE);
-	assert_false(probe_is_partial(f->uring));
+	assert_null(probe_find_loss(f->uring, 0));
 	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOENT), 0);
-	assert_true(probe_is_partial(f->uring));
+	assert_non_null(probe_find_loss(f->uring, 0));
 	assert_int_equal(f->uring->links_count, 3);
 	/* It is loaded, and tried again. */
 	assert_int_equal(attach(f, NULL, 0), 0);
-	assert_false(probe_is_partial(f->uring));
+	assert_null(probe_find_loss(f->uring, 0));
 	assert_int_equal(f->uring->links_count, 4);
 	/* Without it nothing would change. */
 	assert_int_equal(attach(f, "uring_complete_raw_tp", ENOENT), -ENOENT);
-	assert_false(probe_is_partial(f->uring));
+	assert_null(probe_find_loss(f->uring, 0));
 	/* Whoever has loaded the probe without it has nothing to try. */
-	text_copy(f->uring->partial[0], PROBE_REASON_SIZE, "raw_tp: cannot load");
+	f->uring->lost[0][0] = (struct probe_loss){ .step = "cannot load", .error = -EINVAL };
 	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOENT), 0);
-	assert_true(probe_is_partial(f->uring));
+	assert_non_null(probe_find_loss(f->uring, 0));
 	assert_int_equal(f->uring->links_count, 3);
 	f->uring->ops = probe_ops_get(CONFIG_PROBE_uring);
 }
@@ -239,13 +405,48 @@ static void test_coverage_while_it_is_attached(void **state)
 	free(open);
 }
 
+static void test_coverage_without_a_part(void **state)
+{
+	struct probe_set set = {
+		.enabled = { [CONFIG_PROBE_vfs] = true, [CONFIG_PROBE_wait] = true }
+	};
+	struct record_open *open = calloc(1, sizeof(*open));
+
+	(void)state;
+	assert_non_null(open);
+	for (enum config_probe_name i = 0; i < CONFIG_PROBE_COUNT; i++) {
+		if (!set.enabled[i])
+			continue;
+		set.probes[i].ops = probe_ops_get(i);
+		set.probes[i].backend = &set.probes[i].ops->backends[0];
+		/* The first: fcntl(2), and readv. */
+		set.probes[i].lost[0][0] = (struct probe_loss){ "cannot load", -EINVAL, false };
+	}
+	probe_set_describe_coverage(&set, true, true, open);
+	assert_int_equal(find_path(open, RECORD_IO_PATH_read)->probe, RECORD_PROBE_vfs);
+	assert_null(strstr(find_path(open, RECORD_IO_PATH_read)->reason, "cannot load"));
+	assert_int_equal(find_path(open, RECORD_IO_PATH_vectored)->probe, RECORD_PROBE_wait);
+	assert_non_null(strstr(find_path(open, RECORD_IO_PATH_vectored)->reason,
+		"fentry: cannot load: Invalid argument"));
+	assert_non_null(strstr(find_path(open, RECORD_IO_PATH_metadata)->reason,
+		"lock of fcntl(2), as SQLite does, is not seen"));
+	free(open);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_forgotten_with_the_last_link, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_forgotten_before_attaching, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_attached, setup, teardown),
+		cmocka_unit_test(test_nothing_is_refused),
+		cmocka_unit_test(test_a_refused_program_costs_its_part),
+		cmocka_unit_test(test_two_parts_are_refused),
+		cmocka_unit_test(test_a_needed_program_is_refused),
+		cmocka_unit_test(test_a_lack_of_memory_costs_no_part),
+		cmocka_unit_test(test_a_tracepoint_is_missing),
 		cmocka_unit_test(test_coverage_while_it_is_attached),
+		cmocka_unit_test(test_coverage_without_a_part),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
