@@ -324,12 +324,16 @@ static void check_health(struct doctor *d)
 static void report_losses(struct doctor *d, const struct probe *probe, unsigned int backend,
 	const char *name)
 {
+	char why[PROBE_REASON_SIZE];
+
 	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
 		const struct probe_loss *loss = &probe->lost[backend][i];
 
-		if (loss->step)
-			doctor_report(d, "missing", name, DEGRADED, "%s (%s: %s)",
-				probe->ops->parts[i].costs, loss->step, strerror(-loss->error));
+		if (!loss->step)
+			continue;
+		probe_explain_loss(loss, why, sizeof(why));
+		doctor_report(d, "missing", name, DEGRADED, "%s (%s)", probe->ops->parts[i].costs,
+			why);
 	}
 }
 

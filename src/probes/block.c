@@ -560,7 +560,7 @@ static void block_free(void *userdata)
 
 /* A host without ext4 has no jbd2. */
 static const struct probe_part parts[] = {
-	{ "journal_", RECORD_IO_PATH_NONE, "commits of the journal of ext4 are not seen" },
+	{ "journal_", RECORD_IO_PATH_NONE, "commits of the journal of ext4 are not seen", NULL },
 };
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_block, RECORD_IO_PATH_NONE };

@@ -2,7 +2,6 @@
 /* Describes which I/O paths a set of probes sees, by which backend, and why not by a better one. */
 #include <assert.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "probes/set.h"
 #include "util/text.h"
@@ -35,13 +34,15 @@ static void describe_limit(const struct probe *probe, struct text *out)
 static void describe_lost_path(const struct probe *probe, enum record_io_path path, char *reason,
 	size_t size)
 {
+	char why[PROBE_REASON_SIZE];
+
 	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
 		const struct probe_loss *loss = probe_find_loss(probe, i);
 
-		if (loss && probe->ops->parts[i].path == path)
-			snprintf(reason, size, "%s: %s: %s",
-				record_backend_text(probe->backend->name), loss->step,
-				strerror(-loss->error));
+		if (!loss || probe->ops->parts[i].path != path)
+			continue;
+		probe_explain_loss(loss, why, sizeof(why));
+		snprintf(reason, size, "%s: %s", record_backend_text(probe->backend->name), why);
 	}
 }
 

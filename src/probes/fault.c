@@ -37,7 +37,7 @@ PROBE_OPEN(fault, NULL)
 
 /* do_page_mkwrite() is static, so a compiler may have inlined it. */
 static const struct probe_part parts[] = {
-	{ "page_mkwrite", RECORD_IO_PATH_NONE, WITHOUT_MKWRITE },
+	{ "page_mkwrite", RECORD_IO_PATH_NONE, WITHOUT_MKWRITE, NULL },
 };
 
 static const char *fault_describe_limit(const struct probe *probe)

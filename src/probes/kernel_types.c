@@ -366,6 +366,28 @@ static int count_args(const struct btf *btf, const char *tracepoint)
 	return type && btf_is_func_proto(type) ? btf_vlen(type) - 1 : -ENOENT;
 }
 
+const struct btf_type *kernel_types_find_struct(const struct btf *btf, const char *name)
+{
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
+
+	return id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+}
+
+const struct btf_type *kernel_types_find_member(const struct btf *btf, const struct btf_type *type,
+	const char *name)
+{
+	const struct btf_member *member = type ? btf_members(type) : NULL;
+
+	for (unsigned int i = 0; type && i < btf_vlen(type); i++) {
+		const char *its_name = btf__name_by_offset(btf, member[i].name_off);
+
+		if (its_name && strcmp(its_name, name) == 0)
+			return btf__type_by_id(btf,
+				(uint32_t)btf__resolve_type(btf, member[i].type));
+	}
+	return NULL;
+}
+
 /* "ffffffff81000000 T _text" or "... t name\t[module]" */
 static void note_address(struct kernel_types *types, const char *line)
 {
@@ -492,6 +514,20 @@ int kernel_types_count_args(const struct kernel_types *types, const char *tracep
 		if (strcmp(tracepoints[i], tracepoint) == 0)
 			return types->args[i];
 	return -ENOENT;
+}
+
+bool kernel_types_have_member(const struct kernel_types *types, const char *member)
+{
+	struct btf *btf = types ? btf__parse_raw(types->path) : NULL;
+	const char *dot = strchr(member, '.');
+	char name[FUNCTION_SIZE];
+	bool has = true;
+
+	snprintf(name, sizeof(name), "%.*s", (int)(dot - member), member);
+	if (btf)
+		has = kernel_types_find_member(btf, kernel_types_find_struct(btf, name), dot + 1);
+	btf__free(btf);
+	return has;
 }
 
 int kernel_types_find_address(const struct kernel_types *types, const char *symbol,

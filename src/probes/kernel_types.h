@@ -8,11 +8,13 @@
 #ifndef IOSTALL_PROBES_KERNEL_TYPES_H
 #define IOSTALL_PROBES_KERNEL_TYPES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct bpf_object;
 struct btf;
+struct btf_type;
 struct kernel_types;
 
 /* An object file of the skeletons, whose programs are to be loaded. */
@@ -41,6 +43,12 @@ const char *kernel_types_path(const struct kernel_types *types);
 int kernel_types_count_args(const struct kernel_types *types, const char *tracepoint);
 
 /*
+ * False: the kernel has no such "structure.member", or no user has the structure. NULL is accepted:
+ * true, since nothing is known.
+ */
+bool kernel_types_have_member(const struct kernel_types *types, const char *member);
+
+/*
  * The address of one of symbols[] in kernel_types.c. -ENOENT: the kernel has none of that name, or
  * the types could not be read; -EPERM: it hides addresses (kernel.kptr_restrict).
  */
@@ -54,5 +62,11 @@ int kernel_types_find_address(const struct kernel_types *types, const char *symb
  */
 int kernel_types_reduce(const struct btf *kernel, const struct btf *const *users,
 	unsigned int count, struct btf **ret_reduced);
+
+/* NULL: there is none of that name. Pure. */
+const struct btf_type *kernel_types_find_struct(const struct btf *btf, const char *name);
+/* The type of a member without its typedefs; NULL: there is none, or no structure. Pure. */
+const struct btf_type *kernel_types_find_member(const struct btf *btf, const struct btf_type *type,
+	const char *name);
 
 #endif

@@ -30,29 +30,6 @@ bool preemption_skips_runs(const char *version, int mode)
 	return mode != MODE_NONE && mode != MODE_VOLUNTARY;
 }
 
-static const struct btf_type *find_struct(const struct btf *btf, const char *name)
-{
-	int id = btf__find_by_name_kind(btf, name, BTF_KIND_STRUCT);
-
-	return id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
-}
-
-/* The type of a member without its typedefs; NULL: there is no such member. */
-static const struct btf_type *find_member(const struct btf *btf, const struct btf_type *type,
-	const char *name)
-{
-	const struct btf_member *member = btf_members(type);
-
-	for (unsigned int i = 0; i < btf_vlen(type); i++) {
-		const char *its_name = btf__name_by_offset(btf, member[i].name_off);
-
-		if (its_name && strcmp(its_name, name) == 0)
-			return btf__type_by_id(btf,
-				(uint32_t)btf__resolve_type(btf, member[i].type));
-	}
-	return NULL;
-}
-
 /*
  * 8b62645b09f8 ("bpf: Use raw_spinlock_t in ringbuf", 6.12) made it a struct raw_spinlock. A struct
  * spinlock of the real-time kernel has an rt_mutex as its member `lock`; of other kernels it is a
@@ -60,11 +37,11 @@ static const struct btf_type *find_member(const struct btf *btf, const struct bt
  */
 bool preemption_ring_sleeps(const struct btf *btf)
 {
-	const struct btf_type *ring = find_struct(btf, "bpf_ringbuf");
-	const struct btf_type *lock = ring ? find_member(btf, ring, "spinlock") : NULL;
+	const struct btf_type *ring = kernel_types_find_struct(btf, "bpf_ringbuf");
+	const struct btf_type *lock = ring ? kernel_types_find_member(btf, ring, "spinlock") : NULL;
 
 	/* Without these types nothing is known, and without a ring buffer nothing works. */
-	return !lock || !btf_is_struct(lock) || find_member(btf, lock, "lock");
+	return !lock || !btf_is_struct(lock) || kernel_types_find_member(btf, lock, "lock");
 }
 
 /* The mode of a kernel with dynamic preemption; -1: unknown. */

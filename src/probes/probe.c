@@ -13,6 +13,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "probes/kernel_types.h"
 #include "probes/maps.h"
 #include "probes/tracefs.h"
 #include "snapshot/inflight.h"
@@ -347,6 +348,20 @@ static int try_programs(struct probe *probe, const struct probe_backend *backend
 	return r;
 }
 
+/* The programs of these parts would load, and never say anything. */
+static void lose_parts_without_types(struct probe *probe, const struct probe_backend *backend,
+	const struct kernel_types *types)
+{
+	struct probe_loss *lost = probe->lost[backend - probe->ops->backends];
+
+	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
+		const struct probe_part *part = &probe->ops->parts[i];
+
+		if (part->member && !kernel_types_have_member(types, part->member))
+			lost[i] = (struct probe_loss){ .step = part->member };
+	}
+}
+
 /*
  * Tries each part of a backend that was refused without all other programs, since libbpf does not
  * say which program it was. Returns how many parts are lost, or an error that may pass.
@@ -361,6 +376,8 @@ static int find_losses(struct probe *probe, const struct probe_backend *backend,
 		const char *step;
 		int r;
 
+		if (lost[i].step)
+			continue;
 		probe->alone = &probe->ops->parts[i];
 		r = try_once(probe, backend, settings, maps, &step);
 		close_object(probe);
@@ -412,6 +429,7 @@ static int try_backend(struct probe *probe, const struct probe_backend *backend,
 		probe->hints[index] = "boot a kernel with stacks of 16 to 128 KB";
 		return -EOPNOTSUPP;
 	}
+	lose_parts_without_types(probe, backend, settings->types);
 	step = "cannot load";
 	r = reads_registers(probe) ? settings->registers_error : 0;
 	if (r == 0)
@@ -614,6 +632,14 @@ const struct probe_loss *probe_find_loss(const struct probe *probe, unsigned int
 		return NULL;
 	loss = &probe->lost[probe->backend - probe->ops->backends][part];
 	return loss->step ? loss : NULL;
+}
+
+void probe_explain_loss(const struct probe_loss *loss, char *ret_text, size_t size)
+{
+	if (loss->error)
+		snprintf(ret_text, size, "%s: %s", loss->step, strerror(-loss->error));
+	else
+		snprintf(ret_text, size, "the kernel's BTF has no %s", loss->step);
 }
 
 int probe_program_fd(const struct probe *probe, const char *program)

@@ -69,13 +69,15 @@ struct probe_part {
 		*programs; /* in the names of them all; of two parts that match the first has it */
 	enum record_io_path path; /* what is not seen then; NONE: a part of what the probe sees */
 	const char *costs;	  /* what that means, as a clause */
+	/* "structure.member" of the kernel without which they load but say nothing; NULL: none. */
+	const char *member;
 };
 
 /* Why a part is missing. */
 struct probe_loss {
 	const char *step; /* what the kernel refused; NULL: nothing */
-	int error;
-	bool passes; /* only for the last time: its programs are loaded */
+	int error;	  /* 0: it has no such member of a structure */
+	bool passes;	  /* only for the last time: its programs are loaded */
 };
 
 /* What cannot change after an object has been loaded. */
@@ -263,6 +265,9 @@ uint64_t probe_skipped_runs(const struct probe *probe);
 
 /* Why the backend in use does without one of ops->parts; NULL: it has it. */
 const struct probe_loss *probe_find_loss(const struct probe *probe, unsigned int part);
+
+/* "cannot load: Invalid argument" */
+void probe_explain_loss(const struct probe_loss *loss, char *ret_text, size_t size);
 
 bool probe_uses_kprobes(const struct probe *probe);
 

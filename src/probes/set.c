@@ -268,12 +268,15 @@ static void log_without_backend(const struct probe *probe)
 
 static void log_losses(const struct probe *probe)
 {
+	char why[PROBE_REASON_SIZE];
+
 	for (unsigned int i = 0; i < probe->ops->parts_count; i++) {
 		const struct probe_loss *loss = probe_find_loss(probe, i);
 
-		if (loss)
-			log_info("probe %s: %s (%s: %s)", probe->ops->name,
-				probe->ops->parts[i].costs, loss->step, strerror(-loss->error));
+		if (!loss)
+			continue;
+		probe_explain_loss(loss, why, sizeof(why));
+		log_info("probe %s: %s (%s)", probe->ops->name, probe->ops->parts[i].costs, why);
 	}
 }
 

@@ -75,8 +75,10 @@ PROBE_OPEN(vfs, vfs_configure)
 
 /* vfs_readv() and vfs_writev() are static, so a compiler may have inlined them. */
 static const struct probe_part parts[] = {
-	{ "readv", RECORD_IO_PATH_vectored, "the results of readv and preadv2 are not known" },
-	{ "writev", RECORD_IO_PATH_vectored, "the results of writev and pwritev2 are not known" },
+	{ "readv", RECORD_IO_PATH_vectored, "the results of readv and preadv2 are not known",
+		NULL },
+	{ "writev", RECORD_IO_PATH_vectored, "the results of writev and pwritev2 are not known",
+		NULL },
 };
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH_write,

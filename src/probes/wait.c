@@ -150,16 +150,20 @@ static void wait_reset(struct probe *probe)
 
 static const struct probe_part parts[] = {
 	{ "refusals_posix_lock", RECORD_IO_PATH_NONE,
-		"who tries again and again for a lock of fcntl(2), as SQLite does, is not seen" },
+		"who tries again and again for a lock of fcntl(2), as SQLite does, is not seen",
+		NULL },
 	{ "refusals_flock", RECORD_IO_PATH_NONE,
-		"who tries again and again for a lock of flock(2) is not seen" },
+		"who tries again and again for a lock of flock(2) is not seen", NULL },
 	{ "contention_", RECORD_IO_PATH_NONE,
-		"of locks of the kernel only those of memory maps and inodes are known" },
+		"of locks of the kernel only those of memory maps and inodes are known", NULL },
 	{ "wait_lock_stack", RECORD_IO_PATH_NONE,
-		"where a running holder of a lock of the kernel is, is not known" },
-	{ "wait_lock", RECORD_IO_PATH_NONE, "who holds a lock of the kernel is not known" },
+		"where a running holder of a lock of the kernel is, is not known", NULL },
+	/* That of a real-time kernel has no owner. */
+	{ "wait_lock", RECORD_IO_PATH_NONE, "who holds a lock of the kernel is not known",
+		"rw_semaphore.owner" },
+	/* The kernel's BTF has none where it is a module's. */
 	{ "wait_socket_peer", RECORD_IO_PATH_NONE,
-		"who should read from a full unix socket is not known" },
+		"who should read from a full unix socket is not known", "unix_sock.peer" },
 };
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_read, RECORD_IO_PATH_write,

@@ -14,6 +14,7 @@
 #include <bpf/btf.h>
 
 #include "probes/kernel_types.h"
+#include "probes/probe.h"
 #include "probes/type_names.h"
 
 struct fixture {
@@ -205,15 +206,17 @@ FILE *__wrap_fopen(const char *path, const char *mode)
  * kernel.kptr_restrict=2 hides the addresses and not the names, so a function that is not there is
  * not said to be hidden.
  */
-static void test_hidden_addresses(void **state)
+static void test_what_this_kernel_has(void **state)
 {
 	struct kernel_types *types = NULL;
+	struct kernel_types_user user;
 	uint64_t address = 5;
 	int r;
 
 	(void)state;
 	kallsyms = "0000000000000000 T aio_complete_rw\n0000000000000000 T schedule\n";
-	r = kernel_types_new(NULL, 0, &types);
+	user.elf = probe_ops_get(CONFIG_PROBE_wait)->elf(&user.size);
+	r = kernel_types_new(&user, 1, &types);
 	kallsyms = NULL;
 	if (r < 0) {
 		print_message("the kernel has no BTF: %s\n", strerror(-r));
@@ -222,7 +225,25 @@ static void test_hidden_addresses(void **state)
 	assert_int_equal(kernel_types_find_address(types, "aio_complete_rw", &address), -EPERM);
 	assert_int_equal(kernel_types_find_address(types, "frozen", &address), -ENOENT);
 	assert_int_equal(address, 5);
+	/* Other tests would be of no use on a host without it. */
+	assert_true(kernel_types_have_member(types, "unix_sock.peer"));
+	assert_false(kernel_types_have_member(types, "unix_sock.nothing"));
+	assert_false(kernel_types_have_member(types, "nothing.peer"));
 	kernel_types_free(types);
+	/* Nobody knows. */
+	assert_true(kernel_types_have_member(NULL, "unix_sock.peer"));
+}
+
+static void test_members_are_found(void **state)
+{
+	const struct fixture *f = *state;
+	const struct btf_type *task = kernel_types_find_struct(f->kernel, "task");
+
+	assert_non_null(task);
+	assert_null(kernel_types_find_struct(f->kernel, "nothing"));
+	assert_non_null(kernel_types_find_member(f->kernel, task, "far"));
+	assert_null(kernel_types_find_member(f->kernel, task, "value"));
+	assert_null(kernel_types_find_member(f->kernel, NULL, "far"));
 }
 
 int main(void)
@@ -232,7 +253,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_prototypes_are_copied, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unused_types_are_left_out, setup, teardown),
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_hidden_addresses),
+		cmocka_unit_test(test_what_this_kernel_has),
+		cmocka_unit_test_setup_teardown(test_members_are_found, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

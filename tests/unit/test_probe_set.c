@@ -29,6 +29,7 @@ int __wrap_bpf_link__destroy(struct bpf_link *link);
 int __wrap_bpf_object__load(struct bpf_object *object);
 int __wrap_trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *object);
 int __wrap_kernel_types_count_args(const struct kernel_types *types, const char *tracepoint);
+bool __wrap_kernel_types_have_member(const struct kernel_types *types, const char *member);
 
 static const uint64_t request = 0xffff888012345678;
 
@@ -197,6 +198,14 @@ int __wrap_kernel_types_count_args(const struct kernel_types *types, const char 
 	return 4;
 }
 
+static const char *lacking; /* member */
+
+bool __wrap_kernel_types_have_member(const struct kernel_types *types, const char *member)
+{
+	(void)types;
+	return !lacking || strcmp(member, lacking) != 0;
+}
+
 static int load_wait(struct probe *probe, const char *first, const char *second, int error)
 {
 	static const struct probe_settings settings;
@@ -327,8 +336,42 @@ static void test_a_tracepoint_is_missing(void **state)
 	probe_unload(&probe);
 }
 
+/* Its program would load, and a record would never have what it tells. */
+static void test_a_member_is_missing(void **state)
+{
+	static const struct {
+		const char *member;
+		const char *program;
+		const char *why;
+	} parts[] = {
+		{ "unix_sock.peer", "wait_socket_peer", "the kernel's BTF has no unix_sock.peer" },
+		{ "rw_semaphore.owner", "wait_lock", "the kernel's BTF has no rw_semaphore.owner" },
+	};
+	char why[PROBE_REASON_SIZE];
+	struct probe probe;
+
+	(void)state;
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		lacking = parts[i].member;
+		assert_int_equal(load_wait(&probe, NULL, NULL, 0), 0);
+		assert_int_equal(loads, 1);
+		assert_int_equal(count_losses(&probe), 1);
+		assert_left_out(&probe, parts[i].program, NULL);
+		for (unsigned int part = 0; part < probe.ops->parts_count; part++)
+			if (probe_find_loss(&probe, part))
+				probe_explain_loss(probe_find_loss(&probe, part), why, sizeof(why));
+		assert_string_equal(why, parts[i].why);
+		probe_unload(&probe);
+		/* With another one, which is found without it. */
+		assert_int_equal(load_wait(&probe, "refusals_flock_raw_tp", NULL, -EINVAL), 0);
+		assert_left_out(&probe, parts[i].program, "refusals_flock_raw_tp");
+		probe_unload(&probe);
+	}
+	lacking = NULL;
+}
+
 static const struct probe_part submissions[] = {
-	{ "uring_submit_again", RECORD_IO_PATH_io_uring, "" },
+	{ "uring_submit_again", RECORD_IO_PATH_io_uring, "", NULL },
 };
 
 static int attach(struct fixture *f, const char *program, int error)
@@ -445,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_a_needed_program_is_refused),
 		cmocka_unit_test(test_a_lack_of_memory_costs_no_part),
 		cmocka_unit_test(test_a_tracepoint_is_missing),
+		cmocka_unit_test(test_a_member_is_missing),
 		cmocka_unit_test(test_coverage_while_it_is_attached),
 		cmocka_unit_test(test_coverage_without_a_part),
 	};
