@@ -428,6 +428,35 @@ static void check_snapshot(struct doctor *d)
 		symbols_free(symbols);
 }
 
+void doctor_report_unreadable(struct doctor *d)
+{
+	static const struct {
+		const char *name;
+		const char *path;
+		const char *costs;
+	} files[] = {
+		{ "locks", "locks", "who holds a lock of a file" },
+		/* Of kthreadd: each process may read its own. */
+		{ "syscall", "2/syscall",
+			"who holds a mutex of a program, and who should read from a full pipe or socket," },
+	};
+	_cleanup_close_ int procfs_fd = open(d->o->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(files); i++) {
+		char buf[256];
+		ssize_t n = file_read_at(procfs_fd, files[i].path, buf, sizeof(buf));
+		bool is_refused = n == -EPERM || n == -EACCES;
+
+		if (n < 0)
+			doctor_report(d, "missing", files[i].name, DEGRADED,
+				"%s is not known (%s/%s: %s)%s", files[i].costs, d->o->procfs,
+				files[i].path, strerror((int)-n),
+				is_refused
+					? "; grant CAP_SYS_PTRACE, and set kernel.yama.ptrace_scope below 3"
+					: "");
+	}
+}
+
 static void check_daemon(struct doctor *d)
 {
 	char answer[CONTROL_MESSAGE_MAX];
@@ -459,6 +488,7 @@ static int run(const struct options *o)
 	check_health(&d);
 	can_arm = check_probes(&d);
 	check_snapshot(&d);
+	doctor_report_unreadable(&d);
 	can_record = doctor_check_sinks(&d);
 	check_sql_rules(&d, doctor_check_sql(&d));
 	check_daemon(&d);

@@ -46,6 +46,9 @@ void doctor_report_pressure(struct doctor *d, int trigger);
  */
 void doctor_report_probe(struct doctor *d, const struct probe *probe, bool enabled);
 
+/* The files in /proc without which who is waited for is not known, if they cannot be read. */
+void doctor_report_unreadable(struct doctor *d);
+
 /*
  * Starts a helper process for each target, as the daemon does, and asks once. Returns whether there
  * is a target.

@@ -154,6 +154,29 @@ static void test_probe_without_a_part(void **state)
 	assert_said(f, expected);
 }
 
+/* Nothing is said of what can be read. */
+static void test_unreadable_files(void **state)
+{
+	struct fixture *f = *state;
+	char expected[3 * PATH_MAX];
+
+	f->o.json = false;
+	tree_put(f->tree, "proc/locks", "%s", "");
+	tree_put(f->tree, "proc/2/syscall", "running\n");
+	doctor_report_unreadable(&f->d);
+	assert_said(f, "");
+	f->o.procfs = f->tree->root;
+	doctor_report_unreadable(&f->d);
+	snprintf(expected, sizeof(expected),
+		"degraded  missing   locks          who holds a lock of a file is not known "
+		"(%s/locks: No such file or directory)\n"
+		"degraded  missing   syscall        who holds a mutex of a program, and who should "
+		"read from a full pipe or socket, is not known (%s/2/syscall: No such file or "
+		"directory)\n",
+		f->tree->root, f->tree->root);
+	assert_said(f, expected);
+}
+
 /* What a trigger that the kernel refused with `error` makes doctor say, between result and hint. */
 static void assert_pressure_refused(struct fixture *f, int error, const char *hint)
 {
@@ -321,6 +344,7 @@ int main(void)
 		TEST(test_processes),
 		TEST(test_probe_on_a_real_time_kernel),
 		TEST(test_probe_without_a_part),
+		TEST(test_unreadable_files),
 		TEST(test_pressure_refused),
 		TEST(test_pressure_after_one_sample),
 		TEST(test_pressure_accepted),
