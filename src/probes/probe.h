@@ -65,8 +65,8 @@ struct probe_backend {
 
 /* Programs that a probe can do without: a kernel that refuses one of them costs these alone. */
 struct probe_part {
-	const char
-		*programs; /* in the names of them all; of two parts that match the first has it */
+	/* In the names of them all; of two parts that match, the first has it. */
+	const char *programs;
 	enum record_io_path path; /* what is not seen then; NONE: a part of what the probe sees */
 	const char *costs;	  /* what that means, as a clause */
 	/* "structure.member" of the kernel without which they load but say nothing; NULL: none. */
