@@ -359,7 +359,7 @@ static void test_who_blocks_somebody_else(void **state)
 	assert_int_equal(lock.waited_ns, 0);
 }
 
-/* The blocker has ended meanwhile, or the server has its lock from before a crash. */
+/* The blocker has ended meanwhile. */
 static void test_nobody_blocks(void **state)
 {
 	struct asker *a = *state;
@@ -370,7 +370,15 @@ static void test_nobody_blocks(void **state)
 	receive_lock(a, &lock);
 	assert_int_equal(lock.blocker_id, 0);
 	assert_int_equal(lock.waited_ns, 2000000000);
-	lock_cells[1] = "99999999999";
+}
+
+static void test_an_absurd_blocker(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_lock lock;
+
+	cells[WAIT] = "Lock: transactionid";
+	lock_cells[0] = "2225", lock_cells[1] = "99999999999", lock_cells[2] = "2000000000";
 	receive_lock(a, &lock);
 	assert_int_equal(lock.blocker_id, 0);
 	assert_int_equal(a->answer.invalid, 1);
@@ -410,6 +418,7 @@ int main(void)
 		WITH(test_who_blocks),
 		WITH(test_who_blocks_somebody_else),
 		WITH(test_nobody_blocks),
+		WITH(test_an_absurd_blocker),
 		WITH(test_server_that_never_ends),
 	};
 
