@@ -26,11 +26,9 @@
 
 struct line {
 	bool waits;
-	bool is_flock;
-	bool is_fcntl; /* neither: a lease */
+	enum held_locks_file_kind kind;
 	bool is_read;
-	bool is_of_process; /* fcntl(2): it ends with the process, whose id is right */
-	int32_t pid;	    /* -1: a lock of an open file (OFD), which belongs to no process */
+	int32_t pid; /* -1: a lock of an open file (OFD), which belongs to no process */
 	struct record_dev dev;
 	uint64_t inode;
 	uint64_t begin; /* of its range, in bytes */
@@ -82,6 +80,15 @@ static char *next_line(struct lines *l)
 	return line;
 }
 
+static enum held_locks_file_kind parse_kind(const char *text)
+{
+	if (strncmp(text, "FLOCK ", strlen("FLOCK ")) == 0)
+		return HELD_LOCKS_FLOCK;
+	if (strncmp(text, "POSIX ", strlen("POSIX ")) == 0)
+		return HELD_LOCKS_POSIX;
+	return strncmp(text, "OFDLCK ", strlen("OFDLCK ")) == 0 ? HELD_LOCKS_OFD : HELD_LOCKS_LEASE;
+}
+
 /* "7: POSIX  ADVISORY  WRITE 4711 fd:00:131 0 EOF"; who waits has "->" before the kind. */
 static bool parse(const char *text, struct line *ret_line)
 {
@@ -98,10 +105,7 @@ static bool parse(const char *text, struct line *ret_line)
 	if (ret_line->waits)
 		kind += 2;
 	kind += strspn(kind, " ");
-	ret_line->is_flock = strncmp(kind, "FLOCK ", strlen("FLOCK ")) == 0;
-	ret_line->is_of_process = strncmp(kind, "POSIX ", strlen("POSIX ")) == 0;
-	ret_line->is_fcntl =
-		ret_line->is_of_process || strncmp(kind, "OFDLCK ", strlen("OFDLCK ")) == 0;
+	ret_line->kind = parse_kind(kind);
 	/* Of the kind, and whether it is mandatory. */
 	n = sscanf(kind, "%*s %*s %7s %d %x:%x:%llu %llu %n", type, &pid, &major, &minor, &inode,
 		&begin, &at);
@@ -116,12 +120,13 @@ static bool parse(const char *text, struct line *ret_line)
 	return n == 6;
 }
 
-/* Those of flock(2) and of fcntl(2) do not see each other, nor do ranges of a file. */
+/* Those who read share ranges of which one ends before the other, and each has its waiters. */
 static bool is_same_lock(const struct held_lock *lock, const struct line *line)
 {
 	return lock->kind == RECORD_KERNEL_LOCK_file && lock->inode == line->inode &&
 		lock->dev.major == line->dev.major && lock->dev.minor == line->dev.minor &&
-		lock->range_begin == line->begin && lock->is_of_process == line->is_of_process;
+		lock->range_begin == line->begin && lock->range_end == line->end &&
+		lock->file_kind == line->kind;
 }
 
 static struct held_lock *find(struct held_locks_answer *answer, const struct line *line)
@@ -135,12 +140,18 @@ static struct held_lock *find(struct held_locks_answer *answer, const struct lin
 /* The same lock in the look before. */
 static const struct held_lock *find_last(struct lock_search *s, const struct held_lock *lock)
 {
-	const struct line line = { .is_of_process = lock->is_of_process,
+	const struct line line = { .kind = lock->file_kind,
 		.dev = lock->dev,
 		.inode = lock->inode,
-		.begin = lock->range_begin };
+		.begin = lock->range_begin,
+		.end = lock->range_end };
 
 	return find(&s->last, &line);
+}
+
+static bool is_fcntl(enum held_locks_file_kind kind)
+{
+	return kind == HELD_LOCKS_POSIX || kind == HELD_LOCKS_OFD;
 }
 
 /* Locks of flock(2) and of fcntl(2) do not see each other, nor do those who read. */
@@ -148,7 +159,7 @@ static bool is_refused(const struct held_locks_refusal *r, const struct line *ho
 {
 	return r->inode == holder->inode && r->dev.major == holder->dev.major &&
 		r->dev.minor == holder->dev.minor &&
-		(r->is_flock ? holder->is_flock : holder->is_fcntl) &&
+		(r->is_flock ? holder->kind == HELD_LOCKS_FLOCK : is_fcntl(holder->kind)) &&
 		!(r->is_read && holder->is_read) && r->begin <= holder->end &&
 		holder->begin <= r->end && r->pid != holder->pid;
 }
@@ -187,8 +198,10 @@ static void take_lock(struct lock_search *s, const struct line *holder, struct w
 	*place = (struct held_lock){ .kind = RECORD_KERNEL_LOCK_file,
 		.dev = holder->dev,
 		.inode = holder->inode,
+		.file_kind = holder->kind,
 		.range_begin = holder->begin,
-		.is_of_process = holder->is_of_process,
+		.range_end = holder->end,
+		.is_of_process = holder->kind == HELD_LOCKS_POSIX,
 		.waiters = waiting->count,
 		.since_ns = s->begin_ns,
 		.pid = waiting->first,
@@ -373,7 +386,8 @@ static void find_holder(struct lock_search *s, struct held_lock *lock)
 {
 	const struct held_lock *last = find_last(s, lock);
 
-	if (!holds(s, lock->holder_pid, lock) && !lock->is_of_process) {
+	/* A POSIX lock ends with its process, whose id is right. */
+	if (!holds(s, lock->holder_pid, lock) && lock->file_kind != HELD_LOCKS_POSIX) {
 		if (last && last->holder_pid != lock->holder_pid &&
 			holds(s, last->holder_pid, lock))
 			lock->holder_pid = last->holder_pid;

@@ -27,6 +27,14 @@
 /* Threads that are told to try for locks of files. */
 #define HELD_LOCKS_REFUSALS_MAX 256
 
+/* Those of fcntl(2) are POSIX, of a process, and OFD, of an open file. */
+enum held_locks_file_kind {
+	HELD_LOCKS_FLOCK = 1,
+	HELD_LOCKS_POSIX,
+	HELD_LOCKS_OFD,
+	HELD_LOCKS_LEASE,
+};
+
 /* A thread that is refused a lock of a file, and tries for it again and again. */
 struct held_locks_refusal {
 	int32_t pid;
@@ -47,8 +55,10 @@ struct held_lock {
 	uint64_t address;
 	struct record_dev dev;
 	uint64_t inode;
-	uint64_t range_begin; /* of that file, in bytes */
-	bool is_of_process;   /* of fcntl(2), and so of another kind than those of flock(2) */
+	enum held_locks_file_kind file_kind;
+	uint64_t range_begin;		/* of that file, in bytes */
+	uint64_t range_end;		/* the last byte of it */
+	bool is_of_process;		/* it is a POSIX lock */
 	char path[HELD_LOCK_PATH_SIZE]; /* of that file; "": not known, or too long */
 	uint32_t waiters;		/* also those of locks whose holder waits for this one */
 	uint64_t since_ns;		/* when the one that waits longest was seen first to wait */

@@ -126,6 +126,31 @@ static int take_both_ranges(int fd)
 	return take_posix(fd) < 0 ? -1 : take_second_range(fd);
 }
 
+/* Of the range that a lock of flock(2) has, too. */
+static int take_ofd(int fd)
+{
+	struct flock range = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_OFD_SETLKW, &range);
+}
+
+static int read_range(int fd, off_t len)
+{
+	struct flock range = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = len };
+
+	return fcntl(fd, F_SETLKW, &range);
+}
+
+static int read_first(int fd)
+{
+	return read_range(fd, 10);
+}
+
+static int read_both(int fd)
+{
+	return read_range(fd, 30);
+}
+
 /* What fdinfo says of them is longer than a page. */
 static int take_flock_and_many_ranges(int fd)
 {
@@ -493,6 +518,34 @@ static void test_locks_of_one_file(void **state)
 	assert_int_equal(look_for(f, 1, third)->holder_pid, other);
 }
 
+static void test_kinds_of_locks(void **state)
+{
+	struct fixture *f = *state;
+	pid_t of_flock, first, second;
+
+	f->holder = start_more(f, f->path, take_ofd, false);
+	f->more_count--;
+	of_flock = start_more(f, f->path, take_flock, false);
+	first = start_more(f, f->path, take_posix, true);
+	second = start_more(f, f->path, take_flock, true);
+	assert_int_equal(look_for(f, 1, first)->holder_pid, f->holder);
+	assert_int_equal(look_for(f, 1, second)->holder_pid, of_flock);
+}
+
+static void test_ranges_that_begin_together(void **state)
+{
+	struct fixture *f = *state;
+	pid_t both, first, second;
+
+	f->holder = start_more(f, f->path, read_first, false);
+	f->more_count--;
+	both = start_more(f, f->path, read_both, false);
+	second = start_more(f, f->path, take_second_range, true);
+	first = start_more(f, f->path, take_posix, true);
+	assert_int_equal(look_for(f, 1, second)->holder_pid, both);
+	assert_int_equal(look_for(f, 1, first)->holder_pid, f->holder);
+}
+
 /* The kernel gives all of them with one lock, more than a page. */
 static void test_many_waiters(void **state)
 {
@@ -569,6 +622,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_tries_again, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_reads_tries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_one_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kinds_of_locks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ranges_that_begin_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_waiters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_many_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder_of_many_ranges, setup, teardown),
