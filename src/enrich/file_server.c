@@ -36,7 +36,8 @@ struct search {
 	int32_t last_candidate; /* their descriptors come in a row */
 	uint32_t listeners;	/* those of them that have marked the file system */
 	int32_t last_listener;
-	int32_t named_pid; /* the first whose command line has the mount point; 0: none has */
+	uint32_t named;		/* those of them whose command line has the mount point */
+	int32_t last_named;
 	uint64_t took_ns;
 	struct record_file_server found; /* pid, comm, state, basis and search of it */
 	char buf[FILE_BYTES];
@@ -80,8 +81,19 @@ static void add_candidate(struct search *s, int32_t pid)
 		return;
 	s->last_candidate = pid;
 	s->candidates++;
-	if (!s->named_pid && has_mount_in_command_line(s, pid))
-		s->named_pid = pid;
+	if (!has_mount_in_command_line(s, pid))
+		return;
+	s->named++;
+	s->last_named = pid;
+}
+
+/* 0: that may be several, or one of those that were not looked at. */
+static int32_t likeliest_server(const struct search *s)
+{
+	if (s->named)
+		return s->named == 1 ? s->last_named : 0;
+	return s->candidates == 1 && s->found.search == RECORD_SEARCH_complete ? s->last_candidate
+									       : 0;
 }
 
 /* "fuse_connection:\t52"; false: the kernel does not tell, or there is no connection yet. */
@@ -243,7 +255,9 @@ static void run(void *state, const int *fds)
 	s->procfs_fd = fds[0];
 	s->kernel_tells = false;
 	s->candidates = 0;
-	s->last_candidate = s->named_pid = 0;
+	s->last_candidate = 0;
+	s->named = 0;
+	s->last_named = 0;
 	s->listeners = 0;
 	s->last_listener = 0;
 	s->found = (struct record_file_server){ .search = RECORD_SEARCH_complete };
@@ -252,12 +266,8 @@ static void run(void *state, const int *fds)
 	if (s->waits_for == RECORD_CAUSE_access_check)
 		s->found.pid = only_listener(s);
 	s->found.basis = s->found.pid ? RECORD_BASIS_measured : RECORD_BASIS_inferred;
-	/* One of those that were not looked at may be the server as well. */
 	if (!s->found.pid && !s->kernel_tells && s->waits_for != RECORD_CAUSE_access_check)
-		s->found.pid = s->named_pid || s->candidates != 1 ||
-				s->found.search == RECORD_SEARCH_cut_off
-			? s->named_pid
-			: s->last_candidate;
+		s->found.pid = likeliest_server(s);
 	if (s->found.pid)
 		describe(s, deadline_ns);
 	else

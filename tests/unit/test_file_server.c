@@ -184,6 +184,20 @@ static void test_the_one_with_the_mount_point(void **state)
 	assert_found(&found, 30, "gluster", RECORD_BASIS_inferred);
 }
 
+/* As a server that hangs, whose mount was taken away with `umount -l`, and the one after it. */
+static void test_two_with_the_mount_point(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "");
+	put_process(f, 20, "sshfs", "/dev/fuse", "");
+	put_command_line(f, 10, MOUNT);
+	put_command_line(f, 20, MOUNT);
+	found = search(f);
+	assert_found(&found, 0, "", RECORD_BASIS_NONE);
+}
+
 /* Its first thread sleeps while another one waits for a disk. */
 static void test_a_thread_in_d_state(void **state)
 {
@@ -372,6 +386,7 @@ int main(void)
 		server_test(test_the_kernel_tells_of_others_only),
 		server_test(test_the_only_one),
 		server_test(test_the_one_with_the_mount_point),
+		server_test(test_two_with_the_mount_point),
 		server_test(test_a_thread_in_d_state),
 		server_test(test_the_only_listener),
 		server_test(test_thousands_of_marks),
