@@ -244,6 +244,11 @@ static void describe(struct search *s, uint64_t deadline_ns)
 
 	found->state = state_of_process(s, deadline_ns);
 	open_files_read_comm(s->procfs_fd, found->pid, found->comm, sizeof(found->comm));
+	if (*found->comm)
+		return;
+	/* It has ended meanwhile. */
+	*found = (struct record_file_server){ .search = found->search,
+		.basis = RECORD_BASIS_NONE };
 }
 
 static void run(void *state, const int *fds)

@@ -198,6 +198,20 @@ static void test_two_with_the_mount_point(void **state)
 	assert_found(&found, 0, "", RECORD_BASIS_NONE);
 }
 
+/* It ends when its descriptor has been seen. */
+static void test_a_server_that_has_ended(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "fuse_connection:\t52\n");
+	tree_remove(f->t, "proc/10/comm");
+	tree_remove(f->t, "proc/10/task");
+	found = search(f);
+	assert_found(&found, 0, "", RECORD_BASIS_NONE);
+	assert_int_equal(found.state, '\0');
+}
+
 /* Its first thread sleeps while another one waits for a disk. */
 static void test_a_thread_in_d_state(void **state)
 {
@@ -387,6 +401,7 @@ int main(void)
 		server_test(test_the_only_one),
 		server_test(test_the_one_with_the_mount_point),
 		server_test(test_two_with_the_mount_point),
+		server_test(test_a_server_that_has_ended),
 		server_test(test_a_thread_in_d_state),
 		server_test(test_the_only_listener),
 		server_test(test_thousands_of_marks),
