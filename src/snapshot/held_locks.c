@@ -67,16 +67,29 @@ static bool is_at_fault(const struct held_lock *seen)
 			!syscall_may_wait_for_work(seen->holder_state, seen->holder_syscall));
 }
 
-static void describe_holder(struct lock_search *s, struct held_lock *seen)
+static void forget_holder(struct held_lock *seen)
+{
+	seen->holder_pid = seen->holder = seen->deadlocked_with = 0;
+	seen->is_inferred = false;
+	seen->holder_comm[0] = seen->holder_stack[0] = seen->holder_state = '\0';
+	seen->holder_syscall = -1;
+}
+
+/* False: it has ended since it was found. */
+static bool describe_holder(struct lock_search *s, struct held_lock *seen)
 {
 	const int32_t tid = seen->holder ? seen->holder : seen->holder_pid;
 	struct watch_thread_status status;
 	char path[48], line[256];
 	uint64_t address;
 	uint32_t value;
+	int r;
 
 	snprintf(path, sizeof(path), "%d/task/%d/status", seen->holder_pid, tid);
-	if (thread_status_read_at(s->procfs_fd, path, &status) == 0) {
+	r = thread_status_read_at(s->procfs_fd, path, &status);
+	if (r == -ENOENT || r == -ESRCH)
+		return false;
+	if (r == 0) {
 		text_copy(seen->holder_comm, sizeof(seen->holder_comm), status.comm);
 		seen->holder_state = status.state;
 	}
@@ -86,11 +99,13 @@ static void describe_holder(struct lock_search *s, struct held_lock *seen)
 	seen->holder_stack[0] = '\0';
 	if (seen->holder_state != 'R')
 		thread_read_stack(s->procfs_fd, tid, seen->holder_stack);
+	return true;
 }
 
 static void describe(struct lock_search *s, struct held_lock *seen)
 {
 	struct watch_thread_status status;
+	bool is_there;
 
 	if (!lock_search_may_look_at(s, seen->pid))
 		return;
@@ -99,11 +114,13 @@ static void describe(struct lock_search *s, struct held_lock *seen)
 	seen->holder_syscall = -1;
 	if (!seen->holder_pid || !lock_search_may_look_at(s, seen->holder_pid))
 		return;
-	describe_holder(s, seen);
-	if (is_at_fault(seen) && !seen->deadlocked_with) {
+	is_there = describe_holder(s, seen);
+	if (is_there && is_at_fault(seen) && !seen->deadlocked_with) {
 		nanosleep(&again, NULL);
-		describe_holder(s, seen);
+		is_there = describe_holder(s, seen);
 	}
+	if (!is_there)
+		forget_holder(seen);
 }
 
 static void run(void *state, const int *fds)

@@ -330,6 +330,26 @@ static void test_no_owner(void **state)
 	assert_int_equal(look(f)->count, 0);
 }
 
+/* It ends when it has been found. */
+static void test_the_owner_ends(void **state)
+{
+	struct fixture *f = *state;
+	const struct held_locks_answer *answer;
+
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "R", 5, "running");
+	put_waiter(f, 102, ADDRESS, 5);
+	look(f);
+	assert_int_equal(look(f)->list[0].holder, OWNER);
+	tree_remove(f->t, "proc/100/task/101/status");
+	answer = look(f);
+	assert_int_equal(answer->count, 1);
+	assert_int_equal(answer->list[0].waiters, 1);
+	assert_int_equal(answer->list[0].holder_pid, 0);
+	assert_int_equal(answer->list[0].holder, 0);
+	assert_int_equal(answer->list[0].holder_state, '\0');
+}
+
 /* A thread wants a mutex that it has, and another one waits behind it. */
 static void test_a_thread_waits_for_itself(void **state)
 {
@@ -549,6 +569,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_link_that_does_not_stand, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_container, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_owner_ends, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
