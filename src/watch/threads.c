@@ -448,8 +448,9 @@ void threads_fill_stopped(const struct threads *t, const struct processes *proce
 		ret_stopped->threads += t->suspects[i].lasts && t->suspects[i].is_stopped &&
 			t->suspects[i].pid == oldest->pid;
 	processes_copy_comm(processes, oldest->pid, ret_stopped->comm, sizeof(ret_stopped->comm));
-	ret_stopped->tracer = oldest->tracer;
-	if (oldest->tracer)
-		(void)thread_comm_read(procfs_fd, oldest->tracer, ret_stopped->tracer_comm,
-			sizeof(ret_stopped->tracer_comm));
+	/* One that has ended since does not stop it any more. */
+	if (oldest->tracer &&
+		thread_comm_read(procfs_fd, oldest->tracer, ret_stopped->tracer_comm,
+			sizeof(ret_stopped->tracer_comm)) == 0)
+		ret_stopped->tracer = oldest->tracer;
 }
