@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/netlink.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "util/renewable_worker.h"
 #include "util/text.h"
 #include "watch/dents.h"
+#include "watch/lines.h"
 #include "watch/open_files.h"
 #include "watch/thread_status.h"
 
@@ -36,8 +38,11 @@ struct search {
 	int32_t last_candidate; /* their descriptors come in a row */
 	uint32_t listeners;	/* those of them that have marked the file system */
 	int32_t last_listener;
-	uint32_t named;		/* those of them whose command line has the mount point */
+	uint32_t named; /* those of them whose command line has the mount point */
 	int32_t last_named;
+	uint32_t audit_sockets; /* with records that nobody has read yet */
+	int32_t audit_port;	/* of the last of them, and what a descriptor of it is of */
+	char audit_link[32];
 	uint64_t took_ns;
 	struct record_file_server found; /* pid, comm, state, basis and search of it */
 	char buf[FILE_BYTES];
@@ -182,6 +187,15 @@ static int32_t only_listener(const struct search *s)
 	return s->candidates == 1 ? s->last_candidate : 0;
 }
 
+static bool look_for_audit_socket(struct search *s, int32_t pid, const char *link)
+{
+	if (strcmp(link, s->audit_link) != 0)
+		return true;
+	s->candidates += pid != s->last_candidate;
+	s->last_candidate = pid;
+	return true;
+}
+
 static bool look_at(void *arg, int32_t pid, const char *fd)
 {
 	struct search *s = arg;
@@ -189,24 +203,54 @@ static bool look_at(void *arg, int32_t pid, const char *fd)
 
 	if (!open_files_read_link(s->procfs_fd, pid, fd, path, sizeof(path)))
 		return true;
+	if (s->waits_for == RECORD_CAUSE_audit)
+		return look_for_audit_socket(s, pid, path);
 	if (s->waits_for == RECORD_CAUSE_access_check)
 		return strcmp(path, "anon_inode:[fanotify]") != 0 || look_for_listener(s, pid, fd);
 	return strcmp(path, "/dev/fuse") != 0 || look_for_fuse(s, pid, fd);
 }
 
-/* The audit daemon is known by its name: what it has open others have, too. */
-static bool wants(void *arg, int32_t pid)
+/*
+ * "00000000b6559bc2 9   812        00000000 212992   0        0     2        0        4711": the
+ * kernel waits for nobody who takes copies as one of a group.
+ */
+static void take_netlink_socket(void *arg, struct cursor line)
 {
+	uint64_t protocol, port, groups, unread, inode = 0, other;
 	struct search *s = arg;
 
-	if (s->waits_for != RECORD_CAUSE_audit)
+	if (cursor_hex(&line, &other) < 0 || cursor_u64(&line, &protocol) < 0 ||
+		cursor_u64(&line, &port) < 0 || cursor_hex(&line, &groups) < 0 ||
+		cursor_u64(&line, &unread) < 0)
+		return;
+	/* Behind four others. */
+	for (unsigned int i = 0; i < 5; i++)
+		if (cursor_u64(&line, &inode) < 0)
+			return;
+	if (protocol != NETLINK_AUDIT || groups || !unread)
+		return;
+	s->audit_sockets++;
+	s->audit_port = (int32_t)port;
+	snprintf(s->audit_link, sizeof(s->audit_link), "socket:[%" PRIu64 "]", inode);
+}
+
+/*
+ * Without asking the kernel (AUDIT_GET): who asks while the queue is full is kept waiting as well,
+ * for a minute (audit_receive() in kernel/audit.c), and may turn auditing off, too.
+ */
+static bool visit_audit(struct search *s, const struct open_files *files)
+{
+	/* iostall may have a network namespace of its own. */
+	_cleanup_close_ int fd = openat(s->procfs_fd, "1/net/netlink", O_RDONLY | O_CLOEXEC);
+
+	s->audit_sockets = 0;
+	if (fd < 0 || lines_read_fd(fd, s->buf, sizeof(s->buf), take_netlink_socket, s) < 0 ||
+		s->audit_sockets != 1)
 		return true;
-	open_files_read_comm(s->procfs_fd, pid, s->buf, sizeof(s->buf));
-	if (strcmp(s->buf, "auditd") == 0) {
-		s->candidates++;
-		s->last_candidate = pid;
-	}
-	return false;
+	/* The first netlink socket of a process has its id, which others may have meanwhile. */
+	if (!open_files_visit_process(files, s->audit_port))
+		return false;
+	return s->candidates || open_files_visit(files);
 }
 
 /* '\0': it is gone. */
@@ -247,15 +291,14 @@ static void describe(struct search *s, uint64_t deadline_ns)
 	if (*found->comm)
 		return;
 	/* It has ended meanwhile. */
-	*found = (struct record_file_server){ .search = found->search,
-		.basis = RECORD_BASIS_NONE };
+	*found = (struct record_file_server){ .search = found->search, .basis = RECORD_BASIS_NONE };
 }
 
 static void run(void *state, const int *fds)
 {
 	struct search *s = state;
 	uint64_t begin_ns = clock_mono_ns(), deadline_ns = begin_ns + OPEN_FILES_LIMIT_NS;
-	const struct open_files files = { fds[0], deadline_ns, look_at, s, wants };
+	const struct open_files files = { fds[0], deadline_ns, look_at, s, NULL };
 
 	s->procfs_fd = fds[0];
 	s->kernel_tells = false;
@@ -266,7 +309,8 @@ static void run(void *state, const int *fds)
 	s->listeners = 0;
 	s->last_listener = 0;
 	s->found = (struct record_file_server){ .search = RECORD_SEARCH_complete };
-	if (!open_files_visit(&files))
+	if (s->waits_for == RECORD_CAUSE_audit ? !visit_audit(s, &files)
+					       : !open_files_visit(&files))
 		s->found.search = RECORD_SEARCH_cut_off;
 	if (s->waits_for == RECORD_CAUSE_access_check)
 		s->found.pid = only_listener(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Reads a file of any size line by line through a buffer of fixed size.
- * Used by the watch room only.
+ * Used by the watch room, and by searches on threads of their own.
  * Never allocates; a line that does not fit the buffer is left out as a whole.
  */
 #ifndef IOSTALL_WATCH_LINES_H

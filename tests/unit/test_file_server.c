@@ -306,17 +306,91 @@ static void test_several_listeners(void **state)
 	assert_who(&found, 0, RECORD_BASIS_NONE);
 }
 
-static void test_audit_daemon(void **state)
+#define NETLINK_TABLE                                                                              \
+	"sk               Eth Pid        Groups   Rmem     Wmem     Dump  Locks    Drops    Inode\n"
+/* The kernel's own, that of sshd, and that of journald, which reads copies. */
+#define NETLINK_OTHERS                                                                             \
+	NETLINK_TABLE                                                                              \
+	"0000000081d28e88 9   0          00000000 0        0        0     2        0        17\n"  \
+	"0000000081d28e89 9   50         00000000 0        0        0     2        0        50\n"  \
+	"0000000081d28e8a 9   60         00000001 212992   0        0     2        9        60\n"  \
+	"0000000081d28e8b 15  70         00000000 4096     0        0     2        0        70\n"
+/* Of the process 20, and of one that has another netlink socket, too. */
+#define NETLINK_FULL                                                                               \
+	"0000000081d28e8c 9   20         00000000 212992   0        0     2        0        4711\n"
+#define NETLINK_OF_TWO                                                                             \
+	"0000000081d28e8c 9   4294963200 00000000 212992   0        0     2        0        4711\n"
+
+static struct fixture *audited(void **state, const char *sockets)
 {
 	struct fixture *f = *state;
+
+	tree_put(f->t, "proc/1/net/netlink", NETLINK_OTHERS "%s", sockets);
+	put_process(f, 10, "auditd", "/dev/null", "");
+	put_process(f, 50, "sshd", "socket:[50]", "");
+	put_process(f, 60, "systemd-journal", "socket:[60]", "");
+	put_process(f, 70, "udevd", "socket:[70]", "");
+	f->q.minor = 0;
+	return f;
+}
+
+/* Records lie unread in its socket. The name does not tell. */
+static void test_audit_daemon(void **state)
+{
+	struct fixture *f = audited(state, NETLINK_FULL);
 	struct record_file_server found;
 
-	put_process(f, 10, "auditctl", "/dev/null", "");
-	put_process(f, 20, "auditd", "/dev/null", "");
-	f->q.minor = 0;
+	put_process(f, 20, "auditbeat", "socket:[4711]", "");
 	found = search_for(f, RECORD_CAUSE_audit);
 	assert_who(&found, 20, RECORD_BASIS_inferred);
-	put_process(f, 30, "auditd", "/dev/null", "");
+	assert_string_equal(found.comm, "auditbeat");
+}
+
+/* As a child that has the socket, too, and does not read from it. */
+static void test_audit_daemon_has_a_child(void **state)
+{
+	struct fixture *f = audited(state, NETLINK_FULL);
+	struct record_file_server found;
+
+	put_process(f, 15, "plugin", "socket:[4711]", "");
+	put_process(f, 20, "auditd", "socket:[4711]", "");
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 20, RECORD_BASIS_inferred);
+}
+
+static void test_audit_daemon_has_another_socket(void **state)
+{
+	struct fixture *f = audited(state, NETLINK_OF_TWO);
+	struct record_file_server found;
+
+	put_process(f, 20, "auditbeat", "socket:[4711]", "");
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 20, RECORD_BASIS_inferred);
+	put_process(f, 30, "auditbeat", "socket:[4711]", "");
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+}
+
+static void test_audit_daemon_is_not_known(void **state)
+{
+	static const char *const tables[] = {
+		"",
+		/* Nothing of it is open any more, or another process has the id. */
+		NETLINK_FULL,
+		/* As of a client that has not read its answer yet. */
+		"0000000081d28e8d 9   50         00000000 768      0        0     2        0        50\n"
+		"0000000081d28e8e 9   70         00000000 4096     0        0     2        0        70\n",
+	};
+	struct fixture *f = audited(state, "");
+	struct record_file_server found;
+
+	put_process(f, 20, "other", "socket:[4712]", "");
+	for (unsigned int i = 0; i < ARRAY_SIZE(tables); i++) {
+		tree_put(f->t, "proc/1/net/netlink", NETLINK_OTHERS "%s", tables[i]);
+		found = search_for(f, RECORD_CAUSE_audit);
+		assert_who(&found, 0, RECORD_BASIS_NONE);
+	}
+	tree_remove(f->t, "proc/1");
 	found = search_for(f, RECORD_CAUSE_audit);
 	assert_who(&found, 0, RECORD_BASIS_NONE);
 }
@@ -408,6 +482,9 @@ int main(void)
 		server_test(test_the_listener_of_the_file_system),
 		server_test(test_several_listeners),
 		server_test(test_audit_daemon),
+		server_test(test_audit_daemon_has_a_child),
+		server_test(test_audit_daemon_has_another_socket),
+		server_test(test_audit_daemon_is_not_known),
 		server_test(test_nfs),
 		server_test(test_a_mount_that_is_not_there),
 		server_test(test_a_search_that_hangs_is_replaced),
