@@ -56,14 +56,6 @@ static bool group_open(struct freezers_group *group, int sysfs_fd, const struct 
 	return false;
 }
 
-static bool is_listed(const struct processes *processes, int32_t pid)
-{
-	char comm[WATCH_COMM_SIZE];
-
-	processes_copy_comm(processes, pid, comm, sizeof(comm));
-	return *comm != '\0';
-}
-
 void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
 	const char *buf, size_t len)
 {
@@ -72,25 +64,25 @@ void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processe
 	struct cgroup_path path;
 	uint64_t hash;
 
+	if (process)
+		process->freezer_hash = 0;
 	if (cgroup_path_parse(buf, len, "freezer", &path) < 0 || !cgroup_path_is_reachable(&path) ||
 		path.path.end - path.path.p < 2)
 		return;
 	hash = cgroup_path_hash(&path);
-	if (process)
+	if (process) {
 		process->freezer_hash = hash;
+		process->freezer_ns = process->cgroup_asked_ns;
+	}
 	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
 		struct freezers_group *group = &f->groups[i];
 
-		if (group->used && group->path_hash == hash) {
-			/* The one that was known has ended. */
-			if (!is_listed(processes, group->pid))
-				group->pid = pid;
+		if (group->used && group->path_hash == hash)
 			return;
-		}
 		if (!group->used && !place)
 			place = group;
 	}
-	opened = (struct freezers_group){ .pid = pid, .path_hash = hash };
+	opened = (struct freezers_group){ .path_hash = hash };
 	if (!group_open(&opened, sysfs_fd, &path))
 		return;
 	if (!place) {
@@ -122,11 +114,49 @@ static bool group_update(struct freezers_group *group, uint64_t now_ns, char *bu
 	return true;
 }
 
-void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size)
+static bool is_in(const struct watch_process *process, const struct freezers_group *group)
 {
-	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++)
-		if (f->groups[i].used && !group_update(&f->groups[i], now_ns, buf, size))
-			group_free(&f->groups[i]);
+	return process->freezer_hash == group->path_hash;
+}
+
+/* Those that were in it before may have left it since. */
+static const struct watch_process *find_in(const struct processes *processes,
+	const struct freezers_group *group, uint64_t since_ns)
+{
+	for (uint32_t i = 0; i < processes->count; i++)
+		if (is_in(&processes->list[i], group) && processes->list[i].freezer_ns >= since_ns)
+			return &processes->list[i];
+	return NULL;
+}
+
+/* One of them at a time, until one is known to be in it. */
+static void ask_again(struct processes *processes, const struct freezers_group *group)
+{
+	if (find_in(processes, group, group->since_ns))
+		return;
+	for (uint32_t i = 0; i < processes->count; i++) {
+		struct watch_process *process = &processes->list[i];
+
+		if (!is_in(process, group) || process->cgroup_asked_ns >= group->since_ns)
+			continue;
+		process->cgroup_asked_ns = 0;
+		return;
+	}
+}
+
+void freezers_update(struct freezers *f, struct processes *processes, uint64_t now_ns, char *buf,
+	size_t size)
+{
+	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
+		struct freezers_group *group = &f->groups[i];
+
+		if (!group->used)
+			continue;
+		if (!group_update(group, now_ns, buf, size))
+			group_free(group);
+		else if (group->since_ns)
+			ask_again(processes, group);
+	}
 }
 
 bool freezers_keep(const struct freezers *f, struct processes *processes, int32_t pid,
@@ -147,27 +177,33 @@ bool freezers_keep(const struct freezers *f, struct processes *processes, int32_
 	return false;
 }
 
-void freezers_fill(const struct freezers *f, const struct processes *processes, uint64_t now_ns,
-	struct record_stopped *ret_stopped)
+void freezers_fill(const struct freezers *f, const struct processes *processes, bool armed,
+	uint64_t now_ns, struct record_stopped *ret_stopped)
 {
 	const struct freezers_group *oldest = NULL;
+	const struct watch_process *frozen = NULL;
 
 	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
 		const struct freezers_group *group = &f->groups[i];
+		const struct watch_process *process;
 
-		if (group->used && group->since_ns &&
-			now_ns - group->since_ns < THREADS_STOPPED_NS &&
-			(!oldest || group->since_ns < oldest->since_ns))
-			oldest = group;
+		if (!group->used || !group->since_ns ||
+			now_ns - group->since_ns >= THREADS_STOPPED_NS ||
+			(oldest && group->since_ns >= oldest->since_ns))
+			continue;
+		process = find_in(processes, group, group->since_ns);
+		if (!process && armed)
+			process = find_in(processes, group, 0);
+		if (!process)
+			continue;
+		oldest = group;
+		frozen = process;
 	}
 	if (!oldest)
 		return;
 	*ret_stopped = (struct record_stopped){ .present = true,
-		.pid = oldest->pid,
+		.pid = frozen->pid,
 		.stopped_ns = now_ns - oldest->since_ns };
 	text_copy(ret_stopped->cgroup, sizeof(ret_stopped->cgroup), oldest->path);
-	processes_copy_comm(processes, oldest->pid, ret_stopped->comm, sizeof(ret_stopped->comm));
-	/* It has ended, and its id may be that of another process by now. */
-	if (!*ret_stopped->comm)
-		ret_stopped->present = false;
+	text_copy(ret_stopped->comm, sizeof(ret_stopped->comm), frozen->comm);
 }

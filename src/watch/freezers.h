@@ -25,7 +25,6 @@
 
 struct freezers_group {
 	bool used;
-	int32_t pid; /* the first of its processes */
 	uint64_t path_hash;
 	int fds[FREEZERS_FILES]; /* version 1: it and those above it are to freeze */
 	uint64_t since_ns;	 /* 0: it is not frozen */
@@ -45,12 +44,19 @@ void freezers_reset(struct freezers *f);
 void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
 	const char *buf, size_t len);
 
-/* Reads the state of all. buf holds one file at a time. */
-void freezers_update(struct freezers *f, uint64_t now_ns, char *buf, size_t size);
+/*
+ * Reads the state of all, and has cgroups_learn() ask once more who is in those that are frozen.
+ * buf holds one file at a time.
+ */
+void freezers_update(struct freezers *f, struct processes *processes, uint64_t now_ns, char *buf,
+	size_t size);
 
-/* The one that has been frozen for longest; ret_stopped is left as it is when none is. */
-void freezers_fill(const struct freezers *f, const struct processes *processes, uint64_t now_ns,
-	struct record_stopped *ret_stopped);
+/*
+ * The one that has been frozen for longest, and one of its processes; ret_stopped is left as it is
+ * when none is. With `armed` nobody is asked, and who was in it before is taken to be still.
+ */
+void freezers_fill(const struct freezers *f, const struct processes *processes, bool armed,
+	uint64_t now_ns, struct record_stopped *ret_stopped);
 
 /*
  * Whether a thread of the process that has slept since then does so because it is frozen: the

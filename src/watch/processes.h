@@ -32,7 +32,8 @@ struct watch_process {
 	bool renamed;		    /* it stays while its unit is not known */
 	char comm[WATCH_COMM_SIZE]; /* raw */
 	uint32_t scan;		    /* number of the scan that found it last */
-	uint64_t freezer_hash;	    /* of the group that can freeze it; 0: not known */
+	uint64_t freezer_hash;	    /* of the group that can freeze it; 0: none, or not known */
+	uint64_t freezer_ns;	    /* when it was in that group, at least */
 };
 
 struct processes {

@@ -397,6 +397,7 @@ bool watch_end_sample(struct watch *w, bool armed)
 		filesystems_replace_hung(&w->filesystems, now_ns);
 	filesystems_fill_limits(&w->filesystems, &w->limits);
 	process_io_update(&w->process_io, &w->processes, armed);
+	freezers_update(&w->cgroups.freezers, &w->processes, now_ns, w->buf, sizeof(w->buf));
 	if (!armed) {
 		cgroups_learn(&w->cgroups, &w->processes, watch_clock_ns(&w->clock));
 		process_io_fill(&w->process_io, &w->processes, &w->limits);
@@ -404,10 +405,10 @@ bool watch_end_sample(struct watch *w, bool armed)
 		w->limits.process_io_count = 0;
 	}
 	cgroups_update(&w->cgroups, &w->disks, &w->clock, armed, w->buf, sizeof(w->buf));
-	freezers_update(&w->cgroups.freezers, now_ns, w->buf, sizeof(w->buf));
 	cgroups_fill_limits(&w->cgroups, &w->disks, &w->limits);
 	if (!w->limits.stopped.present || !w->has_threads)
-		freezers_fill(&w->cgroups.freezers, &w->processes, now_ns, &w->limits.stopped);
+		freezers_fill(&w->cgroups.freezers, &w->processes, armed, now_ns,
+			&w->limits.stopped);
 	if (w->limits.stopped.present)
 		w->stopped_pid = w->limits.stopped.pid;
 	s->sql = w->sql;

@@ -161,6 +161,99 @@ static void test_freezer(void **state)
 	}
 }
 
+static const char *const events = GROUP "/cgroup.events";
+
+/* Watches processes 10 and 20, which are in the group, before it is frozen. */
+static struct watch *watch_group(struct tree *t)
+{
+	struct watch *w;
+
+	tree_list_add(&t->process, "mariadbd");
+	for (int pid = 10; pid <= 20; pid += 10) {
+		tree_put_thread(t, pid, pid, "mariadbd", 'S', 500, 9);
+		tree_put_cgroup(t, pid, "0::" GROUP "\n");
+	}
+	put(t, events, "populated 1\nfrozen 0\n");
+	w = tree_watch(t);
+	assert_false(next(t, w)->present);
+	return w;
+}
+
+static void check_nobody(struct tree *t, struct watch *w)
+{
+	for (unsigned int i = 0; i < 12; i++)
+		assert_false(next(t, w)->present);
+}
+
+/* What was read of its groups is some seconds old when the one that it was in is frozen. */
+static void test_left_the_group(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w = watch_group(t);
+	const struct record_stopped *s = NULL;
+
+	tree_put_cgroup(t, 10, "0::/other\n");
+	put(t, events, "populated 1\nfrozen 1\n");
+	for (unsigned int i = 0; i < 4; i++) {
+		s = next(t, w);
+		assert_true(!s->present || s->pid == 20);
+	}
+	assert_true(s->present);
+	/* All are known to be in it still, and one leaves for the group that cannot be frozen. */
+	tree_put_cgroup(t, 20, "0::/\n");
+	for (unsigned int i = 0; i < 12; i++)
+		next(t, w);
+	check_nobody(t, w);
+	watch_free(w);
+}
+
+static void test_all_have_left_the_group(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w = watch_group(t);
+
+	tree_put_cgroup(t, 10, "0::/other\n");
+	tree_put_cgroup(t, 20, "0::/\n");
+	put(t, events, "populated 1\nfrozen 1\n");
+	check_nobody(t, w);
+	watch_free(w);
+}
+
+static void test_frozen_process_ends(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w = watch_group(t);
+	int32_t first;
+
+	put(t, events, "populated 1\nfrozen 1\n");
+	next(t, w);
+	first = next(t, w)->pid;
+	assert_true(first == 10 || first == 20);
+	tree_remove(t, first == 10 ? "proc/10" : "proc/20");
+	for (unsigned int i = 0; i < 3; i++)
+		next(t, w);
+	assert_int_equal(next(t, w)->pid, 30 - first);
+	tree_remove(t, first == 10 ? "proc/20" : "proc/10");
+	next(t, w);
+	check_nobody(t, w);
+	watch_free(w);
+}
+
+/* Nobody asks for groups then. */
+static void test_frozen_while_an_incident_is_open(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w = watch_group(t);
+
+	put(t, events, "populated 1\nfrozen 1\n");
+	for (unsigned int i = 0; i < 3; i++) {
+		t->now_ns += NSEC_PER_SEC;
+		assert_int_equal(watch_take_sample(w, true), 0);
+	}
+	assert_true(watch_limits(w)->stopped.present);
+	watch_free(w);
+}
+
 /* The kernel shows threads that the freezer of version 1 has stopped in D. */
 static void test_frozen_threads_are_not_blocked(void **state)
 {
@@ -268,6 +361,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_freezer, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_frozen_threads_are_not_blocked, tree_setup,
 			tree_teardown),
+		tree_test(test_left_the_group),
+		tree_test(test_all_have_left_the_group),
+		tree_test(test_frozen_process_ends),
+		tree_test(test_frozen_while_an_incident_is_open),
 		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
 	};
 
