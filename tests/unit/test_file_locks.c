@@ -474,6 +474,12 @@ static void test_who_tries_again(void **state)
 	wrong.inode++;
 	assert_null(look_with(f, &wrong, 1));
 	wrong = refusal;
+	wrong.dev.minor++;
+	assert_null(look_with(f, &wrong, 1));
+	wrong = refusal;
+	wrong.dev.major++;
+	assert_null(look_with(f, &wrong, 1));
+	wrong = refusal;
 	wrong.pid = f->holder;
 	assert_null(look_with(f, &wrong, 1));
 }

@@ -18,6 +18,8 @@
 
 #define PID 100
 #define OWNER 101
+/* Which most tests do not have. */
+#define OTHER_PID 300
 #define ADDRESS 4096
 #define OTHER_ADDRESS 8192
 
@@ -55,54 +57,73 @@ static int teardown(void **state)
 	return tree_teardown(&t);
 }
 
-static void put_thread(struct fixture *f, int tid, const char *state, unsigned int switches,
-	const char *syscall)
+static void put_thread_of(struct fixture *f, int pid, int tid, const char *state,
+	unsigned int switches, const char *syscall)
 {
 	char name[64];
 
-	snprintf(name, sizeof(name), "proc/%d/task/%d/syscall", PID, tid);
+	snprintf(name, sizeof(name), "proc/%d/task/%d/syscall", pid, tid);
 	tree_put(f->t, name, "%s\n", syscall);
-	snprintf(name, sizeof(name), "proc/%d/task/%d/status", PID, tid);
+	snprintf(name, sizeof(name), "proc/%d/task/%d/status", pid, tid);
 	tree_put(f->t, name,
 		"Name:\tthread%d\nState:\t%s (x)\nTgid:\t%d\nPid:\t%d\nPPid:\t1\n"
 		"voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t1\n",
-		tid, state, PID, tid, switches);
+		tid, state, pid, tid, switches);
 }
 
-static void put_waiter(struct fixture *f, int tid, unsigned int address, unsigned int switches)
+static void put_thread(struct fixture *f, int tid, const char *state, unsigned int switches,
+	const char *syscall)
+{
+	put_thread_of(f, PID, tid, state, switches, syscall);
+}
+
+static void put_waiter_of(struct fixture *f, int pid, int tid, unsigned int address,
+	unsigned int switches)
 {
 	char line[128];
 
 	snprintf(line, sizeof(line), "%d 0x%x 0x80 0x2 0x0 0x0 0x0 0x7ffc 0x7f00", SYS_futex,
 		address);
-	put_thread(f, tid, "S", switches, line);
+	put_thread_of(f, pid, tid, "S", switches, line);
+}
+
+static void put_waiter(struct fixture *f, int tid, unsigned int address, unsigned int switches)
+{
+	put_waiter_of(f, PID, tid, address, switches);
 }
 
 /* With a mutex at ADDRESS and another at OTHER_ADDRESS. */
-static void put_memory(struct fixture *f, uint32_t owner, uint32_t other_owner)
+static void put_memory_of(struct fixture *f, int pid, uint32_t owner, uint32_t other_owner)
 {
+	char name[32];
 	uint32_t memory[OTHER_ADDRESS / sizeof(uint32_t) + MUTEX_WORDS] = { 0 };
 	const uint32_t words[MUTEX_WORDS] = { 2, 0, owner, 1, 0 };
 	const uint32_t other[MUTEX_WORDS] = { 2, 0, other_owner, 1, 0 };
 
 	memcpy(memory + ADDRESS / sizeof(uint32_t), words, sizeof(words));
 	memcpy(memory + OTHER_ADDRESS / sizeof(uint32_t), other, sizeof(other));
-	tree_put_bytes(f->t, "proc/100/mem", (const char *)memory, sizeof(memory));
+	snprintf(name, sizeof(name), "proc/%d/mem", pid);
+	tree_put_bytes(f->t, name, (const char *)memory, sizeof(memory));
+}
+
+static void put_memory(struct fixture *f, uint32_t owner, uint32_t other_owner)
+{
+	put_memory_of(f, PID, owner, other_owner);
 }
 
 /* Has another look made that much later, and waits so many ms for what it finds; NULL: nothing. */
 static const struct held_locks_answer *look_after(struct fixture *f, uint64_t ns, bool armed,
 	unsigned int patience)
 {
-	const struct watch_process process = { .pid = PID };
+	const struct watch_process processes[] = { { .pid = PID }, { .pid = OTHER_PID } };
 	const struct held_locks_answer *answer;
 	uint64_t before_ns;
 
 	f->now_ns += ns;
-	before_ns = held_locks_find(f->locks, &process, 1, armed, f->now_ns)->look_ns;
+	before_ns = held_locks_find(f->locks, processes, 2, armed, f->now_ns)->look_ns;
 	for (unsigned int i = 0; i < patience; i++) {
 		/* No other look begins: its time has not come. */
-		answer = held_locks_find(f->locks, &process, 0, false, f->now_ns);
+		answer = held_locks_find(f->locks, processes, 0, false, f->now_ns);
 		if (answer->look_ns != before_ns)
 			return answer;
 		usleep(1000);
@@ -328,6 +349,29 @@ static void test_no_owner(void **state)
 	put_memory(f, 4711, 0);
 	look(f);
 	assert_int_equal(look(f)->count, 0);
+}
+
+/* As those of a library that all processes of a server have at the same place. */
+static void test_the_same_address_in_two_processes(void **state)
+{
+	struct fixture *f = *state;
+	const struct held_locks_answer *answer;
+
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "R", 5, "running");
+	put_waiter(f, 102, ADDRESS, 5);
+	put_memory_of(f, OTHER_PID, OTHER_PID + 1, 0);
+	put_thread_of(f, OTHER_PID, OTHER_PID + 1, "R", 5, "running");
+	put_waiter_of(f, OTHER_PID, OTHER_PID + 2, ADDRESS, 5);
+	look(f);
+	answer = look(f);
+	assert_int_equal(answer->count, 2);
+	for (uint32_t i = 0; i < answer->count; i++) {
+		assert_int_equal(answer->list[i].waiters, 1);
+		assert_int_equal(answer->list[i].holder_pid, answer->list[i].pid);
+		assert_int_equal(answer->list[i].holder, answer->list[i].pid + 1);
+	}
+	assert_int_equal(answer->list[0].pid + answer->list[1].pid, PID + OTHER_PID);
 }
 
 /* It ends when it has been found. */
@@ -569,6 +613,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_link_that_does_not_stand, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_container, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_the_same_address_in_two_processes, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_the_owner_ends, setup, teardown),
 	};
 

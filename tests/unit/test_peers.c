@@ -303,6 +303,28 @@ static void test_reader_goes(void **state)
 	assert_int_equal(look(f, 1)->holder_pid, reader);
 }
 
+/* The one that was named goes away: whoever could read now is named, as a postmaster is. */
+static void test_named_reader_goes(void **state)
+{
+	struct fixture *f = *state;
+	const pid_t reader = start_reader(f, NULL);
+	const struct held_lock *lock;
+	uint64_t look_ns, ended_ns;
+	siginfo_t ended;
+
+	start_writer(f, false);
+	assert_int_equal(look(f, 1)->holder_pid, reader);
+	assert_int_equal(kill(reader, SIGKILL), 0);
+	/* It is left to be collected, and has closed its files. */
+	assert_int_equal(waitid(P_PID, (id_t)reader, &ended, WEXITED | WNOWAIT), 0);
+	ended_ns = clock_mono_ns();
+	do {
+		lock = find(f, &look_ns);
+		usleep(1000);
+	} while (!lock || look_ns < ended_ns || !lock->holder_pid);
+	assert_int_equal(lock->holder_pid, getpid());
+}
+
 static unsigned long count_sleeps(pid_t pid)
 {
 	char path[48], line[128];
@@ -389,6 +411,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_writer_has_both_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_else, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reader_goes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_named_reader_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
 	};

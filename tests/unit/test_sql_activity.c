@@ -2,6 +2,7 @@
 /* time: none */
 /* What several databases do at once, and which of them does most of it. */
 #include "test_sql_setup.h"
+#include "test_watch_tree.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -312,6 +313,25 @@ static void test_role_of_a_number_that_comes_again(void **state)
 	assert_int_equal(rmdir(procfs), 0);
 }
 
+/* In a container the server has other ids for its threads, which others have out here. */
+static void test_threads_of_a_container(void **state)
+{
+	struct fixture f;
+	void *tree;
+
+	(void)state;
+	assert_int_equal(tree_setup(&tree), 0);
+	tree_put_thread(tree, FAKE_SERVER_PID, FAKE_SERVER_PID, "mariadbd", 'S', 1, 1);
+	tree_put_thread(tree, FAKE_SERVER_PID, FAKE_WORKER_TID, "mariadbd", 'S', 1, 1);
+	tree_put(tree, "proc/700/status",
+		"Name:\tmariadbd\nState:\tS\nTgid:\t700\nPid:\t700\nNSpid:\t700\t1\n");
+	setup_in(&f, ((struct tree *)tree)->procfs, "sql.worker", "");
+	run_until(&f, has_two_answers);
+	assert_string_equal(sql_find_role(f.sql, FAKE_WORKER_TID), "");
+	teardown(&f);
+	assert_int_equal(tree_teardown(&tree), 0);
+}
+
 /* An old answer says what is known until the next one. */
 static void test_values_stay_until_the_next_answer(void **state)
 {
@@ -343,6 +363,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_only_lasting_statements_count),
 		cmocka_unit_test(test_role_of_a_process),
 		cmocka_unit_test(test_role_of_a_number_that_comes_again),
+		cmocka_unit_test(test_threads_of_a_container),
 		cmocka_unit_test(test_values_stay_until_the_next_answer),
 	};
 
