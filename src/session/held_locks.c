@@ -24,7 +24,7 @@ static bool is_lock_of(const struct session_lock *lock, const struct held_lock *
 	if (seen->address)
 		return lock->address == seen->address;
 	return model_is_same_file(&lock->file, &file) && lock->range_begin == seen->range_begin &&
-		lock->is_of_process == seen->is_of_process;
+		lock->range_end == seen->range_end && lock->file_kind == seen->file_kind;
 }
 
 /* NULL: it has no place yet. */
@@ -54,7 +54,8 @@ static struct session_lock *take_place(struct session *s, const struct held_lock
 		.address = seen->address,
 		.file = model_file_id_of(seen->dev, seen->inode, ""),
 		.range_begin = seen->range_begin,
-		.is_of_process = seen->is_of_process,
+		.range_end = seen->range_end,
+		.file_kind = seen->file_kind,
 	};
 	return place;
 }

@@ -105,13 +105,14 @@ struct session_kept_lock {
 /* A lock of the kernel, or of a program, that threads of the incident wait for. */
 struct session_lock {
 	enum record_kernel_lock kind;
-	uint32_t id;		     /* of the record; 0: the place is free */
-	int32_t pid;		     /* of the memory map, or of the thread that waits longest */
-	struct model_file_id file;   /* of the inode */
-	uint64_t range_begin;	     /* of a lock of that file */
-	bool is_of_process;	     /* see struct held_lock */
-	char comm[RECORD_COMM_SIZE]; /* of the thread that waits longest */
-	char path[MODEL_PATH_SIZE];  /* the end of a long one */
+	uint32_t id;		   /* of the record; 0: the place is free */
+	int32_t pid;		   /* of the memory map, or of the thread that waits longest */
+	struct model_file_id file; /* of the inode */
+	uint64_t range_begin;	   /* of a lock of that file */
+	uint64_t range_end;
+	enum held_locks_file_kind file_kind;
+	char comm[RECORD_COMM_SIZE];	 /* of the thread that waits longest */
+	char path[MODEL_PATH_SIZE];	 /* the end of a long one */
 	char function[RECORD_NAME_SIZE]; /* that takes it */
 	struct session_kept_lock kept;
 	/* Of the last scan. */

@@ -201,7 +201,6 @@ static void take_lock(struct lock_search *s, const struct line *holder, struct w
 		.file_kind = holder->kind,
 		.range_begin = holder->begin,
 		.range_end = holder->end,
-		.is_of_process = holder->kind == HELD_LOCKS_POSIX,
 		.waiters = waiting->count,
 		.since_ns = s->begin_ns,
 		.pid = waiting->first,

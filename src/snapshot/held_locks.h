@@ -58,7 +58,6 @@ struct held_lock {
 	enum held_locks_file_kind file_kind;
 	uint64_t range_begin;		/* of that file, in bytes */
 	uint64_t range_end;		/* the last byte of it */
-	bool is_of_process;		/* it is a POSIX lock */
 	char path[HELD_LOCK_PATH_SIZE]; /* of that file; "": not known, or too long */
 	uint32_t waiters;		/* also those of locks whose holder waits for this one */
 	uint64_t since_ns;		/* when the one that waits longest was seen first to wait */
