@@ -17,6 +17,7 @@ void model_begin(struct model *m)
 static void add_open(struct model *m, const struct record *r)
 {
 	m->trigger = r->open.trigger;
+	m->armed_ns = r->mono_ns;
 	m->trigger_ns = r->mono_ns - r->open.armed_ns;
 	m->min_stall_ns = r->open.min_stall_ns;
 	m->well_ns = r->open.well_mono_ns;

@@ -19,7 +19,8 @@
 struct model {
 	struct record_trigger trigger; /* rule "": no `open` line so far */
 	uint64_t trigger_ns;	       /* CLOCK_MONOTONIC */
-	uint64_t now_ns;	       /* of the last line */
+	uint64_t armed_ns;
+	uint64_t now_ns; /* of the last line */
 	uint64_t min_stall_ns;
 	uint64_t well_ns; /* what hung before that did so while the host was well; 0: nothing did */
 	uint32_t samples; /* since MODEL_LEAD_NS before the trigger */

@@ -288,18 +288,24 @@ void model_sessions_add_trigger(struct model *m, const struct record_trigger *tr
 	model_sessions_add_silence(m, &silence);
 }
 
-bool model_sessions_is_name_of(const struct model_sessions *sessions,
-	const struct model_database *d, const char *comm)
+bool model_sessions_is_only(const struct model_sessions *sessions, const struct model_database *d)
 {
 	for (uint32_t i = 0; i < sessions->count; i++) {
 		const struct model_database *other = &sessions->list[i];
 
 		if (other->server.pid && other->server.pid != d->server.pid &&
 			((d->kind && other->kind == d->kind) ||
-				strcmp(other->server.comm, comm) == 0))
+				(*d->server.comm &&
+					strcmp(other->server.comm, d->server.comm) == 0)))
 			return false;
 	}
-	return *comm && strcmp(d->server.comm, comm) == 0;
+	return true;
+}
+
+bool model_sessions_is_name_of(const struct model_sessions *sessions,
+	const struct model_database *d, const char *comm)
+{
+	return *comm && strcmp(d->server.comm, comm) == 0 && model_sessions_is_only(sessions, d);
 }
 
 const struct model_database *model_sessions_find_server(const struct model_sessions *sessions,

@@ -107,9 +107,12 @@ uint64_t model_database_longest_ns(const struct model_database *database, const 
 /* The database whose server that process is; NULL: none. */
 const struct model_database *model_sessions_find_server(const struct model_sessions *sessions,
 	int32_t pid);
+/* Whether no other database of the record is of its kind, as several clusters on one host are. */
+bool model_sessions_is_only(const struct model_sessions *sessions,
+	const struct model_database *database);
 /*
- * Whether a process of that name is one of the database: each session of PostgreSQL is a process,
- * but several clusters may run on one host.
+ * Whether a process of that name is one of the database: each session of PostgreSQL is a process.
+ * False where others of its kind are in the record.
  */
 bool model_sessions_is_name_of(const struct model_sessions *sessions,
 	const struct model_database *database, const char *comm);

@@ -6,6 +6,7 @@
 
 #include "util/cleanup.h"
 #include "util/disk_name.h"
+#include "util/number.h"
 
 static const struct model_disk *get(const struct model *m, int disk)
 {
@@ -194,14 +195,29 @@ static bool is_hung(const struct model_disk *d)
 		(d->no_completion_ns >= (HUNG_NS / 2) && d->no_completion_ns >= d->work_ns / 2);
 }
 
+/* Only then is it looked whether a volume is suspended. */
+static uint64_t longest_while_armed_ns(const struct model *m, int disk)
+{
+	uint64_t longest_ns = 0;
+
+	for (uint32_t i = 0; i < m->waits.groups_count; i++) {
+		const struct model_wait *w = &m->waits.groups[i];
+		const uint64_t begin_ns = w->start_ns > m->armed_ns ? w->start_ns : m->armed_ns;
+		const uint64_t ns = minus(w->start_ns + w->longest_ns, begin_ns);
+
+		if (w->disk == disk && !w->is_kernel && !w->is_early &&
+			record_wait_of(w->cause) == RECORD_WAIT_device && ns > longest_ns)
+			longest_ns = ns;
+	}
+	return longest_ns;
+}
+
 /* A snapshot that is made or removed suspends it for a moment, beside whatever else there is. */
 static bool is_suspended(const struct model *m, int disk)
 {
 	const uint64_t ns = get(m, disk)->suspended_ns;
-	uint64_t longest_ns;
 
-	condition_waited_ns(m, disk, &longest_ns);
-	return ns >= NOTICED_NS && ns >= longest_ns / 2;
+	return ns >= NOTICED_NS && ns >= longest_while_armed_ns(m, disk) / 2;
 }
 
 /* It took long for some requests, whatever it did in between. */

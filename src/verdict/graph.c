@@ -246,21 +246,27 @@ static bool is_thread_of(const struct graph *g, const struct model_thread *t, in
 		(t->pid == pid || (d && model_sessions_find_runner(&g->m->sessions, t->tid) == d));
 }
 
-/* 0: none of them waited. */
-static uint64_t cgroup_of(const struct graph *g, int32_t pid, const struct model_database *d)
+/* By executable and control group; 0: none of its threads waited. */
+static uint64_t program_of(const struct graph *g, int32_t pid, const struct model_database *d)
 {
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++)
 		if (is_thread_of(g, &g->m->waits.threads[i], pid, d))
-			return g->m->waits.groups[g->m->waits.threads[i].group].cgroup;
+			return g->m->waits.keys[g->m->waits.threads[i].group].program;
 	return 0;
 }
 
-/* Each session may be a process. Another server of that name is another service as a rule. */
-static bool is_session_of(const struct graph *g, const struct model_wait *w,
-	const struct model_database *d, uint64_t cgroup)
+/*
+ * Each session may be a process, and so may what the server does besides. Another server of that
+ * name is another service as a rule, and so has another control group.
+ */
+static bool is_process_of(const struct graph *g, uint32_t group, const struct model_database *d,
+	uint64_t program)
 {
-	return d && (!cgroup || !w->cgroup || w->cgroup == cgroup) &&
-		model_sessions_is_name_of(&g->m->sessions, d, w->who.comm);
+	const struct model_waits *waits = &g->m->waits;
+
+	if (program && model_sessions_is_only(&g->m->sessions, d))
+		return waits->keys[group].program == program;
+	return model_sessions_is_name_of(&g->m->sessions, d, waits->groups[group].who.comm);
 }
 
 /* Of a process, or of a database whose sessions are processes. */
@@ -269,14 +275,14 @@ static struct node *most_waited_for(struct graph *g, int32_t pid, const struct m
 {
 	const struct model_waits *waits = &g->m->waits;
 	bool is_of_database[MODEL_GROUPS_MAX];
-	const uint64_t cgroup = d ? cgroup_of(g, pid, d) : 0;
+	const uint64_t program = d ? program_of(g, pid, d) : 0;
 	struct sums sums = { 0 };
 
 	span = widened(span);
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
 		const struct model_wait *w = &waits->groups[i];
 
-		is_of_database[i] = is_session_of(g, w, d, cgroup);
+		is_of_database[i] = d && is_process_of(g, i, d, program);
 		/* Of those whose lines stand for many, the threads are not known. */
 		if ((w->who.pid == pid || is_of_database[i]) && w->alike_at_ns >= span.from_ns)
 			add_to(&sums, g, g->of_group[i], w->alike_ns + w->alike_hanging_ns);

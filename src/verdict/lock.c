@@ -143,7 +143,8 @@ static void add_holder(const struct model_lock *l, struct text *t)
 		text_addf(t, ", session %" PRIu64 ",", l->connection_id);
 	text_add(t, l->tries ? " probably kept others from " : " held ");
 	add_lock(l, t);
-	if (l->held_ns) {
+	/* At one look, it is an instant. */
+	if (l->held_ns >= NOTICED_NS) {
 		text_add(t, " for at least ");
 		words_add_time(t, l->held_ns);
 	}
