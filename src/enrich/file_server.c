@@ -40,7 +40,8 @@ struct search {
 	int32_t last_listener;
 	uint32_t named; /* those of them whose command line has the mount point */
 	int32_t last_named;
-	uint32_t audit_sockets; /* with records that nobody has read yet */
+	uint64_t full_bytes;	/* that are not read yet where a socket takes no more */
+	uint32_t audit_sockets; /* that take no more */
 	int32_t audit_port;	/* of the last of them, and what a descriptor of it is of */
 	char audit_link[32];
 	uint64_t took_ns;
@@ -227,11 +228,22 @@ static void take_netlink_socket(void *arg, struct cursor line)
 	for (unsigned int i = 0; i < 5; i++)
 		if (cursor_u64(&line, &inode) < 0)
 			return;
-	if (protocol != NETLINK_AUDIT || groups || !unread)
+	/* Who waits for the daemon may have an answer of the kernel that is not read yet. */
+	if (protocol != NETLINK_AUDIT || groups || unread < s->full_bytes)
 		return;
 	s->audit_sockets++;
 	s->audit_port = (int32_t)port;
 	snprintf(s->audit_link, sizeof(s->audit_link), "socket:[%" PRIu64 "]", inode);
+}
+
+/* Less only for a socket that was made smaller; where it is not known, any that are not read. */
+static uint64_t read_full_bytes(struct search *s)
+{
+	ssize_t n = file_read_at(s->procfs_fd, "sys/net/core/rmem_default", s->buf, sizeof(s->buf));
+	struct cursor text = { s->buf, s->buf + (n > 0 ? n : 0) };
+	uint64_t bytes;
+
+	return cursor_u64(&text, &bytes) == 0 && bytes ? bytes : 1;
 }
 
 /*
@@ -244,6 +256,7 @@ static bool visit_audit(struct search *s, const struct open_files *files)
 	_cleanup_close_ int fd = openat(s->procfs_fd, "1/net/netlink", O_RDONLY | O_CLOEXEC);
 
 	s->audit_sockets = 0;
+	s->full_bytes = read_full_bytes(s);
 	if (fd < 0 || lines_read_fd(fd, s->buf, sizeof(s->buf), take_netlink_socket, s) < 0 ||
 		s->audit_sockets != 1)
 		return true;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "model/servers.h"
 
-#include "model/model.h"
+#include <string.h>
 
-static bool is_known(struct record_dev dev)
-{
-	return dev.major || dev.minor;
-}
+#include "model/model.h"
 
 static bool is_same_dev(struct record_dev a, struct record_dev b)
 {
@@ -19,9 +16,11 @@ static bool has_file_system(enum record_cause cause)
 	return cause != RECORD_CAUSE_audit;
 }
 
-bool model_servers_is_same(const struct model_wait *a, const struct model_wait *b)
+/* That of NFS is on another host. */
+static bool has_process(enum record_cause cause)
 {
-	return a->cause == b->cause && (!has_file_system(a->cause) || is_same_dev(a->dev, b->dev));
+	return cause == RECORD_CAUSE_fuse_server || cause == RECORD_CAUSE_access_check ||
+		cause == RECORD_CAUSE_audit;
 }
 
 static bool is_same_answer(const struct record_file_server *a, const struct record_file_server *b)
@@ -39,7 +38,7 @@ static bool is_answer_for(const struct record_file_server *found, const struct m
 	return is_cause && (!has_file_system(w->cause) || is_same_dev(found->dev, w->dev));
 }
 
-/* Whoever is found later has taken the place of the first, unless that was a guess. */
+/* The first that is found stays, unless it was a guess: another one has taken its place since. */
 static bool is_better(const struct record_file_server *found, const struct record_file_server *old)
 {
 	return !old->pid || found->pid == old->pid ||
@@ -74,13 +73,52 @@ const struct model_server *model_servers_find(const struct model_servers *server
 	return NULL;
 }
 
+/* "10.0.0.1" of "10.0.0.1:/export", and "//files" of "//files/share"; 0: it has no host. */
+static size_t host_length(const char *source)
+{
+	const char *end =
+		strncmp(source, "//", 2) == 0 ? strchr(source + 2, '/') : strstr(source, ":/");
+
+	return end ? (size_t)(end - source) : 0;
+}
+
+static bool is_same_host(const struct model_server *a, const struct model_server *b)
+{
+	const size_t length = a && b ? host_length(a->found.source) : 0;
+
+	return length && length == host_length(b->found.source) &&
+		strncmp(a->found.source, b->found.source, length) == 0;
+}
+
+bool model_servers_is_same(const struct model_servers *servers, const struct model_wait *a,
+	const struct model_wait *b)
+{
+	if (a->cause != b->cause)
+		return false;
+	return !has_file_system(a->cause) || is_same_dev(a->dev, b->dev) ||
+		(!has_process(a->cause) &&
+			is_same_host(model_servers_find(servers, a),
+				model_servers_find(servers, b)));
+}
+
+/* The mount says all that is known of another host. */
+static bool is_answered(const struct model_servers *servers, const struct model_wait *w)
+{
+	const struct model_server *s = model_servers_find(servers, w);
+
+	return s &&
+		(!has_process(w->cause) || s->found.pid || s->found.search != RECORD_SEARCH_NONE);
+}
+
+static bool has_place(const struct model_servers *servers, const struct model_wait *w)
+{
+	return servers->count < MODEL_SERVERS_MAX || model_servers_find(servers, w);
+}
+
 /* Of what hung before, which explains least, and where there is an answer, the last. */
 static unsigned int urgency_of(const struct model_servers *servers, const struct model_wait *w)
 {
-	const struct model_server *s = model_servers_find(servers, w);
-	const bool is_answered = s && (s->found.pid || s->found.search != RECORD_SEARCH_NONE);
-
-	return (!w->is_early || w->is_pile_up ? 2u : 0u) + (is_answered ? 0u : 1u);
+	return (!w->is_early || w->is_pile_up ? 2u : 0u) + (is_answered(servers, w) ? 0u : 1u);
 }
 
 const struct model_wait *model_servers_to_find(const struct model *m, uint64_t now_ns)
@@ -90,11 +128,12 @@ const struct model_wait *model_servers_to_find(const struct model *m, uint64_t n
 	for (uint32_t i = 0; i < m->waits.groups_count; i++) {
 		const struct model_wait *w = &m->waits.groups[i];
 		const bool is_question = w->cause == RECORD_CAUSE_access_check ||
-			w->cause == RECORD_CAUSE_audit || is_known(w->dev);
+			w->cause == RECORD_CAUSE_audit || model_has_number(w->dev);
 		unsigned int urgency = urgency_of(&m->host.servers, w);
 
 		if (record_wait_of(w->cause) != RECORD_WAIT_server || w->is_kernel ||
-			!is_question || !model_waits_find_hanging(m, (int)i, now_ns).count)
+			!is_question || !has_place(&m->host.servers, w) ||
+			!model_waits_find_hanging(m, (int)i, now_ns).count)
 			continue;
 		if (!most || urgency > urgency_of(&m->host.servers, most) ||
 			(urgency == urgency_of(&m->host.servers, most) &&

@@ -9,7 +9,7 @@
 #include "model/waits.h"
 #include "record/record.h"
 
-#define MODEL_SERVERS_MAX 4
+#define MODEL_SERVERS_MAX 8
 
 struct model_server {
 	struct record_file_server found; /* as last told of that process */
@@ -28,7 +28,8 @@ void model_servers_add(struct model_servers *servers, const struct record_file_s
 const struct model_server *model_servers_find(const struct model_servers *servers,
 	const struct model_wait *wait);
 /* Whether both wait for the same server, as far as is known. */
-bool model_servers_is_same(const struct model_wait *a, const struct model_wait *b);
+bool model_servers_is_same(const struct model_servers *servers, const struct model_wait *a,
+	const struct model_wait *b);
 /*
  * Those whose server should be looked for: who hangs now, since it may be another one when they
  * have gone on. NULL: nobody hangs.

@@ -251,10 +251,10 @@ void model_sessions_add_silence(struct model *m, const struct record_silence *si
 	s->was_stopped_now =
 		silence->stopped || (silence->unanswered_ns > s->now_ns && s->was_stopped_now);
 	s->now_ns = silence->unanswered_ns;
-	if (silence->pid) {
+	if (silence->pid)
 		d->server = model_who_of(silence->pid, silence->pid, silence->comm);
-		text_copy(s->cgroup, sizeof(s->cgroup), silence->cgroup);
-	}
+	if (*silence->cpu_limit)
+		text_copy(s->cpu_limit, sizeof(s->cpu_limit), silence->cpu_limit);
 	if (s->now_ns <= s->longest_ns)
 		return;
 	s->longest_ns = s->now_ns;

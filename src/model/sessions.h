@@ -21,8 +21,9 @@ struct model_silence {
 	uint64_t longest_ns; /* 0: there was none */
 	uint64_t until_ns;   /* when that was */
 	uint64_t now_ns;
-	char cgroup[RECORD_SUBJECT_SIZE]; /* of the server; "": not known */
-	bool is_stopped; /* the server's process was stopped at some time during it */
+	char cpu_limit
+		[RECORD_SUBJECT_SIZE]; /* of the group that the server is in; "": none is known */
+	bool is_stopped;	       /* the server's process was stopped at some time during it */
 	bool was_stopped_now;
 };
 

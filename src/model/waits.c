@@ -221,8 +221,10 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 		t->hangs_ms = to_ms(op->dur_ns);
 		waits->hanging++;
 	}
-	if (to_ms(op->dur_ns) > t->longest_ms)
+	if (to_ms(op->dur_ns) > t->longest_ms) {
 		t->longest_ms = to_ms(op->dur_ns);
+		t->longest_until_ms = to_ms(minus(end_ns, from_ns));
+	}
 	if (t->until_ms > counted_ms)
 		counted_ms = t->until_ms;
 	if (begin_ns < from_ns + counted_ms * NSEC_PER_MSEC)
@@ -574,16 +576,26 @@ void model_waits_add(struct model *m, const struct record *r)
 uint64_t model_waits_in_ns(const struct model *m, const struct model_thread *t,
 	struct model_span span)
 {
-	const uint64_t begin_ns = counted_from_ns(m) + t->from_ms * NSEC_PER_MSEC;
-	const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
+	const uint64_t from_ns = counted_from_ns(m);
+	const uint64_t line_ns = from_ns + t->until_ms * NSEC_PER_MSEC;
 	/* The next line will tell. */
-	const uint64_t end_ns = t->hangs && span.until_ns > line_ns ? span.until_ns : line_ns;
-	const uint64_t waited_ns = t->waited_ms * NSEC_PER_MSEC + end_ns - line_ns;
-	const uint64_t from_ns = span.from_ns > begin_ns ? span.from_ns : begin_ns;
-	const uint64_t until_ns = span.until_ns < end_ns ? span.until_ns : end_ns;
+	const bool hangs = t->hangs && span.until_ns > line_ns &&
+		!is_missed(line_ns, t->hangs_ms * NSEC_PER_MSEC, span.until_ns);
+	const uint64_t more_ns = hangs ? span.until_ns - line_ns : 0;
+	const uint64_t longest_ms = t->longest_ms < t->waited_ms ? t->longest_ms : t->waited_ms;
+	struct model_span all = { from_ns + t->from_ms * NSEC_PER_MSEC, line_ns };
+	struct model_span longest = model_span_to(from_ns + t->longest_until_ms * NSEC_PER_MSEC,
+		longest_ms * NSEC_PER_MSEC);
+	uint64_t rest_ns = (t->waited_ms - longest_ms) * NSEC_PER_MSEC;
 
-	if (until_ns <= from_ns)
+	if (longest.until_ns + NSEC_PER_MSEC >= line_ns)
+		longest.until_ns += more_ns;
+	else
+		rest_ns += more_ns;
+	all.until_ns += more_ns;
+	if (all.until_ns <= all.from_ns)
 		return 0;
-	return (uint64_t)((double)waited_ns * (double)(until_ns - from_ns) /
-		(double)(end_ns - begin_ns));
+	return model_span_overlap_ns(longest, span) +
+		(uint64_t)((double)rest_ns * (double)model_span_overlap_ns(all, span) /
+			(double)(all.until_ns - all.from_ns));
 }

@@ -68,6 +68,15 @@ struct model_span {
 	uint64_t until_ns;
 };
 
+/* How much of the one lies in the other. */
+static inline uint64_t model_span_overlap_ns(struct model_span a, struct model_span b)
+{
+	const uint64_t from_ns = a.from_ns > b.from_ns ? a.from_ns : b.from_ns;
+	const uint64_t until_ns = a.until_ns < b.until_ns ? a.until_ns : b.until_ns;
+
+	return until_ns > from_ns ? until_ns - from_ns : 0;
+}
+
 static inline struct model_span model_span_to(uint64_t until_ns, uint64_t ns)
 {
 	return (struct model_span){ until_ns > ns ? until_ns - ns : 0, until_ns };
@@ -82,6 +91,7 @@ struct model_thread {
 	uint32_t until_ms; /* up to when */
 	uint32_t waited_ms;
 	uint32_t longest_ms;
+	uint32_t longest_until_ms;
 	uint32_t hangs_ms; /* age by that line */
 };
 
@@ -159,8 +169,8 @@ struct model_hanging model_waits_find_hanging(const struct model *model, int gro
 uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid);
 
 /*
- * How long a thread waited in that time, about: as if its waits lay evenly between the first and
- * the last.
+ * How long a thread waited in that time: the longest wait exactly, and the others as if they lay
+ * evenly between the first and the last.
  */
 uint64_t model_waits_in_ns(const struct model *model, const struct model_thread *thread,
 	struct model_span span);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Writes the lines about the incident as a whole: open, sample, close. */
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -16,7 +15,6 @@
 #include "util/memory.h"
 #include "util/number.h"
 #include "version.h"
-#include "watch/cgroup_path.h"
 #include "watch/thread_status.h"
 #include "watch/watch.h"
 
@@ -148,23 +146,10 @@ void session_find_file_server(struct session *s)
 			s->incident.trigger_ns);
 }
 
-/* The control group whose limit of the CPU counts for it. */
-static void read_cgroup(const struct session *s, int32_t pid, char path[RECORD_SUBJECT_SIZE])
-{
-	struct cgroup_path group;
-	char name[32], buf[4096];
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "%" PRId32 "/cgroup", pid);
-	n = file_read_at(s->procfs_fd, name, buf, sizeof(buf));
-	if (n > 0 && cgroup_path_parse(buf, (size_t)n, "cpu", &group) == 0)
-		text_copy_end(path, RECORD_SUBJECT_SIZE, group.path.p,
-			(size_t)(group.path.end - group.path.p));
-}
-
 /* The database that has been silent for longest. */
 static void find_silence(struct session *s, struct record_silence *ret_silence)
 {
+	const struct record_cpu_limited *limit;
 	struct watch_thread_status status;
 	struct sql_evidence e;
 
@@ -181,7 +166,9 @@ static void find_silence(struct session *s, struct record_silence *ret_silence)
 		return;
 	ret_silence->stopped = status.state == 'T' || status.state == 't';
 	text_copy(ret_silence->comm, sizeof(ret_silence->comm), status.comm);
-	read_cgroup(s, ret_silence->pid, ret_silence->cgroup);
+	limit = watch_cpu_limit_of(s->o.watch, ret_silence->pid);
+	if (limit)
+		text_copy(ret_silence->cpu_limit, sizeof(ret_silence->cpu_limit), limit->path);
 }
 
 static bool is_of_trigger(const struct session *s, const char *target)

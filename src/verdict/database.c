@@ -10,26 +10,6 @@ static const struct model_database *database_of(const struct graph *g, const str
 	return &g->m->sessions.list[n->index];
 }
 
-/* The disk at fault that the thread, or any of the process, loads; NULL: none. */
-static struct node *node_of_load(struct graph *g, int32_t pid, int32_t tid)
-{
-	for (uint32_t i = 0; i < g->m->loads.count; i++) {
-		const struct model_loads_of *loads = &g->m->loads.list[i];
-		const double work_ns = model_disk_work_ns(&g->m->disks.list[loads->disk]);
-		uint32_t count;
-		const struct model_load *list =
-			model_loads_list(loads, tid ? RECORD_BY_thread : RECORD_BY_process, &count);
-
-		if (g->conditions[g->folded[loads->disk]] == CONDITION_NONE)
-			continue;
-		for (uint32_t k = 0; k < count; k++)
-			if ((tid ? list[k].who.tid == tid : list[k].who.pid == pid) &&
-				100 * (double)list[k].busy_ns >= TENTH * work_ns)
-				return graph_get(g, NODE_disk, g->folded[loads->disk]);
-	}
-	return NULL;
-}
-
 /* Sessions that wait in the database for what its threads wait for */
 
 /* A server that has filled its file system tries again and again until there is room. */
@@ -56,7 +36,7 @@ static void find_sessions(struct graph *g, int index)
 		n = graph_of_server(g, d,
 			model_span_to(d->lasting_at_ns, d->lasting_ns / d->lasting));
 	if (!n)
-		n = node_of_load(g, d->server.pid, 0);
+		n = graph_of_load(g, d->server.pid, 0);
 	if (!n)
 		return;
 	g->of_database[index] = n;
@@ -128,7 +108,7 @@ static struct node *follow_queue(struct graph *g, struct node *n)
 				? q->holder.elapsed_ns
 				: q->longest_ns));
 	if (!next)
-		next = node_of_load(g, q->holder.pid, q->holder.tid);
+		next = graph_of_load(g, q->holder.pid, q->holder.tid);
 	if (!next && !q->holder.idle) {
 		next = node_of_commits(g, n);
 		n->is_link_inferred = true;
@@ -325,31 +305,25 @@ static struct node *find_lock_of(struct graph *g, const struct model_database *d
 	return NULL;
 }
 
-/* Whether its server is in the control group; older records do not say where that is. */
-static bool is_group_of(const char *path, const struct model_database *d)
-{
-	return !*d->silence.cgroup ||
-		(strlen(path) <= strlen(d->silence.cgroup) &&
-			model_is_group_line(path, d->silence.cgroup));
-}
-
 /* Sessions that were held up keep the CPUs busy once they are let go: that alone is no reason. */
 static struct node *find_cpu(struct graph *g, const struct model_database *d)
 {
 	for (uint32_t i = 0; i < g->m->host.cpu_limits_count; i++)
 		if (g->m->host.cpu_limits[i].at_limit_ns >= d->silence.longest_ns / 2 &&
-			is_group_of(g->m->host.cpu_limits[i].path, d))
+			strcmp(g->m->host.cpu_limits[i].path, d->silence.cpu_limit) == 0)
 			return graph_find(g, NODE_cpu, (int)i);
 	return g->m->host.cpu_shortage.ns >= d->silence.longest_ns / 2 ? graph_find(g, NODE_cpu, -1)
 								       : NULL;
 }
 
-/* Whether any request or wait of its process was seen there. */
+/* Whether any request or wait of its processes was seen there. */
 static bool uses_disk(const struct graph *g, const struct model_database *d, int disk)
 {
+	bool is_of[MODEL_GROUPS_MAX];
+
+	graph_find_groups_of(g, d, is_of);
 	for (uint32_t i = 0; i < g->m->waits.groups_count; i++)
-		if (g->m->waits.groups[i].who.pid == d->server.pid &&
-			g->m->waits.groups[i].disk >= 0 &&
+		if (is_of[i] && g->m->waits.groups[i].disk >= 0 &&
 			g->folded[g->m->waits.groups[i].disk] == disk)
 			return true;
 	for (uint32_t i = 0; i < g->m->loads.count; i++) {
@@ -358,7 +332,8 @@ static bool uses_disk(const struct graph *g, const struct model_database *d, int
 		const struct model_load *list = model_loads_list(loads, RECORD_BY_process, &count);
 
 		for (uint32_t k = 0; k < count && g->folded[loads->disk] == disk; k++)
-			if (list[k].who.pid == d->server.pid)
+			if (list[k].who.pid == d->server.pid ||
+				model_sessions_is_name_of(&g->m->sessions, d, list[k].who.comm))
 				return true;
 	}
 	return false;
@@ -367,7 +342,7 @@ static bool uses_disk(const struct graph *g, const struct model_database *d, int
 /* On a disk that it uses the server may wait in ways that are not traced. */
 static struct node *find_disk(struct graph *g, const struct model_database *d)
 {
-	struct node *n = node_of_load(g, d->server.pid, 0);
+	struct node *n = graph_of_load(g, d->server.pid, 0);
 
 	for (uint32_t i = 0; i < g->count && !n; i++) {
 		const enum condition c = g->nodes[i].kind == NODE_disk

@@ -106,7 +106,7 @@ static struct node *node_of_server(struct graph *g, const struct model_wait *w)
 {
 	const struct model_wait *first = g->m->waits.groups;
 
-	while (!model_servers_is_same(first, w))
+	while (!model_servers_is_same(&g->m->host.servers, first, w))
 		first++;
 	return graph_get(g, NODE_server, (int)(first - g->m->waits.groups));
 }
@@ -184,23 +184,6 @@ static struct node *node_of_group(struct graph *g, const struct model_wait *w)
 	return g->of_group[i] ? g->of_group[i] : graph_of_wait(g, i);
 }
 
-/* Time that was waited for each node. */
-struct sums {
-	uint64_t ns[GRAPH_NODES_MAX];
-	uint64_t all_ns;
-	struct node *most; /* NULL: none was waited for */
-};
-
-static void add_to(struct sums *sums, const struct graph *g, struct node *n, uint64_t ns)
-{
-	if (!n || ns == 0)
-		return;
-	sums->ns[n - g->nodes] += ns;
-	sums->all_ns += ns;
-	if (!sums->most || sums->ns[n - g->nodes] > sums->ns[sums->most - g->nodes])
-		sums->most = n;
-}
-
 /* A look is an instant: who waits then has begun before, and goes on. */
 static struct model_span widened(struct model_span span)
 {
@@ -213,30 +196,49 @@ static struct model_span widened(struct model_span span)
 }
 
 /* Who waited for less than half of that time held it for other reasons; nothing is known before. */
-static struct node *most_of(const struct graph *g, const struct sums *sums, struct model_span span)
+static bool is_most(const struct graph *g, uint64_t waited_ns, struct model_span span)
 {
 	const uint64_t counted_ns = minus(g->m->trigger_ns, MODEL_LEAD_NS);
 
 	if (span.from_ns < counted_ns)
 		span.from_ns = counted_ns;
-	return 2 * sums->all_ns >= minus(span.until_ns, span.from_ns) ? sums->most : NULL;
+	return waited_ns && 2 * waited_ns >= minus(span.until_ns, span.from_ns);
+}
+
+/* Time that was waited for each node. */
+struct sums {
+	uint64_t ns[GRAPH_NODES_MAX];
+	struct node *most; /* NULL: none was waited for */
+};
+
+static void add_to(struct sums *sums, const struct graph *g, struct node *n, uint64_t ns)
+{
+	if (!n || ns == 0)
+		return;
+	sums->ns[n - g->nodes] += ns;
+	if (!sums->most || sums->ns[n - g->nodes] > sums->ns[sums->most - g->nodes])
+		sums->most = n;
 }
 
 struct node *graph_of_thread(struct graph *g, int32_t tid, struct model_span span)
 {
 	const struct model_waits *waits = &g->m->waits;
 	struct sums sums = { 0 };
+	uint64_t all_ns = 0;
 
 	span = widened(span);
 	for (uint32_t i = 0; tid > 0 && i < MODEL_THREADS_MAX; i++) {
 		const struct model_thread *t = &waits->threads[i];
+		uint64_t ns;
 
-		if (t->tid == tid && t->longest_ms >= NOTICED_NS / NSEC_PER_MSEC &&
-			record_wait_of(waits->groups[t->group].cause) != RECORD_WAIT_lock)
-			add_to(&sums, g, node_of_group(g, &waits->groups[t->group]),
-				model_waits_in_ns(g->m, t, span));
+		if (t->tid != tid || t->longest_ms < NOTICED_NS / NSEC_PER_MSEC ||
+			record_wait_of(waits->groups[t->group].cause) == RECORD_WAIT_lock)
+			continue;
+		ns = model_waits_in_ns(g->m, t, span);
+		all_ns += ns;
+		add_to(&sums, g, node_of_group(g, &waits->groups[t->group]), ns);
 	}
-	return most_of(g, &sums, span);
+	return is_most(g, all_ns, span) ? sums.most : NULL;
 }
 
 static bool is_thread_of(const struct graph *g, const struct model_thread *t, int32_t pid,
@@ -247,11 +249,13 @@ static bool is_thread_of(const struct graph *g, const struct model_thread *t, in
 }
 
 /* By executable and control group; 0: none of its threads waited. */
-static uint64_t program_of(const struct graph *g, int32_t pid, const struct model_database *d)
+static uint64_t program_of(const struct graph *g, const struct model_database *d)
 {
+	const struct model_waits *waits = &g->m->waits;
+
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++)
-		if (is_thread_of(g, &g->m->waits.threads[i], pid, d))
-			return g->m->waits.keys[g->m->waits.threads[i].group].program;
+		if (is_thread_of(g, &waits->threads[i], d->server.pid, d))
+			return waits->keys[waits->threads[i].group].program;
 	return 0;
 }
 
@@ -259,41 +263,75 @@ static uint64_t program_of(const struct graph *g, int32_t pid, const struct mode
  * Each session may be a process, and so may what the server does besides. Another server of that
  * name is another service as a rule, and so has another control group.
  */
-static bool is_process_of(const struct graph *g, uint32_t group, const struct model_database *d,
-	uint64_t program)
+void graph_find_groups_of(const struct graph *g, const struct model_database *d,
+	bool ret_is_of[MODEL_GROUPS_MAX])
 {
 	const struct model_waits *waits = &g->m->waits;
+	const uint64_t program = model_sessions_is_only(&g->m->sessions, d) ? program_of(g, d) : 0;
 
-	if (program && model_sessions_is_only(&g->m->sessions, d))
-		return waits->keys[group].program == program;
-	return model_sessions_is_name_of(&g->m->sessions, d, waits->groups[group].who.comm);
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		ret_is_of[i] = waits->groups[i].who.pid == d->server.pid ||
+			(program ? waits->keys[i].program == program
+				 : model_sessions_is_name_of(&g->m->sessions, d,
+					   waits->groups[i].who.comm));
 }
 
-/* Of a process, or of a database whose sessions are processes. */
+/* What one thread waited; NULL: there are too many threads. */
+static uint64_t *waited_of(struct graph *g, int32_t tid)
+{
+	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
+		const uint32_t slot = ((uint32_t)tid + i) % MODEL_THREADS_MAX;
+
+		if (g->tids[slot] && g->tids[slot] != tid)
+			continue;
+		g->tids[slot] = tid;
+		return &g->waited_ns[slot];
+	}
+	return NULL;
+}
+
+/* Of a process, or of a database whose sessions are processes: what any of its threads waited. */
 static struct node *most_waited_for(struct graph *g, int32_t pid, const struct model_database *d,
 	struct model_span span)
 {
 	const struct model_waits *waits = &g->m->waits;
-	bool is_of_database[MODEL_GROUPS_MAX];
-	const uint64_t program = d ? program_of(g, pid, d) : 0;
+	bool is_of_database[MODEL_GROUPS_MAX] = { 0 };
 	struct sums sums = { 0 };
+	uint64_t longest_ns = 0;
 
 	span = widened(span);
+	memset(g->tids, 0, sizeof(g->tids));
+	memset(g->waited_ns, 0, sizeof(g->waited_ns));
+	if (d)
+		graph_find_groups_of(g, d, is_of_database);
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
 		const struct model_wait *w = &waits->groups[i];
+		uint64_t ns;
 
-		is_of_database[i] = d && is_process_of(g, i, d, program);
-		/* Of those whose lines stand for many, the threads are not known. */
-		if ((w->who.pid == pid || is_of_database[i]) && w->alike_at_ns >= span.from_ns)
-			add_to(&sums, g, g->of_group[i], w->alike_ns + w->alike_hanging_ns);
+		/* Of those whose lines stand for many, the longest is known. */
+		if (!g->of_group[i] || !w->has_alike || (w->who.pid != pid && !is_of_database[i]))
+			continue;
+		ns = model_span_overlap_ns(span,
+			model_span_to(w->start_ns + w->longest_ns, w->longest_ns));
+		add_to(&sums, g, g->of_group[i], ns);
+		longest_ns = ns > longest_ns ? ns : longest_ns;
 	}
 	for (uint32_t i = 0; i < MODEL_THREADS_MAX; i++) {
 		const struct model_thread *t = &waits->threads[i];
+		uint64_t ns, *waited_ns;
 
-		if (is_thread_of(g, t, pid, d) || (t->tid > 0 && is_of_database[t->group]))
-			add_to(&sums, g, g->of_group[t->group], model_waits_in_ns(g->m, t, span));
+		if (t->tid <= 0 || !g->of_group[t->group] ||
+			(!is_thread_of(g, t, pid, d) && !is_of_database[t->group]))
+			continue;
+		ns = model_waits_in_ns(g->m, t, span);
+		waited_ns = ns ? waited_of(g, t->tid) : NULL;
+		if (!waited_ns)
+			continue;
+		add_to(&sums, g, g->of_group[t->group], ns);
+		*waited_ns += ns;
+		longest_ns = *waited_ns > longest_ns ? *waited_ns : longest_ns;
 	}
-	return most_of(g, &sums, span);
+	return is_most(g, longest_ns, span) ? sums.most : NULL;
 }
 
 struct node *graph_of_process(struct graph *g, int32_t pid, struct model_span span)
@@ -305,6 +343,25 @@ struct node *graph_of_server(struct graph *g, const struct model_database *d,
 	struct model_span span)
 {
 	return most_waited_for(g, d->server.pid, d, span);
+}
+
+struct node *graph_of_load(struct graph *g, int32_t pid, int32_t tid)
+{
+	for (uint32_t i = 0; i < g->m->loads.count; i++) {
+		const struct model_loads_of *loads = &g->m->loads.list[i];
+		const double work_ns = model_disk_work_ns(&g->m->disks.list[loads->disk]);
+		uint32_t count;
+		const struct model_load *list =
+			model_loads_list(loads, tid ? RECORD_BY_thread : RECORD_BY_process, &count);
+
+		if (g->conditions[g->folded[loads->disk]] == CONDITION_NONE)
+			continue;
+		for (uint32_t k = 0; k < count; k++)
+			if ((tid ? list[k].who.tid == tid : list[k].who.pid == pid) &&
+				100 * (double)list[k].busy_ns >= TENTH * work_ns)
+				return graph_get(g, NODE_disk, g->folded[loads->disk]);
+	}
+	return NULL;
 }
 
 uint64_t graph_weight_ns(const struct node *end)

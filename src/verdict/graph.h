@@ -102,7 +102,8 @@ struct graph {
 	struct node *of_database[CONFIG_SQL_TARGETS_MAX];
 	enum condition conditions[MODEL_DISKS_MAX];
 	int folded[MODEL_DISKS_MAX];	 /* the disk that is at fault where one is waited for */
-	int32_t tids[MODEL_THREADS_MAX]; /* to count threads once */
+	int32_t tids[MODEL_THREADS_MAX]; /* to count threads once, and what each of them waited */
+	uint64_t waited_ns[MODEL_THREADS_MAX];
 };
 
 void graph_make(const struct model *model, struct graph *ret_graph);
@@ -126,11 +127,19 @@ struct node *graph_of_thread(struct graph *graph, int32_t tid, struct model_span
  * processes of the program.
  */
 bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b);
-/* The node that threads of a process waited for most then; NULL: for none for half of that time. */
+/*
+ * The node that threads of a process waited for most then; NULL: none of them waited for half of
+ * that time.
+ */
 struct node *graph_of_process(struct graph *graph, int32_t pid, struct model_span span);
 /* The same of the threads of a database, which may be those of many processes. */
 struct node *graph_of_server(struct graph *graph, const struct model_database *database,
 	struct model_span span);
+/* Which groups are threads of a database's processes. */
+void graph_find_groups_of(const struct graph *graph, const struct model_database *database,
+	bool ret_is_of[MODEL_GROUPS_MAX]);
+/* The disk at fault that the thread, or with tid 0 any of the process, loads; NULL: none. */
+struct node *graph_of_load(struct graph *graph, int32_t pid, int32_t tid);
 /* Whether a group waited for what flows to that end. */
 bool graph_flows_to(const struct graph *graph, uint32_t group, const struct node *end);
 /* What speaks for it as the verdict: the time of its victims. */

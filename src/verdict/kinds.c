@@ -11,10 +11,11 @@ static const struct node_kind *const kinds[NODE_KINDS] = {
 };
 
 /* What is no disk is told by the file system: there may be many servers. */
-static bool is_same(const struct model_wait *a, const struct model_wait *b)
+static bool is_same(const struct graph *g, const struct model_wait *a, const struct model_wait *b)
 {
 	return a->cause && a->cause == b->cause && a->disk == b->disk &&
-		(record_wait_of(a->cause) != RECORD_WAIT_server || model_servers_is_same(a, b));
+		(record_wait_of(a->cause) != RECORD_WAIT_server ||
+			model_servers_is_same(&g->m->host.servers, a, b));
 }
 
 static void add_groups(struct graph *g)
@@ -35,7 +36,7 @@ static void add_groups(struct graph *g)
 		if (w->is_kernel || !w->is_early)
 			continue;
 		for (uint32_t k = 0; w->is_pile_up && k < waits->groups_count; k++)
-			if (g->of_group[k] && is_same(&waits->groups[k], w))
+			if (g->of_group[k] && is_same(g, &waits->groups[k], w))
 				g->of_group[i] = g->of_group[k];
 		if (waits->noted == 0)
 			g->of_group[i] = graph_of_wait(g, i);

@@ -85,7 +85,8 @@ static struct node *node_of_file_holder(struct graph *g, const struct node *n,
 		struct node *other = &g->nodes[i];
 
 		if (other != n && other->kind == NODE_held &&
-			lock_of(g, other)->process.pid == l->holder.pid)
+			lock_of(g, other)->process.pid == l->holder.pid &&
+			2 * lock_of(g, other)->longest_ns >= l->held_ns)
 			return other;
 	}
 	return graph_of_process(g, l->holder.pid, span_of(l));
@@ -105,10 +106,12 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 		return l->holder.pid ? node_of_file_holder(g, n, l) : NULL;
 	if (l->holder.pid && !l->holder.tid)
 		return graph_of_process(g, l->holder.pid, span_of(l));
-	if (next || !l->holder.pid || l->deadlocked_with || l->held_ns >= l->longest_ns / 2)
+	if (next || !l->holder.pid || l->deadlocked_with)
 		return next;
 	n->is_link_inferred = true;
-	return node_of_others(g, l->holder.pid, 0);
+	/* Each of its waits for a disk that it loads may be too short to be recorded. */
+	return l->held_ns >= l->longest_ns / 2 ? graph_of_load(g, l->holder.pid, l->holder.tid)
+					       : node_of_others(g, l->holder.pid, 0);
 }
 
 /* "its process's memory map lock (mmap_lock)", "the lock of the inode of big/t.ibd" */

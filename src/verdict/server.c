@@ -14,15 +14,50 @@ static const struct model_server *server_of(const struct graph *g, const struct 
 	return s ? s : &unknown;
 }
 
+/* That waited longest for it. */
+static const struct model_wait *longest_of(const struct graph *g, const struct node *n)
+{
+	const struct model_waits *waits = &g->m->waits;
+	const struct model_wait *longest = &waits->groups[n->index];
+
+	for (uint32_t i = 0; i < waits->groups_count; i++)
+		if (g->of_group[i] == n && waits->groups[i].longest_ns > longest->longest_ns)
+			longest = &waits->groups[i];
+	return longest;
+}
+
+/*
+ * Of an open() it is not known on which file system it waits: where only one has such waits, it is
+ * that. NULL: it is known, or there are others.
+ */
+static struct node *follow_unknown(struct graph *g, const struct node *n)
+{
+	const struct model_wait *w = &g->m->waits.groups[n->index];
+	struct node *only = NULL;
+
+	for (uint32_t i = 0; i < g->count && !model_has_number(w->dev); i++) {
+		struct node *other = &g->nodes[i];
+
+		if (other == n || other->kind != NODE_server ||
+			g->m->waits.groups[other->index].cause != w->cause)
+			continue;
+		if (only)
+			return NULL;
+		only = other;
+	}
+	return only;
+}
+
 /* Those of FUSE are processes here, which may wait themselves. */
 static struct node *follow(struct graph *g, struct node *n)
 {
-	const struct model_wait *w = &g->m->waits.groups[n->index];
+	const struct model_wait *w = longest_of(g, n);
 	const struct model_server *s = server_of(g, n);
 
-	return s->found.pid ? graph_of_process(g, s->found.pid,
-				      model_span_to(w->start_ns + w->longest_ns, w->longest_ns))
-			    : NULL;
+	if (s->found.pid)
+		return graph_of_process(g, s->found.pid,
+			model_span_to(w->start_ns + w->longest_ns, w->longest_ns));
+	return follow_unknown(g, n);
 }
 
 static void judge(struct graph *g, struct node *n)

@@ -212,7 +212,7 @@ static void take_answer(struct cgroups *c, struct processes *processes,
 		return;
 	add_with_ancestors(c, a->text, a->len);
 	io_limits_learn(&c->io, &c->stats, c->sysfs_fd, a->text, a->len);
-	cpu_limits_learn(&c->cpu, &c->stats, c->sysfs_fd, a->text, a->len);
+	cpu_limits_learn(&c->cpu, &c->stats, c->sysfs_fd, processes, a->pid, a->text, a->len);
 	freezers_learn(&c->freezers, c->sysfs_fd, processes, a->pid, a->text, a->len);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "watch/cpu_limits.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -106,44 +107,60 @@ static struct cpu_limits_group *find_place(struct cpu_limits *l,
 	return NULL;
 }
 
-static void add_group(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
-	const struct cgroup_path *path, const struct cgroup_path *usage)
+/* NULL: there is no such group, or no room. */
+static struct cpu_limits_group *get_group(struct cpu_limits *l, struct cgroup_stats *stats,
+	int sysfs_fd, const struct cgroup_path *path, const struct cgroup_path *usage)
 {
+	static_assert(CPU_LIMITS_GROUPS_MAX <= 8 * sizeof(((struct watch_process *)0)->cpu_groups),
+		"each group has a bit");
 	uint64_t hash = cgroup_path_hash(path);
 	struct cpu_limits_group *place, opened = { .path_hash = hash };
 
 	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++)
 		if (l->groups[i].used && l->groups[i].path_hash == hash)
-			return;
+			return &l->groups[i];
 	if (!group_open(&opened, sysfs_fd, path, usage))
-		return;
+		return NULL;
 	place = find_place(l, &opened);
 	if (!place ||
 		(!path->v1 &&
 			cgroup_stats_set(stats, CGROUP_STATS_CPU, (unsigned int)(place - l->groups),
 				path) < 0)) {
 		group_free(&opened);
-		return;
+		return NULL;
 	}
 	group_free(place);
 	opened.serial = ++l->serial;
 	*place = opened;
+	return place;
 }
 
 /* The limit of a group holds for all below it, in both versions. */
 void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
-	const char *buf, size_t len)
+	struct processes *processes, int32_t pid, const char *buf, size_t len)
 {
+	struct watch_process *process = processes_find(processes, pid);
+	const struct cpu_limits_group *group;
 	struct cgroup_path path, usage;
 	bool is_counted;
+
+	if (process)
+		process->cpu_groups = 0;
 
 	if (cgroup_path_parse(buf, len, "cpu", &path) < 0 || !cgroup_path_is_reachable(&path) ||
 		path.path.end - path.path.p < 2)
 		return;
 	is_counted = cgroup_path_parse(buf, len, "cpuacct", &usage) == 0 && usage.v1;
-	do
-		add_group(l, stats, sysfs_fd, &path, is_counted ? &usage : &path);
-	while (cgroup_path_ascend(&path) && (!is_counted || cgroup_path_ascend(&usage)));
+	do {
+		const uint32_t serial = l->serial;
+
+		group = get_group(l, stats, sysfs_fd, &path, is_counted ? &usage : &path);
+		/* In the place of another one. */
+		for (uint32_t i = 0; group && l->serial != serial && i < processes->count; i++)
+			processes->list[i].cpu_groups &= (uint16_t) ~(1u << (group - l->groups));
+		if (group && process)
+			process->cpu_groups |= (uint16_t)(1u << (group - l->groups));
+	} while (cgroup_path_ascend(&path) && (!is_counted || cgroup_path_ascend(&usage)));
 }
 
 /* Of version 1. False: they cannot be read. */
@@ -262,4 +279,20 @@ void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits)
 		limits->cpu_limits[at] = *view;
 	}
 	limits->cpu_limits_count = count;
+}
+
+const struct record_cpu_limited *cpu_limits_find(const struct cpu_limits *l,
+	const struct watch_process *process)
+{
+	const struct record_cpu_limited *most = NULL;
+
+	for (unsigned int i = 0; i < CPU_LIMITS_GROUPS_MAX; i++) {
+		const struct cpu_limits_group *group = &l->groups[i];
+
+		if ((process->cpu_groups & 1u << i) && group->used && group->limited &&
+			!isnan(group->view.held_back_pct) &&
+			(!most || group->view.held_back_pct > most->held_back_pct))
+			most = &group->view;
+	}
+	return most;
 }

@@ -15,6 +15,7 @@
 #include "record/structs.h"
 #include "watch/cgroup_parse.h"
 #include "watch/cgroup_stats.h"
+#include "watch/processes.h"
 
 /* The control groups of the processes and all above them, each counted once. */
 #define CPU_LIMITS_GROUPS_MAX CGROUP_STATS_GROUPS_MAX
@@ -48,7 +49,7 @@ void cpu_limits_reset(struct cpu_limits *l);
 
 /* Adds the groups of a process: buf is the text of its /proc/PID/cgroup. */
 void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysfs_fd,
-	const char *buf, size_t len);
+	struct processes *processes, int32_t pid, const char *buf, size_t len);
 
 /*
  * Reads all limits, takes what they did by the last answer, and asks again. buf holds one file at a
@@ -59,5 +60,9 @@ void cpu_limits_update(struct cpu_limits *l, struct cgroup_stats *stats, uint64_
 
 /* Those that held their threads back most, of which it is known how much. */
 void cpu_limits_fill(const struct cpu_limits *l, struct record_limits *limits);
+
+/* Of the groups that a process is in, the one that held its threads back most; NULL: none. */
+const struct record_cpu_limited *cpu_limits_find(const struct cpu_limits *l,
+	const struct watch_process *process);
 
 #endif

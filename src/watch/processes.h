@@ -31,6 +31,7 @@ struct watch_process {
 	bool has_left;		    /* its unit is another one: it is to be removed */
 	bool renamed;		    /* it stays while its unit is not known */
 	char comm[WATCH_COMM_SIZE]; /* raw */
+	uint16_t cpu_groups;	    /* that it is in: bits, as cpu_limits.h numbers them */
 	uint32_t scan;		    /* number of the scan that found it last */
 	uint64_t freezer_hash;	    /* of the group that can freeze it; 0: none, or not known */
 	uint64_t freezer_ns;	    /* when it was in that group, at least */

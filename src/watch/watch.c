@@ -594,6 +594,14 @@ const struct record_cpu_limited *watch_cpu_limit_in_slot(const struct watch *w, 
 	return &group->view;
 }
 
+const struct record_cpu_limited *watch_cpu_limit_of(const struct watch *w, int32_t pid)
+{
+	for (uint32_t i = 0; i < w->processes.count; i++)
+		if (w->processes.list[i].pid == pid)
+			return cpu_limits_find(&w->cgroups.cpu, &w->processes.list[i]);
+	return NULL;
+}
+
 const char *watch_disk_name(const struct watch *w, uint32_t major, uint32_t minor)
 {
 	return disks_find_name(&w->disks, major, minor);

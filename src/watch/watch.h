@@ -194,6 +194,12 @@ const struct record_cgroup *watch_cgroup_in_slot(const struct watch *watch, unsi
 const struct record_cpu_limited *watch_cpu_limit_in_slot(const struct watch *watch,
 	unsigned int slot, uint32_t *ret_serial);
 
+/*
+ * Of the control groups that a watched process is in, the one whose CPU limit held its threads back
+ * most in the last sample; NULL: none, or not known.
+ */
+const struct record_cpu_limited *watch_cpu_limit_of(const struct watch *watch, int32_t pid);
+
 /* The name in the newest /proc/diskstats, also of partitions and ignored devices; NULL: unknown. */
 const char *watch_disk_name(const struct watch *watch, uint32_t major, uint32_t minor);
 

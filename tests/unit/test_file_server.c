@@ -312,7 +312,7 @@ static void test_several_listeners(void **state)
 #define NETLINK_OTHERS                                                                             \
 	NETLINK_TABLE                                                                              \
 	"0000000081d28e88 9   0          00000000 0        0        0     2        0        17\n"  \
-	"0000000081d28e89 9   50         00000000 0        0        0     2        0        50\n"  \
+	"0000000081d28e89 9   50         00000000 768      0        0     2        0        50\n"  \
 	"0000000081d28e8a 9   60         00000001 212992   0        0     2        9        60\n"  \
 	"0000000081d28e8b 15  70         00000000 4096     0        0     2        0        70\n"
 /* Of the process 20, and of one that has another netlink socket, too. */
@@ -326,6 +326,7 @@ static struct fixture *audited(void **state, const char *sockets)
 	struct fixture *f = *state;
 
 	tree_put(f->t, "proc/1/net/netlink", NETLINK_OTHERS "%s", sockets);
+	tree_put(f->t, "proc/sys/net/core/rmem_default", "212992\n");
 	put_process(f, 10, "auditd", "/dev/null", "");
 	put_process(f, 50, "sshd", "socket:[50]", "");
 	put_process(f, 60, "systemd-journal", "socket:[60]", "");
