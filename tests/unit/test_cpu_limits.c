@@ -105,6 +105,32 @@ static void test_version_2(void **state)
 	watch_free(w);
 }
 
+/* The limit of a group is no reason for what a process of another one does. */
+static void test_whose_limit_it_is(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	put(t, "/system.slice", "cpu.max", "400000 100000\n");
+	put_stat(t, "/system.slice", 0, 0);
+	put(t, UNIT, "cpu.max", "50000 100000\n");
+	put_stat(t, UNIT, 0, 0);
+	tree_put_thread(t, 20, 20, "mariadbd", 'S', 500, 9);
+	tree_put(t, "proc/20/cgroup", "0::/system.slice/mysql.service\n");
+	tree_put_thread(t, 30, 30, "mariadbd", 'S', 500, 9);
+	tree_put(t, "proc/30/cgroup", "0::/user.slice\n");
+	w = watch_server(t, "0::" UNIT "\n");
+	next(t, w);
+	put_stat(t, UNIT, 500000, 1500000);
+	put_stat(t, "/system.slice", 500000, 100000);
+	next(t, w);
+	assert_string_equal(watch_cpu_limit_of(w, 10)->path, UNIT);
+	assert_string_equal(watch_cpu_limit_of(w, 20)->path, "/system.slice");
+	assert_null(watch_cpu_limit_of(w, 30));
+	assert_null(watch_cpu_limit_of(w, 40));
+	watch_free(w);
+}
+
 /* Version 1 counts what a group used with another controller. */
 static void test_version_1(void **state)
 {
@@ -199,6 +225,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
 		cmocka_unit_test_setup_teardown(test_version_2, tree_setup, tree_teardown),
+		cmocka_unit_test_setup_teardown(test_whose_limit_it_is, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_version_1, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_no_limits, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
