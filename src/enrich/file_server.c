@@ -411,13 +411,6 @@ static void take_found(struct file_server *w, const struct search *s)
 	w->is_expected = false;
 }
 
-/* That of NFS is on another host. */
-static bool has_process(enum record_cause waits_for)
-{
-	return waits_for == RECORD_CAUSE_fuse_server || waits_for == RECORD_CAUSE_access_check ||
-		waits_for == RECORD_CAUSE_audit;
-}
-
 static void take(struct file_server *w, uint64_t now_ns)
 {
 	if (renewable_worker_is_busy(&w->worker)) {
@@ -433,7 +426,7 @@ void file_server_find(struct file_server *w, const struct file_server_question *
 	if (is_other(w, q))
 		begin(w, q);
 	take(w, q->now_ns);
-	if (!renewable_worker_is_busy(&w->worker) && has_process(q->waits_for) &&
+	if (!renewable_worker_is_busy(&w->worker) && record_cause_has_process(q->waits_for) &&
 		q->now_ns >= w->rest_until_ns)
 		search(w, q);
 }

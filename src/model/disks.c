@@ -35,15 +35,10 @@ const char *model_disks_list_below(const struct model_disks *disks, const char *
 
 /* Which disk */
 
-static bool is_same_dev(struct record_dev a, struct record_dev b)
-{
-	return a.major == b.major && a.minor == b.minor;
-}
-
 int model_disks_find(const struct model_disks *disks, struct record_dev dev)
 {
 	for (uint32_t i = 0; i < disks->count && model_has_number(dev); i++)
-		if (is_same_dev(disks->list[i].dev, dev))
+		if (record_dev_is_same(disks->list[i].dev, dev))
 			return (int)i;
 	return -1;
 }

@@ -5,27 +5,15 @@
 
 #include "model/model.h"
 
-static bool is_same_dev(struct record_dev a, struct record_dev b)
-{
-	return a.major == b.major && a.minor == b.minor;
-}
-
 /* There is one audit daemon, whatever the file. */
 static bool has_file_system(enum record_cause cause)
 {
 	return cause != RECORD_CAUSE_audit;
 }
 
-/* That of NFS is on another host. */
-static bool has_process(enum record_cause cause)
-{
-	return cause == RECORD_CAUSE_fuse_server || cause == RECORD_CAUSE_access_check ||
-		cause == RECORD_CAUSE_audit;
-}
-
 static bool is_same_answer(const struct record_file_server *a, const struct record_file_server *b)
 {
-	return a->waits_for == b->waits_for && is_same_dev(a->dev, b->dev);
+	return a->waits_for == b->waits_for && record_dev_is_same(a->dev, b->dev);
 }
 
 static bool is_answer_for(const struct record_file_server *found, const struct model_wait *w)
@@ -35,7 +23,7 @@ static bool is_answer_for(const struct record_file_server *found, const struct m
 		? found->waits_for == w->cause
 		: w->cause != RECORD_CAUSE_access_check && w->cause != RECORD_CAUSE_audit;
 
-	return is_cause && (!has_file_system(w->cause) || is_same_dev(found->dev, w->dev));
+	return is_cause && (!has_file_system(w->cause) || record_dev_is_same(found->dev, w->dev));
 }
 
 /* The first that is found stays, unless it was a guess: another one has taken its place since. */
@@ -95,8 +83,8 @@ bool model_servers_is_same(const struct model_servers *servers, const struct mod
 {
 	if (a->cause != b->cause)
 		return false;
-	return !has_file_system(a->cause) || is_same_dev(a->dev, b->dev) ||
-		(!has_process(a->cause) &&
+	return !has_file_system(a->cause) || record_dev_is_same(a->dev, b->dev) ||
+		(!record_cause_has_process(a->cause) &&
 			is_same_host(model_servers_find(servers, a),
 				model_servers_find(servers, b)));
 }
@@ -107,7 +95,8 @@ static bool is_answered(const struct model_servers *servers, const struct model_
 	const struct model_server *s = model_servers_find(servers, w);
 
 	return s &&
-		(!has_process(w->cause) || s->found.pid || s->found.search != RECORD_SEARCH_NONE);
+		(!record_cause_has_process(w->cause) || s->found.pid ||
+			s->found.search != RECORD_SEARCH_NONE);
 }
 
 static bool has_place(const struct model_servers *servers, const struct model_wait *w)

@@ -80,9 +80,7 @@ static bool has_key(const struct model_wait *w, const struct model_wait_key *sto
 	return w->cause == key->cause && w->disk == key->disk && w->is_kernel == key->is_kernel &&
 		w->is_early == key->is_early && stored->program == key->program &&
 		stored->pid == key->pid && stored->inode == key->inode &&
-		(key->disk >= 0 ||
-			(stored->dev.major == key->dev.major &&
-				stored->dev.minor == key->dev.minor));
+		(key->disk >= 0 || record_dev_is_same(stored->dev, key->dev));
 }
 
 /* Of another program, where there is no room for more; NULL: there is none either. */

@@ -48,6 +48,12 @@ enum record_wait record_wait_of(enum record_cause cause)
 	return cause < RECORD_CAUSE_COUNT ? waits[cause] : RECORD_WAIT_none;
 }
 
+bool record_cause_has_process(enum record_cause cause)
+{
+	return cause == RECORD_CAUSE_fuse_server || cause == RECORD_CAUSE_access_check ||
+		cause == RECORD_CAUSE_audit;
+}
+
 bool record_lock_is_of_kernel(enum record_kernel_lock kind)
 {
 	return kind == RECORD_KERNEL_LOCK_memory_map || kind == RECORD_KERNEL_LOCK_inode ||

@@ -58,6 +58,8 @@ enum record_wait {
 };
 /* RECORD_WAIT_device of RECORD_CAUSE_page; `none` of NONE. */
 enum record_wait record_wait_of(enum record_cause cause);
+/* Whether a process of this host has to answer; those of NFS and the like are on another one. */
+bool record_cause_has_process(enum record_cause cause);
 
 /* Its waiters sleep in operations that have lines; those of a lock of a program need not. */
 bool record_lock_is_of_kernel(enum record_kernel_lock kind);

@@ -66,6 +66,11 @@ struct record_dev {
 	uint32_t minor;
 };
 
+static inline bool record_dev_is_same(struct record_dev a, struct record_dev b)
+{
+	return a.major == b.major && a.minor == b.minor;
+}
+
 #include "record/rows_empty.h"
 #undef TYPE
 #undef TYPE_TOO

@@ -102,8 +102,7 @@ static void add_disks(struct report *p, struct text *out)
 		text_json_string(out, "dev", dev);
 		text_json_bool(out, "judged",
 			d && (d->dev.major || d->dev.minor) &&
-				d->dev.major == p->verdict.dev.major &&
-				d->dev.minor == p->verdict.dev.minor);
+				record_dev_is_same(d->dev, p->verdict.dev));
 		text_json_close(out, '}');
 	}
 	text_json_close(out, ']');

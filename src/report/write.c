@@ -43,8 +43,7 @@ static void choose_disks(struct report *p)
 
 		for (uint32_t i = 0; i < disks->count; i++) {
 			const struct model_disk *d = &disks->list[i];
-			const bool is_judged = d->dev.major == p->verdict.dev.major &&
-				d->dev.minor == p->verdict.dev.minor;
+			const bool is_judged = record_dev_is_same(d->dev, p->verdict.dev);
 
 			if (chosen[i])
 				continue;

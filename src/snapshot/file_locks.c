@@ -124,9 +124,8 @@ static bool parse(const char *text, struct line *ret_line)
 static bool is_same_lock(const struct held_lock *lock, const struct line *line)
 {
 	return lock->kind == RECORD_KERNEL_LOCK_file && lock->inode == line->inode &&
-		lock->dev.major == line->dev.major && lock->dev.minor == line->dev.minor &&
-		lock->range_begin == line->begin && lock->range_end == line->end &&
-		lock->file_kind == line->kind;
+		record_dev_is_same(lock->dev, line->dev) && lock->range_begin == line->begin &&
+		lock->range_end == line->end && lock->file_kind == line->kind;
 }
 
 static struct held_lock *find(struct held_locks_answer *answer, const struct line *line)
@@ -157,8 +156,7 @@ static bool is_fcntl(enum held_locks_file_kind kind)
 /* Locks of flock(2) and of fcntl(2) do not see each other, nor do those who read. */
 static bool is_refused(const struct held_locks_refusal *r, const struct line *holder)
 {
-	return r->inode == holder->inode && r->dev.major == holder->dev.major &&
-		r->dev.minor == holder->dev.minor &&
+	return r->inode == holder->inode && record_dev_is_same(r->dev, holder->dev) &&
 		(r->is_flock ? holder->kind == HELD_LOCKS_FLOCK : is_fcntl(holder->kind)) &&
 		!(r->is_read && holder->is_read) && r->begin <= holder->end &&
 		holder->begin <= r->end && r->pid != holder->pid;

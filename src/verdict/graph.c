@@ -49,8 +49,7 @@ bool graph_flows_to(const struct graph *g, uint32_t group, const struct node *en
 /* Containers and volumes have files of the same path, and inodes of the same number. */
 static bool is_on(struct record_dev a, struct record_dev b)
 {
-	return !model_has_number(a) || !model_has_number(b) ||
-		(a.major == b.major && a.minor == b.minor);
+	return !model_has_number(a) || !model_has_number(b) || record_dev_is_same(a, b);
 }
 
 static int find_lock(const struct model *m, const struct model_wait *w,

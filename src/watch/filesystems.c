@@ -49,8 +49,7 @@ static struct filesystems_slot *find_slot(struct filesystems *f,
 	for (unsigned int i = 0; i < WATCH_FILESYSTEMS_MAX; i++) {
 		struct filesystems_slot *slot = &f->slots[i];
 
-		if (slot->used && slot->view.dev.major == fs->dev.major &&
-			slot->view.dev.minor == fs->dev.minor)
+		if (slot->used && record_dev_is_same(slot->view.dev, fs->dev))
 			return slot;
 	}
 	return NULL;
@@ -59,8 +58,7 @@ static struct filesystems_slot *find_slot(struct filesystems *f,
 static bool table_has(const struct fs_usage_table *table, const struct record_file_system *fs)
 {
 	for (uint32_t i = 0; i < table->count; i++)
-		if (table->list[i].dev.major == fs->dev.major &&
-			table->list[i].dev.minor == fs->dev.minor)
+		if (record_dev_is_same(table->list[i].dev, fs->dev))
 			return true;
 	return false;
 }
