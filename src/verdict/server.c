@@ -14,16 +14,17 @@ static const struct model_server *server_of(const struct graph *g, const struct 
 	return s ? s : &unknown;
 }
 
-/* That waited longest for it. */
+/* That waited longest for it in this incident: index may be of what has hung since long before. */
 static const struct model_wait *longest_of(const struct graph *g, const struct node *n)
 {
 	const struct model_waits *waits = &g->m->waits;
-	const struct model_wait *longest = &waits->groups[n->index];
+	const struct model_wait *longest = NULL;
 
 	for (uint32_t i = 0; i < waits->groups_count; i++)
-		if (g->of_group[i] == n && waits->groups[i].longest_ns > longest->longest_ns)
+		if (g->of_group[i] == n &&
+			(!longest || waits->groups[i].longest_ns > longest->longest_ns))
 			longest = &waits->groups[i];
-	return longest;
+	return longest ? longest : &waits->groups[n->index];
 }
 
 /*
