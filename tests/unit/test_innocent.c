@@ -1,52 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* time: none */
 /* Processes that look like those for whom a thread waits, and are not: nobody may name them. */
-#include "test_watch_tree.h"
+#include "test_lock_looks.h"
 
 #include <bpf/bpf.h>
 #include <sys/syscall.h>
-
-#include "snapshot/held_locks.h"
 
 #define WAITER 100
 #define HOLDER 200
 #define OTHER 300
 /* The first one finds who waits, the second one that it stands; then its socket is asked for. */
 #define LOOKS 4
-
-struct fixture {
-	struct tree *t;
-	int procfs_fd;
-	struct held_locks *locks;
-	uint64_t now_ns;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
-
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
-	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(f->procfs_fd >= 0);
-	assert_int_equal(held_locks_new(f->procfs_fd, &f->locks), 0);
-	f->now_ns = NSEC_PER_SEC;
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	void *t = f->t;
-
-	assert_null(held_locks_free(f->locks));
-	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
-}
 
 /* In place of the kernel: the other end of socket 4711 is 4712. */
 int bpf_prog_test_run_opts(int program_fd, struct bpf_test_run_opts *opts)

@@ -4,14 +4,13 @@
  * Mutexes at which threads of watched programs stand still: what /proc and the words of a mutex
  * tell.
  */
-#include "test_watch_tree.h"
+#include "test_lock_looks.h"
 
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "snapshot/held_locks.h"
 #include "snapshot/lock_search.h"
 #include "snapshot/mutexes.h"
 #include "util/renewable_worker.h"
@@ -22,40 +21,6 @@
 #define OTHER_PID 300
 #define ADDRESS 4096
 #define OTHER_ADDRESS 8192
-
-struct fixture {
-	struct tree *t;
-	int procfs_fd;
-	struct held_locks *locks;
-	uint64_t now_ns;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
-
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
-	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(f->procfs_fd >= 0);
-	assert_int_equal(held_locks_new(f->procfs_fd, &f->locks), 0);
-	f->now_ns = NSEC_PER_SEC;
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	void *t = f->t;
-
-	assert_null(held_locks_free(f->locks));
-	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
-}
 
 static void put_thread_of(struct fixture *f, int pid, int tid, const char *state,
 	unsigned int switches, const char *syscall)
