@@ -2,7 +2,6 @@
 #include "probes/probe.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,10 +13,8 @@
 #include <bpf/libbpf.h>
 
 #include "probes/kernel_types.h"
-#include "probes/maps.h"
-#include "probes/tracefs.h"
+#include "probes/programs.h"
 #include "snapshot/inflight.h"
-#include "util/cleanup.h"
 #include "util/error.h"
 #include "util/memory.h"
 #include "util/text.h"
@@ -27,212 +24,11 @@
 #define TRIES 3
 static const struct timespec try_pause = { .tv_nsec = 100 * 1000 * 1000 };
 
-static const struct probe_program *find_program(const struct probe_backend *backend,
-	const char *name)
-{
-	for (unsigned int i = 0; i < backend->programs_count; i++)
-		if (strcmp(backend->programs[i].name, name) == 0)
-			return &backend->programs[i];
-	return NULL;
-}
-
-/* NULL: the backend needs the program. */
-static const struct probe_part *part_of(const struct probe *probe, const char *program)
-{
-	for (unsigned int i = 0; i < probe->ops->parts_count; i++)
-		if (strstr(program, probe->ops->parts[i].programs))
-			return &probe->ops->parts[i];
-	return NULL;
-}
-
-static bool is_used(const struct probe *probe, const struct probe_backend *backend,
-	const char *program)
-{
-	const struct probe_loss *lost = probe->lost[backend - probe->ops->backends];
-	const struct probe_part *part = part_of(probe, program);
-
-	if (probe->alone)
-		return part == probe->alone;
-	return !part || !lost[part - probe->ops->parts].step;
-}
-
-/* The programs are loaded; what kept them from being attached may be over. */
-static void forget_passing_losses(struct probe *probe, const struct probe_backend *backend)
-{
-	struct probe_loss *lost = probe->lost[backend - probe->ops->backends];
-
-	for (unsigned int i = 0; i < probe->ops->parts_count; i++)
-		if (lost[i].passes)
-			lost[i] = (struct probe_loss){};
-}
-
-static bool is_kprobe(const struct probe_program *p)
-{
-	return p->attach == PROBE_ATTACH_KPROBE || p->attach == PROBE_ATTACH_KRETPROBE;
-}
-
-static struct tracefs_event event_of(const struct probe *probe, const struct probe_program *p)
-{
-	return (struct tracefs_event){
-		.function = p->target,
-		.is_return = p->attach == PROBE_ATTACH_KRETPROBE,
-		.generation = probe->generation,
-	};
-}
-
-static int create_events(const struct probe *probe, const struct probe_backend *backend)
-{
-	for (unsigned int i = 0; i < backend->programs_count; i++) {
-		const struct probe_program *p = &backend->programs[i];
-		const struct tracefs_event event = event_of(probe, p);
-		int r;
-
-		if (!is_kprobe(p) || !is_used(probe, backend, p->name))
-			continue;
-		r = tracefs_create_event(&event);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static void remove_events(const struct probe *probe, const struct probe_backend *backend)
-{
-	for (unsigned int i = 0; i < backend->programs_count; i++) {
-		const struct probe_program *p = &backend->programs[i];
-		const struct tracefs_event event = event_of(probe, p);
-
-		if (is_kprobe(p))
-			tracefs_remove_event(&event);
-	}
-}
-
-static void close_object(struct probe *probe)
-{
-	if (probe->skeleton)
-		probe->ops->destroy(probe->skeleton);
-	probe->skeleton = NULL;
-	probe->object = NULL;
-	probe->attached_once = false;
-}
-
-/*
- * libbpf would allocate 16 MiB for what the verifier says of a program that it refuses, and memory
- * is locked.
- */
-#define LOG_BYTES (256 * 1024)
-
-static int open_object(struct probe *probe, const struct probe_backend *backend,
-	const struct probe_settings *settings, const struct trace_maps *maps)
-{
-	_cleanup_free_ char *log = calloc(1, LOG_BYTES);
-	struct probe_settings with_log = *settings;
-	struct bpf_program *program;
-	int r;
-
-	if (!log)
-		return -ENOMEM;
-	with_log.log = log;
-	with_log.log_bytes = LOG_BYTES;
-	r = probe->ops->open(&with_log, backend, &probe->skeleton, &probe->object);
-	if (r < 0)
-		return r;
-	forget_passing_losses(probe, backend);
-	r = trace_maps_reuse(maps, probe->object);
-	bpf_object__for_each_program(program, probe->object) bpf_program__set_autoload(program,
-		find_program(backend, bpf_program__name(program)) &&
-			is_used(probe, backend, bpf_program__name(program)));
-	if (r == 0)
-		r = bpf_object__load(probe->object);
-	if (r < 0)
-		close_object(probe);
-	return r;
-}
-
-static struct bpf_link *attach_raw_tracepoint(const struct probe_program *p,
-	struct bpf_program *program)
-{
-	const char *older = strchr(p->target, '|');
-	struct bpf_link *link;
-	char name[64];
-
-	if (!older)
-		return bpf_program__attach_raw_tracepoint(program, p->target);
-	snprintf(name, sizeof(name), "%.*s", (int)(older - p->target), p->target);
-	link = bpf_program__attach_raw_tracepoint(program, name);
-	if (!link && errno == ENOENT)
-		link = bpf_program__attach_raw_tracepoint(program, older + 1);
-	return link;
-}
-
-static struct bpf_link *attach_program(const struct probe *probe, const struct probe_program *p,
-	struct bpf_program *program)
-{
-	const struct tracefs_event event = event_of(probe, p);
-	char name[TRACEFS_EVENT_SIZE], category[TRACEFS_EVENT_SIZE];
-	const char *slash;
-
-	switch (p->attach) {
-	case PROBE_ATTACH_BTF:
-		return bpf_program__attach_trace(program);
-	case PROBE_ATTACH_RAW_TRACEPOINT:
-		return attach_raw_tracepoint(p, program);
-	case PROBE_ATTACH_KPROBE:
-	case PROBE_ATTACH_KRETPROBE:
-		tracefs_event_name(&event, name);
-		return bpf_program__attach_tracepoint(program, TRACEFS_GROUP, name);
-	case PROBE_ATTACH_TRACEPOINT:
-		slash = strchr(p->target, '/');
-		snprintf(category, sizeof(category), "%.*s", (int)(slash - p->target), p->target);
-		return bpf_program__attach_tracepoint(program, category, slash + 1);
-	case PROBE_ATTACH_NONE:
-		break;
-	}
-	errno = EINVAL;
-	return NULL;
-}
-
-static void destroy_links(struct probe *probe)
-{
-	while (probe->links_count > 0)
-		bpf_link__destroy(probe->links[--probe->links_count]);
-}
-
-static int attach_backend(struct probe *probe, const struct probe_backend *backend,
-	const struct probe_program **ret_refused)
-{
-	unsigned int known = 0;
-
-	/* Set even when it fails half-way: 5.10 attaches no program a second time. */
-	probe->attached_once = true;
-	for (unsigned int i = 0; i < backend->programs_count; i++) {
-		const struct probe_program *p = &backend->programs[i];
-		struct bpf_link *link;
-
-		if (p->attach == PROBE_ATTACH_NONE || !is_used(probe, backend, p->name))
-			continue;
-		/* Detaching goes from the last to the first: what is still attached comes first. */
-		if (known++ < probe->links_count)
-			continue;
-		link = attach_program(probe, p,
-			bpf_object__find_program_by_name(probe->object, p->name));
-		if (!link) {
-			int r = -errno;
-
-			destroy_links(probe);
-			*ret_refused = p;
-			return r;
-		}
-		probe->links[probe->links_count++] = link;
-	}
-	return 0;
-}
-
 /* False: the backend needs the program. */
 static bool lose_for_now(struct probe *probe, const struct probe_backend *backend,
 	const struct probe_program *refused, int error)
 {
-	const struct probe_part *part = part_of(probe, refused->name);
+	const struct probe_part *part = programs_part_of(probe, refused->name);
 
 	if (part)
 		probe->lost[backend - probe->ops->backends][part - probe->ops->parts] =
@@ -250,16 +46,17 @@ int probe_attach(struct probe *probe)
 		return -ENOENT;
 	/* Else some programs are attached still, and they are counted without those. */
 	if (probe->links_count == 0)
-		forget_passing_losses(probe, backend);
-	r = attach_backend(probe, backend, &refused);
+		programs_forget_passing_losses(probe, backend);
+	r = programs_attach(probe, backend, &refused);
 	/* Whoever clears up in tracefs, as `perf probe -d` does, has removed the events. */
-	if (r == -ENOENT && probe_uses_kprobes(probe) && create_events(probe, backend) == 0)
-		r = attach_backend(probe, backend, &refused);
+	if (r == -ENOENT && probe_uses_kprobes(probe) &&
+		programs_create_events(probe, backend) == 0)
+		r = programs_attach(probe, backend, &refused);
 	/* The module of these programs has gone; it may be there again the next time. */
 	while (r == -ENOENT && lose_for_now(probe, backend, refused, r))
-		r = attach_backend(probe, backend, &refused);
+		r = programs_attach(probe, backend, &refused);
 	if (r < 0)
-		forget_passing_losses(probe, backend);
+		programs_forget_passing_losses(probe, backend);
 	return r;
 }
 
@@ -310,15 +107,15 @@ static int try_once(struct probe *probe, const struct probe_backend *backend,
 	int r;
 
 	*ret_step = "cannot create kprobe events";
-	r = create_events(probe, backend);
+	r = programs_create_events(probe, backend);
 	if (r == 0) {
 		*ret_step = "cannot load";
-		r = open_object(probe, backend, settings, maps);
+		r = programs_open(probe, backend, settings, maps);
 	}
 	if (r == 0) {
 		*ret_step = STEP_ATTACH;
-		r = attach_backend(probe, backend, &refused);
-		destroy_links(probe);
+		r = programs_attach(probe, backend, &refused);
+		programs_detach(probe);
 	}
 	return r;
 }
@@ -332,18 +129,18 @@ static int try_programs(struct probe *probe, const struct probe_backend *backend
 
 	if (r == 0 && has_trampolines(backend)) {
 		*ret_step = "cannot attach a second time";
-		probe->load_before_attach_again = attach_backend(probe, backend, &refused) < 0;
-		destroy_links(probe);
+		probe->load_before_attach_again = programs_attach(probe, backend, &refused) < 0;
+		programs_detach(probe);
 		if (probe->load_before_attach_again) {
-			close_object(probe);
-			r = open_object(probe, backend, settings, maps);
+			programs_close(probe);
+			r = programs_open(probe, backend, settings, maps);
 		}
 	}
 	if (r == 0 && !probe->load_before_attach_again)
 		probe->attached_once = false;
 	if (r < 0) {
-		close_object(probe);
-		remove_events(probe, backend);
+		programs_close(probe);
+		programs_remove_events(probe, backend);
 	}
 	return r;
 }
@@ -380,8 +177,8 @@ static int find_losses(struct probe *probe, const struct probe_backend *backend,
 			continue;
 		probe->alone = &probe->ops->parts[i];
 		r = try_once(probe, backend, settings, maps, &step);
-		close_object(probe);
-		remove_events(probe, backend);
+		programs_close(probe);
+		programs_remove_events(probe, backend);
 		probe->alone = NULL;
 		if (error_is_transient(r))
 			return r;
@@ -561,12 +358,12 @@ int probe_load_like(struct probe *probe, const struct probe *like,
 	for (unsigned int i = 0; i < TRIES; i++) {
 		if (i > 0)
 			nanosleep(&try_pause, NULL);
-		r = create_events(probe, like->backend);
+		r = programs_create_events(probe, like->backend);
 		if (r == 0)
-			r = open_object(probe, like->backend, settings, maps);
+			r = programs_open(probe, like->backend, settings, maps);
 		if (r == 0 || !error_is_transient(r))
 			break;
-		remove_events(probe, like->backend);
+		programs_remove_events(probe, like->backend);
 	}
 	if (r < 0)
 		probe_unload(probe);
@@ -586,8 +383,8 @@ void probe_try_all(struct probe *probe, const struct probe_ops *ops,
 		probe->tried[order[i]] = true;
 		if (try_backend(probe, backend, settings, maps) < 0)
 			continue;
-		close_object(probe);
-		remove_events(probe, backend);
+		programs_close(probe);
+		programs_remove_events(probe, backend);
 		if (!probe->backend)
 			probe->backend = backend;
 	}
@@ -595,10 +392,10 @@ void probe_try_all(struct probe *probe, const struct probe_ops *ops,
 
 void probe_unload(struct probe *probe)
 {
-	destroy_links(probe);
-	close_object(probe);
+	programs_detach(probe);
+	programs_close(probe);
 	if (probe->backend)
-		remove_events(probe, probe->backend);
+		programs_remove_events(probe, probe->backend);
 	probe->backend = NULL;
 }
 
@@ -616,9 +413,9 @@ int probe_prepare(struct probe *probe, const struct probe_settings *settings,
 
 	if (!probe_needs_prepare(probe))
 		return 0;
-	destroy_links(probe);
-	close_object(probe);
-	r = open_object(probe, probe->backend, settings, maps);
+	programs_detach(probe);
+	programs_close(probe);
+	r = programs_open(probe, probe->backend, settings, maps);
 	/* libbpf needs 1 MB for it, and memory is locked. */
 	malloc_trim(MEMORY_HEAP_RESERVE_BYTES);
 	return r;
@@ -709,7 +506,7 @@ uint64_t probe_skipped_runs(const struct probe *probe)
 bool probe_uses_kprobes(const struct probe *probe)
 {
 	for (unsigned int i = 0; probe->backend && i < probe->backend->programs_count; i++)
-		if (is_kprobe(&probe->backend->programs[i]))
+		if (programs_is_kprobe(&probe->backend->programs[i]))
 			return true;
 	return false;
 }

@@ -2,7 +2,7 @@
 /*
  * How a probe opens its skeleton: the functions `elf`, `open` and `destroy` of its descriptor.
  * Included by the probes' own files.
- * Never loads or attaches: probe.c does.
+ * Never loads or attaches: programs.c does.
  */
 #ifndef IOSTALL_PROBES_PROBE_OPEN_H
 #define IOSTALL_PROBES_PROBE_OPEN_H
