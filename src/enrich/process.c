@@ -304,7 +304,10 @@ static void ask(struct process_cache *cache)
 	renewable_worker_start(&cache->worker, clock_mono_ns());
 }
 
-/* False: the thread hangs or has no CPU. What it answers later is for the next who asks. */
+/*
+ * Also for those of questions before. False: the thread hangs or has no CPU. What it answers later
+ * is for the next who asks.
+ */
 static bool wait_for_answers(struct process_cache *cache)
 {
 	const struct timespec step = { .tv_nsec = WAIT_STEP_NS };
@@ -352,26 +355,39 @@ void process_learn(struct process_cache *cache, const struct watch_process *list
 		ask(cache);
 }
 
+/* Of this start; it is the same program if it has the same name. NULL: that is not known. */
+static const struct process *find_program(struct process_cache *cache, int32_t pid, uint64_t ticks,
+	const char *comm)
+{
+	const struct process *p = find_known(cache, pid, ticks);
+
+	return p && (!*comm || strcmp(p->comm, comm) == 0) ? p : NULL;
+}
+
 const struct process *process_lookup(struct process_cache *cache, int32_t pid, uint64_t start_ns)
 {
 	uint64_t ticks = start_ns / (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
-	bool is_idle = take_answers(cache);
-	const struct process *known = find_known(cache, pid, ticks);
-	struct reading *r = cache->worker.state;
+	const bool is_idle = take_answers(cache);
+	const struct process *known;
+	struct reading *r;
 	char comm[WATCH_COMM_SIZE] = "", path[32];
-	const bool is_named =
-		thread_comm_read(cache->worker.fd, pid, comm, sizeof(comm)) == 0 && *comm;
 
-	/* With another name it has executed another program. */
-	if (known && (!is_named || strcmp(known->comm, comm) == 0))
+	thread_comm_read(cache->worker.fd, pid, comm, sizeof(comm));
+	known = find_program(cache, pid, ticks, comm);
+	if (known)
 		return known;
 	snprintf(path, sizeof(path), "%d", pid);
-	if (!is_named && faccessat(cache->worker.fd, path, F_OK, 0) < 0)
+	if (!*comm && faccessat(cache->worker.fd, path, F_OK, 0) < 0)
 		return NULL;
+	/* It is reading about others, or about this one. */
 	if (!is_idle) {
-		cache->unread++;
-		return known;
+		if (!wait_for_answers(cache))
+			return find_known(cache, pid, ticks);
+		known = find_program(cache, pid, ticks, comm);
+		if (known)
+			return known;
 	}
+	r = cache->worker.state;
 	*r = (struct reading){ .count = 1, .answers[0].pid = pid };
 	text_copy(r->answers[0].comm, sizeof(r->answers[0].comm), comm);
 	ask(cache);
@@ -381,12 +397,11 @@ const struct process *process_lookup(struct process_cache *cache, int32_t pid, u
 bool process_read_fd(struct process_cache *cache, int32_t tid, int32_t fd, char *ret_path,
 	size_t size)
 {
-	struct reading *r = cache->worker.state;
+	struct reading *r;
 
-	if (!take_answers(cache)) {
-		cache->unread++;
+	if (!wait_for_answers(cache))
 		return false;
-	}
+	r = cache->worker.state;
 	*r = (struct reading){ .tid = tid, .fd = fd };
 	ask(cache);
 	if (!wait_for_answers(cache))
