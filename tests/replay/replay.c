@@ -36,6 +36,8 @@ uint64_t __wrap_clock_mono_ns(void);
 
 /* Unsigned numbers wrap around, so it may be behind the host's clock, too. */
 static uint64_t clock_ahead_ns;
+/* What the clock says while it stands still; 0: it goes. */
+static uint64_t still_ns;
 
 struct replay {
 	FILE *events;
@@ -55,7 +57,9 @@ struct replay {
 
 uint64_t __wrap_clock_mono_ns(void)
 {
-	return __real_clock_mono_ns() + clock_ahead_ns;
+	uint64_t ns = __atomic_load_n(&still_ns, __ATOMIC_RELAXED);
+
+	return ns ? ns : __real_clock_mono_ns() + clock_ahead_ns;
 }
 
 static int set_clock(struct replay *r)
@@ -121,10 +125,13 @@ static void on_turn(void *userdata, uint64_t expirations)
 	int n = 1;
 
 	(void)expirations;
+	/* Threads that read /proc are waited for until they have answered, on a busy host, too. */
+	__atomic_store_n(&still_ns, clock_mono_ns(), __ATOMIC_RELAXED);
 	for (int i = 0; i < EVENTS_PER_TURN && n > 0; i++)
 		n = feed_one(r);
 	if (n <= 0)
 		finish(r, n);
+	__atomic_store_n(&still_ns, 0, __ATOMIC_RELAXED);
 }
 
 static void on_closed(void *userdata, const char *incident, const struct record_close *close)
