@@ -206,7 +206,8 @@ static void check_cgroups(struct doctor *d, const struct watch *watch)
 			"skipped: no watched process has a memory limit");
 }
 
-static void check_processes(struct doctor *d)
+/* Disks, processes and their control groups, as the daemon finds them. */
+static void check_watch(struct doctor *d)
 {
 	struct watch_options options = { .procfs = d->o->procfs, .sysfs = d->o->sysfs };
 	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
@@ -240,6 +241,7 @@ static void check_processes(struct doctor *d)
 	watch_get_left_out(watch, &left_out);
 	doctor_report_processes(d, processes, count, left_out.processes);
 	check_cgroups(d, watch);
+	doctor_report_disks(d, watch);
 	watch_free(watch);
 }
 
@@ -483,7 +485,7 @@ static int run(const struct options *o)
 	has_pids = check_namespace(&d);
 	check_rules(&d);
 	check_pressure(&d);
-	check_processes(&d);
+	check_watch(&d);
 	check_filesystems(&d);
 	check_health(&d);
 	can_arm = check_probes(&d);

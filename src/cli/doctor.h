@@ -14,6 +14,7 @@
 
 struct probe;
 struct sql;
+struct watch;
 struct watch_process;
 
 enum doctor_verdict {
@@ -64,6 +65,9 @@ bool doctor_check_sinks(struct doctor *d);
  */
 void doctor_report_processes(struct doctor *d, const struct watch_process *processes,
 	unsigned int count, unsigned int left_out);
+
+/* How many disks the rules judge, and those that do not count what they do. */
+void doctor_report_disks(struct doctor *d, const struct watch *watch);
 
 /* Reports a run_as that is not a user of this host. */
 void doctor_report_user(struct doctor *d, const char *target, const char *run_as);

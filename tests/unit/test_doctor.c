@@ -114,6 +114,39 @@ static void test_processes(void **state)
 	assert_int_equal(f->d.counts[DEGRADED], 1);
 }
 
+/* A disk that does not count its requests is never busy for the rules. */
+static void test_disks(void **state)
+{
+	struct fixture *f = *state;
+	char expected[2 * PATH_MAX];
+	struct watch *watch;
+
+	f->o.json = false;
+	f->o.sysfs = f->tree->sysfs;
+	tree_put(f->tree, "proc/diskstats",
+		" 8 0 sda 9 0 100 1 9 0 200 1 0 1 2\n 8 16 sdb 0 0 0 0 0 0 0 0 0 0 0\n");
+	tree_put(f->tree, "sys/dev/block/8:0/queue/iostats", "1\n");
+	tree_put(f->tree, "sys/dev/block/8:16/queue/iostats", "0\n");
+	watch = tree_watch(f->tree);
+	tree_sample(f->tree, watch, 0);
+	doctor_report_disks(&f->d, watch);
+	snprintf(expected, sizeof(expected),
+		"degraded  trigger   disks          sdb does not count its requests, so no rule "
+		"sees that it is busy: echo 1 >%s/dev/block/8:16/queue/iostats\n"
+		"ok        trigger   disks          2 disks are judged\n",
+		f->tree->sysfs);
+	assert_said(f, expected);
+	tree_put(f->tree, "proc/diskstats", "%s", "");
+	tree_sample(f->tree, watch, 1000);
+	doctor_report_disks(&f->d, watch);
+	snprintf(expected, sizeof(expected),
+		"degraded  trigger   disks          watch.device matches no disk of "
+		"%s/diskstats\n",
+		f->tree->procfs);
+	assert_said(f, expected);
+	watch_free(watch);
+}
+
 /* No such kernel is at hand: this one is told to be one, and nothing is loaded. */
 static void test_probe_on_a_real_time_kernel(void **state)
 {
@@ -342,6 +375,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_processes),
+		TEST(test_disks),
 		TEST(test_probe_on_a_real_time_kernel),
 		TEST(test_probe_without_a_part),
 		TEST(test_unreadable_files),
