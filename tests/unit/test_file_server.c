@@ -372,6 +372,21 @@ static void test_audit_daemon_has_another_socket(void **state)
 	assert_who(&found, 0, RECORD_BASIS_NONE);
 }
 
+/* Then of two sockets with something unread it is neither, and one alone is it. */
+static void test_audit_daemon_where_no_size_is_known(void **state)
+{
+	struct fixture *f = audited(state, NETLINK_FULL);
+	struct record_file_server found;
+
+	tree_remove(f->t, "proc/sys/net/core/rmem_default");
+	put_process(f, 20, "auditd", "socket:[4711]", "");
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+	tree_put(f->t, "proc/1/net/netlink", NETLINK_TABLE NETLINK_FULL);
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 20, RECORD_BASIS_inferred);
+}
+
 static void test_audit_daemon_is_not_known(void **state)
 {
 	static const char *const tables[] = {
@@ -485,6 +500,7 @@ int main(void)
 		server_test(test_audit_daemon),
 		server_test(test_audit_daemon_has_a_child),
 		server_test(test_audit_daemon_has_another_socket),
+		server_test(test_audit_daemon_where_no_size_is_known),
 		server_test(test_audit_daemon_is_not_known),
 		server_test(test_nfs),
 		server_test(test_a_mount_that_is_not_there),
