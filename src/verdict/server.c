@@ -82,12 +82,32 @@ static const char *duty_of(const struct graph *g, const struct node *n)
 	}
 }
 
+/* Other mounts of its host at which threads wait. */
+static unsigned int count_mounts(const struct graph *g, const struct node *n)
+{
+	const struct model_waits *waits = &g->m->waits;
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i < waits->groups_count; i++) {
+		const struct record_dev dev = waits->groups[i].dev;
+		bool is_new = g->of_group[i] == n && model_has_number(dev) &&
+			!record_dev_is_same(dev, server_of(g, n)->found.dev);
+
+		for (uint32_t k = 0; k < i && is_new; k++)
+			is_new = g->of_group[k] != n ||
+				!record_dev_is_same(dev, waits->groups[k].dev);
+		count += is_new;
+	}
+	return count;
+}
+
 /* "sshfs (pid 7), which serves host:/data on /srv,", "clamd (pid 9), which has to allow ...," */
 static void add_server(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct record_file_server *s = &server_of(g, n)->found;
 	const struct model_who who = model_who_of(s->pid, s->pid, s->comm);
 	const char *duty = duty_of(g, n);
+	const unsigned int others = duty ? 0 : count_mounts(g, n);
 
 	if (s->pid)
 		words_add_who(t, &who);
@@ -96,6 +116,8 @@ static void add_server(const struct graph *g, const struct node *n, struct text 
 	else if (*s->source)
 		text_addf(t, "%s%s on %s", s->pid ? ", which serves " : "", s->source,
 			*s->mount ? s->mount : "a mount");
+	if (others)
+		text_addf(t, " and %u other mount%s of its host", others, others > 1 ? "s" : "");
 	text_add(t, s->pid && (duty || *s->source) ? "," : "");
 }
 
