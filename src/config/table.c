@@ -341,15 +341,15 @@ const struct config_setting config_settings[] = {
 		  "believed only while it is synchronised, so that one that is ahead removes nothing." },
 
 	{ "journal", "enabled", CONFIG_TYPE_BOOL, FIELD(journal.enabled), .standard = "yes",
-	  .help = "Whether to write to the journal: one entry when an incident opens, and one with the "
-		  "verdict when it closes." },
+	  .help = "Whether to write to the journal: one entry when an incident opens, one when its cause "
+		  "is known or turns out to be another, and one with the verdict when it closes." },
 	{ "journal", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(journal.socket),
 	  .standard = "/run/systemd/journal/socket", .help = "The socket of the journal's native protocol." },
 	{ "journal", "statements", CONFIG_TYPE_BOOL, FIELD(journal.statements), .standard = "no",
 	  .help = "Whether the entry at the close contains the culprit's statement, as sql.text shows it. "
 		  "Off by default, since more users may read the journal than the records." },
 	{ "syslog", "enabled", CONFIG_TYPE_BOOL, FIELD(syslog.enabled), .standard = "no",
-	  .help = "Whether to write the same two messages to syslog. Off by default, since the journal "
+	  .help = "Whether to write the same messages to syslog. Off by default, since the journal "
 		  "usually forwards them." },
 	{ "syslog", "socket", CONFIG_TYPE_PATH, TEXT_FIELD(syslog.socket), .standard = "/dev/log",
 	  .help = "The datagram socket of syslog." },
