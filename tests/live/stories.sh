@@ -77,6 +77,8 @@ wait_seconds()
 # verdict_is JQ-OPTION...: the incident closes, and its verdict is what stories.jq is told, now and later.
 verdict_is()
 {
+	local failed=$ASSERT_FAILED name=${STORY//[^a-zA-Z0-9]/-}.jsonl
+
 	assert_cmd "$STORY: the incident that a rule opened closes" live_wait filed
 	# On a busy host its end may open another one.
 	RECORD=$(compgen -G "$LIVE_RECORDS/*.jsonl" | sort | head -n 1)
@@ -84,7 +86,11 @@ verdict_is()
 	live_compare "$STORY: the verdict" stories.jq "$@"
 	RULES+=("$(jq -r 'select(.type == "open").trigger.rule' "$RECORD")")
 	live_check_judged
-	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP/${STORY//[^a-zA-Z0-9]/-}.jsonl"
+	[[ -z ${LIVE_KEEP-} ]] || cp "$RECORD" "$LIVE_KEEP/$name"
+	# The next story removes it.
+	if [[ -n ${STALL_EVIDENCE-} ]] && ((ASSERT_FAILED > failed)); then
+		mkdir -p "$STALL_EVIDENCE" && cp "$RECORD" "$STALL_EVIDENCE/$name"
+	fi
 }
 
 dev_name()
