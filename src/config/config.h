@@ -207,6 +207,7 @@ void config_set_defaults(struct config *c);
 
 /* Whether one of the shell patterns, see fnmatch(3), matches the whole of s. */
 bool config_list_matches(const struct config_list *list, const char *s);
+bool config_list_is_same(const struct config_list *a, const struct config_list *b);
 
 /* The settings of a section "sql.NAME" in which nothing is set. -EINVAL: that is no such name. */
 int config_sql_default_target(const char *section, struct config_sql_target *ret_target);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include <fnmatch.h>
+#include <string.h>
 
 #include "config/config.h"
 
@@ -9,4 +10,10 @@ bool config_list_matches(const struct config_list *list, const char *s)
 		if (fnmatch(list->items[i], s, 0) == 0)
 			return true;
 	return false;
+}
+
+bool config_list_is_same(const struct config_list *a, const struct config_list *b)
+{
+	return a->count == b->count &&
+		memcmp(a->items, b->items, a->count * sizeof(a->items[0])) == 0;
 }

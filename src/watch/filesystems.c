@@ -19,19 +19,13 @@ void filesystems_stop(struct filesystems *f)
 	f->worker = statvfs_worker_free(f->worker);
 }
 
-static bool is_same(const struct config_list *a, const struct config_list *b)
-{
-	return a->count == b->count &&
-		memcmp(a->items, b->items, a->count * sizeof(a->items[0])) == 0;
-}
-
 int filesystems_start(struct filesystems *f, int procfs_fd, const struct config_list *patterns,
 	uint64_t now_ns)
 {
 	struct statvfs_worker *worker;
 	int r;
 
-	if (f->worker && is_same(&f->patterns, patterns))
+	if (f->worker && config_list_is_same(&f->patterns, patterns))
 		return 0;
 	r = statvfs_worker_new(procfs_fd, patterns, &worker);
 	if (r < 0)

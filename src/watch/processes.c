@@ -66,8 +66,12 @@ void processes_done(struct processes *p)
 	p->dir_fd = close_fd(p->dir_fd);
 }
 
-void processes_set_patterns(struct processes *p, const struct config_list *patterns)
+bool processes_set_patterns(struct processes *p, const struct config_list *patterns)
 {
+	static const struct config_list none;
+
+	if (config_list_is_same(&p->patterns, patterns ? patterns : &none))
+		return false;
 	copy_patterns(p, patterns);
 	p->count = 0;
 	p->index_stale = true;
@@ -77,6 +81,7 @@ void processes_set_patterns(struct processes *p, const struct config_list *patte
 	memset(p->newest_id, 0, sizeof(p->newest_id));
 	memset(p->scan_newest_id, 0, sizeof(p->scan_newest_id));
 	pid_set_clear(&p->sets[p->seen]);
+	return true;
 }
 
 void processes_remove(struct processes *p, uint32_t index)

@@ -70,8 +70,8 @@ struct processes {
 int processes_init(struct processes *p, int procfs_fd, const struct config_list *patterns);
 void processes_done(struct processes *p);
 
-/* Sets other patterns. The next scan, which begins at once, goes by them. */
-void processes_set_patterns(struct processes *p, const struct config_list *patterns);
+/* Sets other patterns. The next scan, which begins at once, goes by them. False: they are the same. */
+bool processes_set_patterns(struct processes *p, const struct config_list *patterns);
 
 /*
  * Looks at the processes that are new since the last calls, begins a scan of /proc when one is due,

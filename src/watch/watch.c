@@ -218,7 +218,9 @@ int watch_reload(struct watch *w, const struct watch_options *options)
 	w->interval_ns = options->interval_ns;
 	disks_set_patterns(&w->disks, options->device, options->device_ignore);
 	start_filesystems(w, options);
-	processes_set_patterns(&w->processes, options->process);
+	/* What has been so for long, as a container that is paused, is not new by this. */
+	if (!processes_set_patterns(&w->processes, options->process))
+		return 0;
 	thread_scanner_reset(&w->threads);
 	w->has_begun = false;
 	cgroups_reset(&w->cgroups);

@@ -69,8 +69,8 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch);
 struct watch *watch_free(struct watch *watch);
 
 /*
- * Sets other patterns, interval and history; roots and clock stay. Samples and counters are kept,
- * watched processes are searched anew. 0, or -ENOMEM when nothing has changed. May allocate.
+ * Sets other patterns, interval and history; roots and clock stay. Samples and counters are kept;
+ * with other patterns, watched processes are searched anew. 0, or -ENOMEM when nothing has changed. May allocate.
  */
 int watch_reload(struct watch *watch, const struct watch_options *options);
 

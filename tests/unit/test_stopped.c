@@ -67,6 +67,28 @@ static void test_signal(void **state)
 	watch_free(w);
 }
 
+/* What has been stopped for long is so on purpose, and a reload makes it no news. */
+static void test_reload(void **state)
+{
+	struct tree *t = *state;
+	struct watch_options options;
+	struct watch *w = watch_server(t);
+
+	options = tree_options(t);
+	tree_put_thread(t, 10, 10, "mariadbd", 'T', 500, 10);
+	next(t, w);
+	assert_int_equal(next(t, w)->stopped_ns, NSEC_PER_SEC);
+	options.history_ns /= 2;
+	assert_int_equal(watch_reload(w, &options), 0);
+	assert_int_equal(next(t, w)->stopped_ns, 2 * NSEC_PER_SEC);
+	/* Another pattern may mean other processes. */
+	tree_list_add(&t->process, "postgres");
+	assert_int_equal(watch_reload(w, &options), 0);
+	assert_false(next(t, w)->present);
+	assert_true(next(t, w)->present);
+	watch_free(w);
+}
+
 static void test_debugger(void **state)
 {
 	struct tree *t = *state;
@@ -361,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_freezer, tree_setup, tree_teardown),
 		cmocka_unit_test_setup_teardown(test_frozen_threads_are_not_blocked, tree_setup,
 			tree_teardown),
+		tree_test(test_reload),
 		tree_test(test_left_the_group),
 		tree_test(test_all_have_left_the_group),
 		tree_test(test_frozen_process_ends),
