@@ -78,25 +78,47 @@ static bool is_on_mount(const struct search *s, const char *path)
 	return is_on;
 }
 
-/* False: nothing is mounted there, as far as is known. */
+/* Which mount a record means: of a long path it has the end. */
+static bool is_meant(const char *point, const char *mount)
+{
+	char shown[RECORD_MOUNT_SIZE];
+
+	text_copy_end(shown, sizeof(shown), point, strlen(point));
+	return strcmp(shown, mount) == 0;
+}
+
+/* False: nothing is mounted there, as far as is known, or it is one of several that end alike. */
+static bool find_mount(struct search *s, const struct mounts *mounts, const char *mount)
+{
+	const struct mount *found = NULL;
+
+	for (unsigned int i = 0; i < mounts->count; i++) {
+		const struct mount *m = &mounts->list[i];
+
+		if (!is_meant(m->point, mount))
+			continue;
+		if (found && strcmp(found->point, m->point) != 0)
+			return false;
+		found = m;
+	}
+	if (!found)
+		return false;
+	text_copy(s->mount, sizeof(s->mount), found->point);
+	s->major = found->major;
+	s->minor = found->minor;
+	return true;
+}
+
 static bool take_mounts(struct search *s, const struct mounts *mounts, const char *mount)
 {
-	bool is_known = false;
-
-	text_copy(s->mount, sizeof(s->mount), mount);
+	if (!find_mount(s, mounts, mount))
+		return false;
 	s->nested_count = 0;
-	for (unsigned int i = 0; i < mounts->count; i++) {
-		const char *point = mounts->list[i].point;
-
-		if (strcmp(point, mount) == 0) {
-			is_known = true;
-			s->major = mounts->list[i].major;
-			s->minor = mounts->list[i].minor;
-		} else if (is_below(point, mount) && s->nested_count < NESTED_MAX) {
-			text_copy(s->nested[s->nested_count++], MOUNTS_PATH_SIZE, point);
-		}
-	}
-	return is_known;
+	for (unsigned int i = 0; i < mounts->count && s->nested_count < NESTED_MAX; i++)
+		if (is_below(mounts->list[i].point, s->mount))
+			text_copy(s->nested[s->nested_count++], MOUNTS_PATH_SIZE,
+				mounts->list[i].point);
+	return true;
 }
 
 /* A look, on the thread */

@@ -181,6 +181,36 @@ static void test_the_largest_file(void **state)
 	assert_int_equal(writer.grown_bytes, 0);
 }
 
+#define SIXTY "/var-lib-kubelet-pods-0123456789-volumes-csi-pvc-01234567890"
+
+/* A record has the end of a long path. */
+static void test_a_long_mount_point(void **state)
+{
+	struct fixture *f = *state;
+	char mountinfo[4 * PATH_MAX], root[PATH_MAX + 16];
+	struct record_writer writer;
+
+	text_copy(root, sizeof(root), f->mount);
+	snprintf(mountinfo, sizeof(mountinfo), "22 1 0:22 / %s" SIXTY " rw - btrfs /dev/sda2 rw\n",
+		root);
+	mounts_parse(&f->mounts, ARRAY_SIZE(f->list), mountinfo, strlen(mountinfo));
+	put_file(f, "full" SIXTY "/large", 32 * KIB);
+	put_file(f, "full/elsewhere", 64 * KIB);
+	open_file(f, 10, 3, "full" SIXTY "/large", "0100001");
+	open_file(f, 20, 3, "full/elsewhere", "0100001");
+	text_copy(f->mount, sizeof(f->mount), "..." SIXTY);
+	writer = look(f);
+	assert_writer(&writer, 10, "/large");
+	/* That of another one may end like it. */
+	snprintf(mountinfo, sizeof(mountinfo),
+		"22 1 0:22 / %s" SIXTY " rw - btrfs /dev/sda2 rw\n"
+		"23 1 0:23 / /other%s rw - btrfs /dev/sda3 rw\n",
+		root, SIXTY);
+	mounts_parse(&f->mounts, ARRAY_SIZE(f->list), mountinfo, strlen(mountinfo));
+	f->incident_ns++;
+	assert_false(look(f).present);
+}
+
 /* The kernel lists the locks of a file behind its flags. */
 static void test_a_file_with_locks(void **state)
 {
@@ -422,6 +452,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		writers_test(test_the_largest_file),
+		writers_test(test_a_long_mount_point),
 		writers_test(test_a_file_with_locks),
 		writers_test(test_the_file_that_grows),
 		writers_test(test_a_path_of_another_device),
