@@ -163,6 +163,8 @@ static int start_loop(struct daemon *d)
 	if (r == 0)
 		r = loop_add_timer(d->loop, daemon_on_tick, d, &d->tick_timer);
 	if (r == 0)
+		r = loop_add_timer(d->loop, daemon_on_stop_tick, d, &d->stop_timer);
+	if (r == 0)
 		r = loop_add_timer(d->loop, daemon_on_watchdog, d, &d->watchdog_timer);
 	if (r == 0 && d->pressure_fd >= 0)
 		r = loop_add_fd(d->loop, d->pressure_fd, EPOLLPRI, daemon_on_pressure, d,

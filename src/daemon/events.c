@@ -44,7 +44,7 @@ static void stop(struct daemon *d, int exit_code)
 	d->exit_code = exit_code;
 	d->stop_limit_ns = clock_mono_ns() + DETACH_TIMEOUT_NS;
 	session_stop(d->session, RECORD_REASON_stopped);
-	loop_set_timer(d->tick_timer, STOP_TICK_NS, STOP_TICK_NS);
+	loop_set_timer(d->stop_timer, STOP_TICK_NS, STOP_TICK_NS);
 	continue_stop(d);
 }
 
@@ -197,11 +197,16 @@ void daemon_on_tick(void *userdata, uint64_t expirations)
 	struct daemon *d = userdata;
 
 	(void)expirations;
-	continue_stop(d);
 	sinks_tick(d->sinks, clock_mono_ns());
 	sql_tick(d->sql, session_is_open(d->session));
 	if (!session_is_open(d->session) && rules_doubt_database(d->rules))
 		sql_look_again(d->sql);
+}
+
+void daemon_on_stop_tick(void *userdata, uint64_t expirations)
+{
+	(void)expirations;
+	continue_stop(userdata);
 }
 
 /* The reader of the pipe has gone, so nobody watches any more. */

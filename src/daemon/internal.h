@@ -56,6 +56,7 @@ struct daemon {
 	struct loop_source *pressure;
 	int pressure_fd; /* negative: the kernel reports no I/O pressure */
 	struct loop_source *tick_timer;
+	struct loop_source *stop_timer; /* while it stops, more often */
 	struct loop_source *watchdog_timer;
 	struct loop_source *terminal;
 	int capture_fd;
@@ -76,6 +77,7 @@ void daemon_on_sample(void *userdata, uint64_t expirations);
 void daemon_on_sample_limit(void *userdata, uint64_t expirations);
 void daemon_on_scanned(void *userdata, uint64_t events);
 void daemon_on_pressure(void *userdata, uint64_t events);
+void daemon_on_stop_tick(void *userdata, uint64_t expirations);
 void daemon_on_tick(void *userdata, uint64_t expirations);
 void daemon_on_terminal_gone(void *userdata, uint64_t events);
 void daemon_on_watchdog(void *userdata, uint64_t expirations);

@@ -54,7 +54,7 @@ static void test_a_repeated_request_to_stop_does_not_put_off_the_end(void **stat
 	struct daemon d = { .o = &foreground,
 		.loop = f->loop,
 		.session = f->session,
-		.tick_timer = f->step_timer };
+		.stop_timer = f->step_timer };
 	uint64_t limit_ns;
 
 	daemon_handle_signal(&d, SIGHUP);
