@@ -108,24 +108,26 @@ void daemon_handle_signal(void *userdata, uint64_t signal)
 /* What the databases have answered since the last sample is part of this one. */
 static void note_databases(struct daemon *d)
 {
+	const uint64_t now_ns = clock_mono_ns();
 	struct sql_activity activity;
-	bool is_new;
 
 	if (!d->sql)
 		return;
-	sql_get_activity(d->sql, &d->config->watch.sql_state, &activity);
 	/* The rules judge answers: a sample without a new one says nothing. */
-	is_new = activity.answers != d->sql_answers;
-	d->sql_answers = activity.answers;
+	sql_get_activity(d->sql, &d->config->watch.sql_state, d->sql_judged_ns, &activity);
+	d->sql_judged_ns = now_ns;
 	watch_set_sql(d->watch,
 		&(struct record_sql_activity){
 			.present = activity.present,
-			.active = is_new ? (int32_t)activity.active : -1,
-			.lasting = is_new ? (int32_t)activity.lasting : -1,
-			.in_state = is_new ? (int32_t)activity.in_state : -1,
-			.longest_s = is_new ? (double)activity.longest_ns / NSEC_PER_SEC : NAN,
+			.active = activity.is_new.active ? (int32_t)activity.active : -1,
+			.lasting = activity.is_new.active ? (int32_t)activity.lasting : -1,
+			.in_state = activity.is_new.in_state ? (int32_t)activity.in_state : -1,
+			.longest_s = activity.is_new.longest
+				? (double)activity.longest_ns / NSEC_PER_SEC
+				: NAN,
 			.unanswered_s = (double)activity.unanswered_ns / NSEC_PER_SEC,
-			.connections_pct = is_new ? activity.connections_pct : NAN,
+			.connections_pct =
+				activity.is_new.connections ? activity.connections_pct : NAN,
 		},
 		&activity.targets);
 }

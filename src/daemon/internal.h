@@ -41,8 +41,8 @@ struct daemon {
 	struct watch *watch;
 	struct rules *rules;
 	struct sql *sql;
-	uint64_t sql_answers;  /* at the last sample */
-	struct health *health; /* NULL: no check is configured */
+	uint64_t sql_judged_ns; /* at the last sample */
+	struct health *health;	/* NULL: no check is configured */
 	struct enrich *enrich;
 	struct session *session;
 	session_loaded_fn loaded; /* of each session */

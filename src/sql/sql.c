@@ -298,13 +298,17 @@ static uint32_t count_in_state(const struct sql_snapshot *snapshot,
 struct highest {
 	uint64_t value;
 	char *name;
+	uint64_t answered_ns; /* by the target that has it; with the value 0 the last of all */
 };
 
 static void take_highest(struct highest *highest, const struct sql_target *t, uint64_t value)
 {
+	if (!highest->value && t->answered_ns > highest->answered_ns)
+		highest->answered_ns = t->answered_ns;
 	if (value <= highest->value)
 		return;
 	highest->value = value;
+	highest->answered_ns = t->answered_ns;
 	text_copy(highest->name, WATCH_SQL_TARGET_SIZE, t->name);
 }
 
@@ -316,16 +320,16 @@ static uint64_t connections_permille(const struct sql_snapshot *s)
 	return c->allowed ? 1000ull * c->used / c->allowed : 0;
 }
 
-void sql_get_activity(const struct sql *sql, const struct config_list *states,
+void sql_get_activity(const struct sql *sql, const struct config_list *states, uint64_t since_ns,
 	struct sql_activity *ret_activity)
 {
 	uint64_t now_ns = clock_mono_ns();
 	struct sql_activity activity = { 0 };
-	struct highest lasting = { 0, activity.targets.active };
-	struct highest longest = { 0, activity.targets.longest };
-	struct highest in_state = { 0, activity.targets.in_state };
-	struct highest unanswered = { 0, activity.targets.unanswered };
-	struct highest connections = { 0, activity.targets.connections };
+	struct highest lasting = { .name = activity.targets.active };
+	struct highest longest = { .name = activity.targets.longest };
+	struct highest in_state = { .name = activity.targets.in_state };
+	struct highest unanswered = { .name = activity.targets.unanswered };
+	struct highest connections = { .name = activity.targets.connections };
 
 	for (unsigned int i = 0; i < sql_targets_count(sql); i++) {
 		const struct sql_target *t = sql->targets[i];
@@ -350,6 +354,10 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states,
 	activity.connections_pct = (double)connections.value / 10;
 	activity.longest_ns = longest.value;
 	activity.unanswered_ns = unanswered.value;
+	activity.is_new.active = lasting.answered_ns >= since_ns;
+	activity.is_new.longest = longest.answered_ns >= since_ns;
+	activity.is_new.in_state = in_state.answered_ns >= since_ns;
+	activity.is_new.connections = connections.answered_ns >= since_ns;
 	*ret_activity = activity;
 }
 

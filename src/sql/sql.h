@@ -141,10 +141,20 @@ struct sql_activity {
 	uint64_t unanswered_ns; /* the longest, of targets in a session */
 	double connections_pct; /* of those that a server allows, the highest; 0: unknown */
 	struct watch_sql_targets targets;
+	/*
+	 * Whether the target that has most of it has answered since; where none has any, whether
+	 * one of them has. What another one answers says nothing of an old answer.
+	 */
+	struct {
+		bool active; /* also `lasting` */
+		bool longest;
+		bool in_state;
+		bool connections;
+	} is_new;
 };
 
 /* By the last answer of each target that has a session. `states` are shell patterns. */
-void sql_get_activity(const struct sql *sql, const struct config_list *states,
+void sql_get_activity(const struct sql *sql, const struct config_list *states, uint64_t since_ns,
 	struct sql_activity *ret_activity);
 
 /*

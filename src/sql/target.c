@@ -367,6 +367,7 @@ static void take_end(struct sql_target *t, const struct sql_frame_end *f)
 	t->invalid += t->building->invalid;
 	t->cost_ns = sql_target_estimate_cost(t->cost_ns, t->building->server_ns);
 	t->answers++;
+	t->answered_ns = clock_mono_ns();
 	t->current = t->building;
 	t->building = last;
 	t->next_ns = asked_ns + choose_pause(t, failed);

@@ -70,9 +70,10 @@ struct sql_target {
 	uint64_t start_ns; /* when the next helper may be started */
 	uint64_t backoff_ns;
 
-	uint64_t ask;	   /* number of the last question */
-	uint64_t answers;  /* without errors */
-	uint64_t asked_ns; /* 0: the last question is answered */
+	uint64_t ask;	      /* number of the last question */
+	uint64_t answers;     /* without errors */
+	uint64_t answered_ns; /* the last of them */
+	uint64_t asked_ns;    /* 0: the last question is answered */
 	/* When the first question was asked that the server has not answered; 0: none. */
 	uint64_t unresponsive_since_ns;
 	uint64_t next_ns; /* when to ask next while no incident is open */

@@ -68,7 +68,7 @@ static void test_worst(void **state)
 	(void)state;
 	setup_with(&f, "sql.good");
 	run_until(&f, has_worst);
-	sql_get_activity(f.sql, &states, &activity);
+	sql_get_activity(f.sql, &states, 0, &activity);
 	assert_true(activity.present);
 	assert_int_equal(activity.active, 3);
 	assert_int_equal(activity.in_state, 3);

@@ -15,7 +15,7 @@ static struct sql_activity activity_of(const struct fixture *f)
 {
 	struct sql_activity activity;
 
-	sql_get_activity(f->sql, &states, &activity);
+	sql_get_activity(f->sql, &states, 0, &activity);
 	return activity;
 }
 
@@ -86,6 +86,40 @@ static void test_unresponsive_target(void **state)
 	teardown(&f);
 }
 
+static uint64_t answers_before;
+
+static bool has_another_answer(struct fixture *f)
+{
+	return activity_of(f).answers > answers_before;
+}
+
+/* What another one answers says nothing of the last answer of the target that has most. */
+static void test_whose_answer_is_new(void **state)
+{
+	static const char *const others[] = { "sql.stops" };
+	struct sql_activity activity;
+	struct fixture f;
+	uint64_t since_ns;
+
+	(void)state;
+	setup_with(&f, "sql.idle");
+	add_targets(&f, others, 1);
+	run_until(&f, have_all_answered);
+	activity = activity_of(&f);
+	assert_string_equal(activity.targets.active, "stops");
+	assert_true(activity.is_new.active && activity.is_new.longest && activity.is_new.in_state);
+	since_ns = clock_mono_ns();
+	sql_get_activity(f.sql, &states, since_ns, &activity);
+	assert_false(activity.is_new.active || activity.is_new.longest ||
+		activity.is_new.in_state || activity.is_new.connections);
+	answers_before = activity.answers;
+	run_until(&f, has_another_answer);
+	sql_get_activity(f.sql, &states, since_ns, &activity);
+	assert_string_equal(activity.targets.active, "stops");
+	assert_false(activity.is_new.active || activity.is_new.in_state);
+	teardown(&f);
+}
+
 /* A first login that takes its time. */
 static bool is_late(struct fixture *f)
 {
@@ -139,12 +173,12 @@ static void test_one_server_in_two_ways(void **state)
 	run_until(&f, is_stopped);
 	assert_string_equal(evidence(&f).why,
 		"it is the same server as sql.local-twin, and asked there");
-	sql_get_activity(f.sql, &none, &activity);
+	sql_get_activity(f.sql, &none, 0, &activity);
 	assert_int_equal(activity.active, 1);
 	/* Without the other section, it is asked again. */
 	assert_int_equal(sql_reload(f.sql, &f.config), 0);
 	run_until(&f, goes_on);
-	sql_get_activity(f.sql, &none, &activity);
+	sql_get_activity(f.sql, &none, 0, &activity);
 	assert_int_equal(activity.active, 1);
 	teardown(&f);
 }
@@ -355,6 +389,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_target_with_most_statements),
 		cmocka_unit_test(test_unresponsive_target),
+		cmocka_unit_test(test_whose_answer_is_new),
 		cmocka_unit_test(test_slow_login_is_not_unresponsive),
 		cmocka_unit_test(test_one_server_in_two_ways),
 		cmocka_unit_test(test_pause_follows_the_cost),
