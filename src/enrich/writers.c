@@ -12,12 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/file.h"
 #include "util/number.h"
 #include "util/renewable_worker.h"
 #include "util/text.h"
+#include "watch/lines.h"
 #include "watch/open_files.h"
+#include "watch/parsers.h"
 
 #define BLOCK_BYTES 512
 /* Two buffers for directories, a path of 4 KB, and statx(2). */
@@ -26,6 +29,10 @@
 #define FILES_MAX 512
 /* Mounts below the one that is full. With more, the thread may ask about a file of another one. */
 #define NESTED_MAX 64
+/* A volume may be in a container at several places. */
+#define OWN_MOUNTS_MAX 64
+/* "mnt:[4026531841]" */
+#define NAMESPACE_SIZE 32
 
 struct file {
 	uint64_t inode;
@@ -45,9 +52,16 @@ struct search {
 	struct file files[FILES_MAX];
 	/* Of this look: */
 	int procfs_fd;
+	char namespace[NAMESPACE_SIZE]; /* of the host's mounts; "": it is not known */
 	uint64_t begin_real_ns;
 	uint64_t took_ns;
 	struct record_writer best;
+	/* Of the process that it looks at: its mounts of the file system. */
+	bool has_own_mounts; /* it is in another mount namespace */
+	bool are_mounts_known;
+	unsigned int own_mounts_count;
+	uint64_t own_mounts[OWN_MOUNTS_MAX];
+	char text[4096];
 };
 
 struct writers {
@@ -123,11 +137,68 @@ static bool take_mounts(struct search *s, const struct mounts *mounts, const cha
 
 /* A look, on the thread */
 
-static bool is_open_for_writing(int procfs_fd, int32_t pid, const char *fd)
+static void read_namespace(int procfs_fd, int32_t pid, char *ret_link, size_t size)
 {
-	const int mode = open_files_access_mode(procfs_fd, pid, fd);
+	char path[64];
+	ssize_t n;
 
-	return mode == O_WRONLY || mode == O_RDWR;
+	snprintf(path, sizeof(path), "%d/ns/mnt", pid);
+	n = readlinkat(procfs_fd, path, ret_link, size - 1);
+	ret_link[n > 0 ? n : 0] = '\0';
+}
+
+/* Always true: all processes are to be looked at. */
+static bool begin_process(void *arg, int32_t pid)
+{
+	struct search *s = arg;
+	char link[NAMESPACE_SIZE];
+
+	read_namespace(s->procfs_fd, pid, link, sizeof(link));
+	s->has_own_mounts = *link && *s->namespace && strcmp(link, s->namespace) != 0;
+	s->are_mounts_known = false;
+	return true;
+}
+
+static void take_own_mount(void *arg, struct cursor line)
+{
+	struct search *s = arg;
+	struct watch_mountinfo m;
+
+	if (watch_parse_mountinfo_line(line, &m) == 0 && m.major == s->major &&
+		m.minor == s->minor && s->own_mounts_count < OWN_MOUNTS_MAX)
+		s->own_mounts[s->own_mounts_count++] = m.id;
+}
+
+/* Of a process in another mount namespace, as of a container: its paths say nothing here. */
+static bool is_in_own_mount(struct search *s, int32_t pid, uint64_t mount)
+{
+	if (!s->are_mounts_known) {
+		_cleanup_close_ int fd = -1;
+		char path[64];
+
+		snprintf(path, sizeof(path), "%d/mountinfo", pid);
+		fd = openat(s->procfs_fd, path, O_RDONLY | O_CLOEXEC);
+		s->are_mounts_known = true;
+		s->own_mounts_count = 0;
+		if (fd >= 0)
+			lines_read_fd(fd, s->text, sizeof(s->text), take_own_mount, s);
+	}
+	for (unsigned int i = 0; i < s->own_mounts_count; i++)
+		if (s->own_mounts[i] == mount)
+			return true;
+	return false;
+}
+
+/* By what is known without asking its file system, which may be another one that hangs. */
+static bool is_written_there(struct search *s, int32_t pid, const char *fd, const char *path)
+{
+	struct open_files_info info;
+
+	if (!s->has_own_mounts && !is_on_mount(s, path))
+		return false;
+	return open_files_read_info(s->procfs_fd, pid, fd, &info) &&
+		(info.access_mode == O_WRONLY || info.access_mode == O_RDWR) &&
+		(!s->has_own_mounts || is_in_own_mount(s, pid, info.mount));
 }
 
 /* Made since the first look, so all of it has grown since. */
@@ -196,7 +267,7 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 
 	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
 	if (!open_files_read_link(s->procfs_fd, pid, fd, path, sizeof(path)) ||
-		!is_on_mount(s, path) || !is_open_for_writing(s->procfs_fd, pid, fd) ||
+		!is_written_there(s, pid, fd, path) ||
 		statx(s->procfs_fd, link, 0, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
 		!S_ISREG(st.stx_mode) || !is_on_device(s, &st))
 		return true;
@@ -219,9 +290,10 @@ static void run(void *state, const int *fds)
 	struct search *s = state;
 	uint64_t begin_ns = clock_mono_ns();
 	const struct open_files files = { fds[0], begin_ns + OPEN_FILES_LIMIT_NS, look_at_file, s,
-		NULL };
+		begin_process };
 
 	s->procfs_fd = fds[0];
+	read_namespace(s->procfs_fd, 1, s->namespace, sizeof(s->namespace));
 	s->begin_real_ns = clock_real_ns();
 	s->best = (struct record_writer){ .present = true, .search = RECORD_SEARCH_complete };
 	if (!open_files_visit(&files))

@@ -189,9 +189,10 @@ static bool is_first(const struct lock_search *s, const struct lock_waiter *w,
 
 static bool may_read(const struct lock_search *s, int32_t pid, const char *fd)
 {
-	const int mode = open_files_access_mode(s->procfs_fd, pid, fd);
+	struct open_files_info info;
 
-	return mode == O_RDONLY || mode == O_RDWR;
+	return open_files_read_info(s->procfs_fd, pid, fd, &info) &&
+		(info.access_mode == O_RDONLY || info.access_mode == O_RDWR);
 }
 
 static void add_reader(struct readers *r, int32_t pid)

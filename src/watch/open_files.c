@@ -73,20 +73,28 @@ bool open_files_read_link(int procfs_fd, int32_t pid, const char *fd, char *ret_
 	return n > 0;
 }
 
-/* "pos:\t0\nflags:\t0100002\n..." */
-int open_files_access_mode(int procfs_fd, int32_t pid, const char *fd)
+/* "pos:\t0\nflags:\t0100002\nmnt_id:\t29\n..." */
+bool open_files_read_info(int procfs_fd, int32_t pid, const char *fd,
+	struct open_files_info *ret_info)
 {
 	char path[64], text[256];
-	const char *flags;
+	const char *flags, *mount;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%d/fdinfo/%s", pid, fd);
 	n = file_read_at(procfs_fd, path, text, sizeof(text));
-	/* A line for each lock of the file comes behind the flags, and needs no room. */
+	/* A line for each lock of the file comes behind these, and needs no room. */
 	if (n <= 0 && n != -ENOBUFS)
-		return -1;
+		return false;
 	flags = strstr(text, "flags:\t");
-	return flags ? (int)(strtoul(flags + strlen("flags:\t"), NULL, 8) & O_ACCMODE) : -1;
+	mount = strstr(text, "mnt_id:\t");
+	if (!flags)
+		return false;
+	*ret_info = (struct open_files_info){
+		.access_mode = (int)(strtoul(flags + strlen("flags:\t"), NULL, 8) & O_ACCMODE),
+		.mount = mount ? strtoul(mount + strlen("mnt_id:\t"), NULL, 10) : 0,
+	};
+	return true;
 }
 
 void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size)

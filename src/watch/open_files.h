@@ -37,8 +37,14 @@ bool open_files_visit_process(const struct open_files *files, int32_t pid);
  * bytes. False: it is gone.
  */
 bool open_files_read_link(int procfs_fd, int32_t pid, const char *fd, char *ret_link, size_t size);
-/* How it was opened: O_RDONLY, O_WRONLY or O_RDWR; -1: it is gone. */
-int open_files_access_mode(int procfs_fd, int32_t pid, const char *fd);
+struct open_files_info {
+	int access_mode; /* O_RDONLY, O_WRONLY or O_RDWR */
+	uint64_t mount;	 /* as /proc/PID/mountinfo numbers them; 0: not known */
+};
+
+/* False: it is gone. */
+bool open_files_read_info(int procfs_fd, int32_t pid, const char *fd,
+	struct open_files_info *ret_info);
 
 /* Empty: the process has gone. */
 void open_files_read_comm(int procfs_fd, int32_t pid, char *ret_comm, size_t size);

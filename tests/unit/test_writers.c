@@ -211,6 +211,47 @@ static void test_a_long_mount_point(void **state)
 	assert_false(look(f).present);
 }
 
+/* With a mount namespace of its own, if it has mounts. */
+static void put_mounts(struct fixture *f, int pid, const char *mounts)
+{
+	char name[64], link[PATH_MAX + 64];
+
+	snprintf(name, sizeof(name), "proc/%d/mountinfo", pid);
+	tree_put(f->t, name, "%s", mounts);
+	/* For its directory. */
+	snprintf(name, sizeof(name), "proc/%d/ns/x", pid);
+	tree_put(f->t, name, "x");
+	snprintf(link, sizeof(link), "%s/%d/ns/mnt", f->t->procfs, pid);
+	assert_int_equal(symlink(*mounts ? "mnt:[4026532999]" : "mnt:[4026531841]", link), 0);
+}
+
+/* A container has paths of its own: the mount tells, also where such a path is one of the host. */
+static void test_a_container(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+
+	put_file(f, "full/host", 16 * KIB);
+	put_file(f, "full/same", 64 * KIB);
+	put_file(f, "var/ibdata1", 32 * KIB);
+	put_mounts(f, 1, "");
+	put_mounts(f, 10, "");
+	put_mounts(f, 20,
+		"21 1 0:30 / / rw - overlay overlay rw\n"
+		"22 21 0:22 / /var/lib/mysql rw - btrfs /dev/sda2 rw\n");
+	put_mounts(f, 30,
+		"22 1 0:30 / / rw - overlay overlay rw\n"
+		"23 22 0:22 / /data rw - btrfs /dev/sda2 rw\n");
+	open_file(f, 10, 3, "full/host", "0100001");
+	open_file(f, 30, 3, "full/same", "0100001");
+	writer = look(f);
+	assert_writer(&writer, 10, "full/host");
+	open_file(f, 20, 3, "var/ibdata1", "0100002");
+	f->incident_ns++;
+	writer = look(f);
+	assert_writer(&writer, 20, "var/ibdata1");
+}
+
 /* The kernel lists the locks of a file behind its flags. */
 static void test_a_file_with_locks(void **state)
 {
@@ -453,6 +494,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		writers_test(test_the_largest_file),
 		writers_test(test_a_long_mount_point),
+		writers_test(test_a_container),
 		writers_test(test_a_file_with_locks),
 		writers_test(test_the_file_that_grows),
 		writers_test(test_a_path_of_another_device),
