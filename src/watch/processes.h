@@ -70,7 +70,7 @@ struct processes {
 int processes_init(struct processes *p, int procfs_fd, const struct config_list *patterns);
 void processes_done(struct processes *p);
 
-/* Sets other patterns. The next scan, which begins at once, goes by them. False: they are the same. */
+/* Sets other patterns, by which the next scan begins at once. False: they are the same. */
 bool processes_set_patterns(struct processes *p, const struct config_list *patterns);
 
 /*

@@ -70,7 +70,8 @@ struct watch *watch_free(struct watch *watch);
 
 /*
  * Sets other patterns, interval and history; roots and clock stay. Samples and counters are kept;
- * with other patterns, watched processes are searched anew. 0, or -ENOMEM when nothing has changed. May allocate.
+ * with other patterns, watched processes are searched anew. 0, or -ENOMEM when nothing has changed.
+ * May allocate.
  */
 int watch_reload(struct watch *watch, const struct watch_options *options);
 
