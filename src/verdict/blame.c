@@ -85,6 +85,12 @@ static bool is_several(const struct model_user *a, const struct model_user *b)
 	return a->is_several || (b->who.pid && (b->is_several || b->who.pid != a->who.pid));
 }
 
+/* Of a file that others sent most of, at least: they did not send more than all that they did. */
+static uint64_t least_by_kernel_ns(const struct scene *s, const struct model_load *file)
+{
+	return minus(file->busy_ns, minus(s->disk->traced_ns, s->kernel_ns));
+}
+
 /* Who uses the file that kernel threads wrote or read, or of which all was sent before tracing. */
 static const struct model_user *user_of(const struct scene *s, const struct model_load *file)
 {
@@ -93,7 +99,7 @@ static const struct model_user *user_of(const struct scene *s, const struct mode
 	const bool is_from_before = file->before_ns && !reads && !writes;
 	const struct model_user *user;
 
-	if (!used || !(file->inferred || is_from_before))
+	if (!used || !(file->inferred || is_from_before || least_by_kernel_ns(s, file)))
 		return NULL;
 	/* Who is slowed down in writes to the file writes it; else probably who waits for it. */
 	user = used->slowed.who.pid ? &used->slowed : &used->writing;
@@ -116,14 +122,15 @@ static void add_files(const struct scene *s, struct culprit *c)
 	for (uint32_t i = 0; i < s->loads->counts[RECORD_BY_file]; i++) {
 		const struct model_load *file = &s->loads->files[i];
 		const struct model_user *user = user_of(s, file);
-		uint64_t ns = file->busy_ns < left_ns ? file->busy_ns : left_ns;
+		uint64_t ns = file->inferred ? file->busy_ns : least_by_kernel_ns(s, file);
 
+		ns = ns < left_ns ? ns : left_ns;
 		if (!user || user->who.pid != c->who.pid ||
 			file->busy_ns + file->before_ns < NOTABLE_FILE_NS)
 			continue;
 		add_load(c, file, file->busy_ns ? (double)ns / (double)file->busy_ns : 0);
 		left_ns -= ns;
-		files_ns += ns;
+		files_ns += file->inferred ? ns : 0;
 		c->busy_ns += file->before_ns;
 		c->bytes += file->before_bytes;
 		c->requests[MODEL_WRITE] += file->before_requests;
