@@ -8,7 +8,8 @@
 #include "watch/watch.h"
 
 /* In the directory of the device: its name in sysfs is not always that of /proc/diskstats. */
-static bool counts(const struct record_disk *disk, char ret_path[PATH_MAX], const char *sysfs)
+static bool counts_requests(const struct record_disk *disk, char ret_path[PATH_MAX],
+	const char *sysfs)
 {
 	char buf[8];
 
@@ -29,7 +30,7 @@ void doctor_report_disks(struct doctor *d, const struct watch *watch)
 		if (!disk)
 			continue;
 		judged++;
-		if (!counts(disk, path, d->o->sysfs))
+		if (!counts_requests(disk, path, d->o->sysfs))
 			doctor_report(d, "trigger", "disks", DEGRADED,
 				"%s does not count its requests, so no rule sees that it is busy: "
 				"echo 1 >%s",

@@ -339,7 +339,8 @@ void sql_get_activity(const struct sql *sql, const struct config_list *states, u
 		take_highest(&unanswered, t, unanswered_ns);
 		activity.answers += t->answers;
 		activity.present |= unanswered_ns > 0;
-		if (!t->connected || !t->current->asked_ns)
+		/* The last answer of one that is silent would stand before what others answer. */
+		if (!t->connected || !t->current->asked_ns || unanswered_ns)
 			continue;
 		count = count_in_state(t->current, states);
 		activity.present = true;

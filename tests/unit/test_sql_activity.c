@@ -117,6 +117,9 @@ static void test_whose_answer_is_new(void **state)
 	sql_get_activity(f.sql, &states, since_ns, &activity);
 	assert_string_equal(activity.targets.active, "stops");
 	assert_false(activity.is_new.active || activity.is_new.in_state);
+	/* Once it is silent, its last answer no longer stands before what others answer. */
+	run_until(&f, is_the_silent_one);
+	assert_string_equal(activity_of(&f).targets.active, "idle");
 	teardown(&f);
 }
 
