@@ -614,7 +614,7 @@ uint64_t enrich_names_unread(const struct enrich *e)
 void enrich_process(struct enrich *e, int32_t pid, uint64_t start_ns,
 	char ret_exe[RECORD_LIST_SIZE], char ret_unit[RECORD_LIST_SIZE])
 {
-	const struct process *p = process_lookup(&e->processes, pid, start_ns);
+	const struct process_program *p = process_lookup(&e->processes, pid, start_ns);
 
 	text_copy(ret_exe, RECORD_LIST_SIZE, p ? p->exe : "");
 	text_copy(ret_unit, RECORD_LIST_SIZE, p ? p->unit : "");
@@ -623,7 +623,7 @@ void enrich_process(struct enrich *e, int32_t pid, uint64_t start_ns,
 void enrich_operation(struct enrich *e, const struct decoded_operation *decoded,
 	struct record_operation *op)
 {
-	const struct process *p = NULL;
+	const struct process_program *p = NULL;
 
 	if (may_hold_exec_lock(op))
 		e->processes.unread++;

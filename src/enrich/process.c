@@ -201,31 +201,62 @@ void process_cache_done(struct process_cache *cache)
 	renewable_worker_done(&cache->worker);
 }
 
+/* The next entry of this process after *i, which begins at -1. */
+static struct process *next_entry(struct process_cache *cache, int32_t pid, int *i)
+{
+	for (++*i; *i < PROCESS_CACHE_MAX; ++*i)
+		if (cache->pids[*i] == pid)
+			return &cache->entries[*i];
+	return NULL;
+}
+
 static struct process *find_known(struct process_cache *cache, int32_t pid, uint64_t start_ticks)
 {
-	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
-		struct process *p = &cache->entries[i];
+	struct process *p;
+	int i = -1;
 
-		if (p->pid != pid || p->start_ticks != start_ticks)
-			continue;
+	while ((p = next_entry(cache, pid, &i)) && p->start_ticks != start_ticks)
+		;
+	if (p)
 		p->used = ++cache->clock;
-		return p;
-	}
-	return NULL;
+	return p;
+}
+
+/* NULL without an answer. */
+static const struct process_program *program_of(struct process_cache *cache,
+	const struct process *p)
+{
+	struct process_program *program;
+
+	if (!p || !p->start_ticks)
+		return NULL;
+	program = &cache->programs[p->program];
+	program->used = ++cache->clock;
+	return program;
 }
 
 /* It was asked for under that name, and perhaps answered. */
 static bool is_learned(struct process_cache *cache, const struct watch_process *process)
 {
-	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
-		struct process *p = &cache->entries[i];
+	struct process *p;
+	int i = -1;
 
-		if (!p->is_learned || p->pid != process->pid || strcmp(p->comm, process->comm) != 0)
-			continue;
-		p->used = ++cache->clock;
-		return true;
-	}
-	return false;
+	while ((p = next_entry(cache, process->pid, &i)) &&
+		(!p->is_learned || strcmp(p->comm, process->comm) != 0))
+		;
+	if (!p)
+		return false;
+	p->used = ++cache->clock;
+	program_of(cache, p);
+	return true;
+}
+
+static void forget(struct process_cache *cache, const struct process *entry)
+{
+	const size_t i = (size_t)(entry - cache->entries);
+
+	cache->pids[i] = 0;
+	cache->entries[i] = (struct process){ 0 };
 }
 
 /* Replaces the entry that has not been used for the longest time. */
@@ -236,38 +267,77 @@ static struct process *add_entry(struct process_cache *cache, int32_t pid, const
 	for (unsigned int i = 1; i < PROCESS_CACHE_MAX; i++)
 		if (cache->entries[i].used < oldest->used)
 			oldest = &cache->entries[i];
-	*oldest = (struct process){ .pid = pid, .used = ++cache->clock };
+	cache->pids[oldest - cache->entries] = pid;
+	*oldest = (struct process){ .used = ++cache->clock };
 	text_copy(oldest->comm, sizeof(oldest->comm), comm);
 	return oldest;
 }
 
+/* Replaces the one that has not been used for the longest time, with all processes that ran it. */
+static uint16_t add_program(struct process_cache *cache, const char *exe, const char *unit)
+{
+	struct process_program *oldest = &cache->programs[0];
+	uint16_t place;
+
+	for (unsigned int i = 1; i < PROCESS_PROGRAMS_MAX; i++)
+		if (cache->programs[i].used < oldest->used)
+			oldest = &cache->programs[i];
+	place = (uint16_t)(oldest - cache->programs);
+	for (unsigned int i = 0; oldest->used && i < PROCESS_CACHE_MAX; i++)
+		if (cache->entries[i].start_ticks && cache->entries[i].program == place)
+			forget(cache, &cache->entries[i]);
+	oldest->used = ++cache->clock;
+	text_copy(oldest->exe, sizeof(oldest->exe), exe);
+	text_copy(oldest->unit, sizeof(oldest->unit), unit);
+	return place;
+}
+
+static uint16_t intern_program(struct process_cache *cache, const char *exe, const char *unit)
+{
+	for (uint16_t i = 0; i < PROCESS_PROGRAMS_MAX; i++) {
+		struct process_program *p = &cache->programs[i];
+
+		if (!p->used || strcmp(p->exe, exe) != 0 || strcmp(p->unit, unit) != 0)
+			continue;
+		p->used = ++cache->clock;
+		return i;
+	}
+	return add_program(cache, exe, unit);
+}
+
 static void take_answer(struct process_cache *cache, const struct answer *a, bool with_unit)
 {
-	struct process *p = find_known(cache, a->pid, a->start_ticks);
+	const struct process_program *before =
+		program_of(cache, find_known(cache, a->pid, a->start_ticks));
+	char unit[RECORD_LIST_SIZE];
+	struct process *p;
+	uint16_t program;
 
+	/* What was learned of it stays, where only the executable was asked for. */
+	text_copy(unit, sizeof(unit), with_unit ? a->unit : before ? before->unit : "");
+	program = intern_program(cache, a->exe, unit);
+	p = find_known(cache, a->pid, a->start_ticks);
 	/* That of a question which was not answered until now. */
 	if (!p)
 		p = find_known(cache, a->pid, 0);
 	if (!p)
 		p = add_entry(cache, a->pid, a->comm);
 	p->start_ticks = a->start_ticks;
-	text_copy(p->exe, sizeof(p->exe), a->exe);
+	p->program = program;
 	text_copy(p->comm, sizeof(p->comm), a->comm);
-	if (!with_unit)
-		return;
-	p->is_learned = true;
-	text_copy(p->unit, sizeof(p->unit), a->unit);
+	if (with_unit)
+		p->is_learned = true;
 }
 
 /* The next call of process_learn() asks for it again. */
 static void forget_question(struct process_cache *cache, const struct answer *a)
 {
-	for (unsigned int i = 0; i < PROCESS_CACHE_MAX; i++) {
-		struct process *p = &cache->entries[i];
+	struct process *p;
+	int i = -1;
 
-		if (p->pid == a->pid && !p->start_ticks && strcmp(p->comm, a->comm) == 0)
-			*p = (struct process){ 0 };
-	}
+	while ((p = next_entry(cache, a->pid, &i)))
+		if (!p->start_ticks && strcmp(p->comm, a->comm) == 0)
+			forget(cache, p);
 }
 
 /* Of a thread that hangs, its process alone stays asked for. */
@@ -356,19 +426,20 @@ void process_learn(struct process_cache *cache, const struct watch_process *list
 }
 
 /* Of this start; it is the same program if it has the same name. NULL: that is not known. */
-static const struct process *find_program(struct process_cache *cache, int32_t pid, uint64_t ticks,
-	const char *comm)
+static const struct process_program *find_program(struct process_cache *cache, int32_t pid,
+	uint64_t ticks, const char *comm)
 {
 	const struct process *p = find_known(cache, pid, ticks);
 
-	return p && (!*comm || strcmp(p->comm, comm) == 0) ? p : NULL;
+	return p && (!*comm || strcmp(p->comm, comm) == 0) ? program_of(cache, p) : NULL;
 }
 
-const struct process *process_lookup(struct process_cache *cache, int32_t pid, uint64_t start_ns)
+const struct process_program *process_lookup(struct process_cache *cache, int32_t pid,
+	uint64_t start_ns)
 {
 	uint64_t ticks = start_ns / (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 	const bool is_idle = take_answers(cache);
-	const struct process *known;
+	const struct process_program *known;
 	struct reading *r;
 	char comm[WATCH_COMM_SIZE] = "", path[32];
 
@@ -382,7 +453,7 @@ const struct process *process_lookup(struct process_cache *cache, int32_t pid, u
 	/* It is reading about others, or about this one. */
 	if (!is_idle) {
 		if (!wait_for_answers(cache))
-			return find_known(cache, pid, ticks);
+			return find_program(cache, pid, ticks, "");
 		known = find_program(cache, pid, ticks, comm);
 		if (known)
 			return known;
@@ -391,7 +462,7 @@ const struct process *process_lookup(struct process_cache *cache, int32_t pid, u
 	*r = (struct reading){ .count = 1, .answers[0].pid = pid };
 	text_copy(r->answers[0].comm, sizeof(r->answers[0].comm), comm);
 	ask(cache);
-	return wait_for_answers(cache) ? find_known(cache, pid, ticks) : NULL;
+	return wait_for_answers(cache) ? find_program(cache, pid, ticks, "") : NULL;
 }
 
 bool process_read_fd(struct process_cache *cache, int32_t tid, int32_t fd, char *ret_path,

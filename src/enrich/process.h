@@ -16,18 +16,25 @@
 #include "util/renewable_worker.h"
 #include "watch/processes.h"
 
-#define PROCESS_CACHE_MAX 256
+/* Each watched process has a place; one that is not takes that of the one used least lately. */
+#define PROCESS_CACHE_MAX WATCH_PROCESSES_MAX
+/* The processes of a server share one: a host has few pairs of executable and unit. */
+#define PROCESS_PROGRAMS_MAX 256
 /* Watched processes that one call of process_learn() looks at. */
 #define PROCESS_LEARN_MAX 8
 
-struct process {
-	int32_t pid;	      /* 0: free */
-	uint64_t start_ticks; /* 0: it was asked for, and there is no answer */
-	uint64_t used;	 /* when it was used last, by the cache's clock; the oldest is replaced */
-	bool is_learned; /* its unit was asked for, too */
-	char comm[WATCH_COMM_SIZE]; /* when it was asked for */
+struct process_program {
+	uint64_t used; /* when it was used last, by the cache's clock; the oldest is replaced */
 	char exe[RECORD_LIST_SIZE];
-	char unit[RECORD_LIST_SIZE];
+	char unit[RECORD_LIST_SIZE]; /* "": there is none, or it was not asked for */
+};
+
+struct process {
+	uint64_t start_ticks;	    /* 0: it was asked for, and there is no answer */
+	uint64_t used;		    /* as of a program */
+	uint16_t program;	    /* its place, once there is an answer */
+	bool is_learned;	    /* its unit was asked for, too */
+	char comm[WATCH_COMM_SIZE]; /* when it was asked for */
 };
 
 struct process_cache {
@@ -37,7 +44,10 @@ struct process_cache {
 	uint64_t unread;      /* names that were asked for in this incident and not read in time */
 	bool asked;	      /* there is a question under way */
 	struct renewable_worker worker;
+	int32_t pids
+		[PROCESS_CACHE_MAX]; /* of the entries, apart since they are searched; 0: free */
 	struct process entries[PROCESS_CACHE_MAX];
+	struct process_program programs[PROCESS_PROGRAMS_MAX];
 };
 
 /* procfs_fd must stay open. 0 or a negative errno. */
@@ -55,10 +65,11 @@ void process_learn(struct process_cache *cache, const struct watch_process *list
 /*
  * NULL when the process has gone and was never seen, or when it cannot be read soon; start_ns is
  * CLOCK_BOOTTIME of its start. The unit is empty unless it was learned, since the kernel takes
- * cgroup_mutex for it. All calls of an incident wait for 20 ms at most, together with
- * process_read_fd().
+ * cgroup_mutex for it. Valid until the next call. All calls of an incident wait for 20 ms at most,
+ * together with process_read_fd().
  */
-const struct process *process_lookup(struct process_cache *cache, int32_t pid, uint64_t start_ns);
+const struct process_program *process_lookup(struct process_cache *cache, int32_t pid,
+	uint64_t start_ns);
 
 /* The link /proc/TID/fd/FD. False: it cannot be read, or not soon. */
 bool process_read_fd(struct process_cache *cache, int32_t tid, int32_t fd, char *ret_path,

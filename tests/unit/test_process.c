@@ -195,9 +195,9 @@ static void wait_for_thread(struct lookup *l)
 }
 
 /* On a busy host the thread may answer later than in the time that a lookup waits for it. */
-static const struct process *lookup(struct lookup *l, int32_t pid, uint64_t ns)
+static const struct process_program *lookup(struct lookup *l, int32_t pid, uint64_t ns)
 {
-	const struct process *p = process_lookup(&l->cache, pid, ns);
+	const struct process_program *p = process_lookup(&l->cache, pid, ns);
 
 	if (!p) {
 		wait_for_thread(l);
@@ -218,12 +218,11 @@ static void learn(struct lookup *l, int32_t pid, const char *comm)
 static void test_lookup(void **state)
 {
 	struct lookup *l = *state;
-	const struct process *p;
+	const struct process_program *p;
 
 	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
 	p = lookup(l, 7, start_ns(1234));
 	assert_non_null(p);
-	assert_int_equal(p->pid, 7);
 	assert_string_equal(p->exe, "/usr/sbin/mariadbd");
 	/* For it the kernel takes cgroup_mutex. */
 	assert_string_equal(p->unit, "");
@@ -256,7 +255,7 @@ static void test_another_program(void **state)
 static void test_pid_reuse(void **state)
 {
 	struct lookup *l = *state;
-	const struct process *p;
+	const struct process_program *p;
 
 	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
 	assert_non_null(lookup(l, 7, start_ns(1234)));
@@ -279,7 +278,7 @@ static void test_pid_reuse(void **state)
 static void test_what_cannot_be_read(void **state)
 {
 	struct lookup *l = *state;
-	const struct process *p;
+	const struct process_program *p;
 
 	put_process(l->t, 7, 1234, "/usr/sbin/mariadbd", "mariadb.service");
 	tree_remove(l->t, "proc/7/exe");
@@ -299,7 +298,7 @@ static void test_what_cannot_be_read(void **state)
 static void test_learning(void **state)
 {
 	struct lookup *l = *state;
-	const struct process *p;
+	const struct process_program *p;
 
 	put_process(l->t, 7, 1234, "/bin/sh", "mariadb.service");
 	assert_non_null(lookup(l, 7, start_ns(1234)));
@@ -444,6 +443,7 @@ static void test_descriptor(void **state)
 /* The one not used for longest makes room. */
 static void test_cache_is_bounded(void **state)
 {
+	const int other = PROCESS_CACHE_MAX + 1;
 	struct lookup *l = *state;
 
 	for (int pid = 1; pid <= PROCESS_CACHE_MAX; pid++) {
@@ -451,13 +451,60 @@ static void test_cache_is_bounded(void **state)
 		assert_non_null(lookup(l, pid, start_ns(1234)));
 	}
 	assert_non_null(lookup(l, 1, start_ns(1234)));
-	put_process(l->t, 1000, 1234, "/bin/y", "y.service");
-	assert_non_null(lookup(l, 1000, start_ns(1234)));
+	put_process(l->t, other, 1234, "/bin/y", "y.service");
+	assert_non_null(lookup(l, other, start_ns(1234)));
 	tree_remove(l->t, "proc");
 	assert_non_null(lookup(l, 1, start_ns(1234)));
 	assert_null(lookup(l, 2, start_ns(1234)));
 	assert_non_null(lookup(l, 3, start_ns(1234)));
-	assert_string_equal(lookup(l, 1000, start_ns(1234))->exe, "/bin/y");
+	assert_string_equal(lookup(l, other, start_ns(1234))->exe, "/bin/y");
+}
+
+/* With more programs than there is place for, the one not used for longest is asked for again. */
+static void test_programs_are_bounded(void **state)
+{
+	struct lookup *l = *state;
+	char exe[32];
+
+	for (int pid = 1; pid <= PROCESS_PROGRAMS_MAX; pid++) {
+		snprintf(exe, sizeof(exe), "/bin/%d", pid);
+		put_process(l->t, pid, 1234, exe, "x.service");
+		assert_string_equal(lookup(l, pid, start_ns(1234))->exe, exe);
+	}
+	put_process(l->t, 1000, 1234, "/bin/2", "x.service");
+	assert_string_equal(lookup(l, 1000, start_ns(1234))->exe, "/bin/2");
+	assert_string_equal(lookup(l, 1, start_ns(1234))->exe, "/bin/1");
+	put_process(l->t, 1001, 1234, "/bin/other", "x.service");
+	assert_string_equal(lookup(l, 1001, start_ns(1234))->exe, "/bin/other");
+	tree_remove(l->t, "proc");
+	assert_string_equal(lookup(l, 1, start_ns(1234))->exe, "/bin/1");
+	assert_string_equal(lookup(l, 2, start_ns(1234))->exe, "/bin/2");
+	assert_null(lookup(l, 3, start_ns(1234)));
+	assert_string_equal(lookup(l, 4, start_ns(1234))->exe, "/bin/4");
+	assert_string_equal(lookup(l, 1001, start_ns(1234))->exe, "/bin/other");
+}
+
+/* Once each of them is known, nothing is read. */
+static void test_as_many_as_are_watched(void **state)
+{
+	static struct watch_process list[1000];
+	struct lookup *l = *state;
+
+	for (int i = 0; i < 1000; i++) {
+		list[i] = (struct watch_process){ .pid = 10 + i, .comm = "postgres" };
+		put_process(l->t, 10 + i, 1234, "/usr/lib/postgresql/17/bin/postgres",
+			"postgresql@17-main.service");
+	}
+	for (unsigned int i = 0; i < 1000 / PROCESS_LEARN_MAX; i++) {
+		process_learn(&l->cache, list, 1000);
+		wait_for_thread(l);
+	}
+	tree_remove(l->t, "proc");
+	process_learn(&l->cache, list, 1000);
+	assert_false(l->cache.asked);
+	for (int i = 0; i < 1000; i++)
+		assert_string_equal(process_lookup(&l->cache, 10 + i, start_ns(1234))->unit,
+			"postgresql@17-main.service");
 }
 
 int main(void)
@@ -478,6 +525,8 @@ int main(void)
 		lookup_test(test_pid_reuse),
 		lookup_test(test_what_cannot_be_read),
 		lookup_test(test_cache_is_bounded),
+		lookup_test(test_programs_are_bounded),
+		lookup_test(test_as_many_as_are_watched),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
