@@ -311,7 +311,10 @@ static void run(void *state, const int *fds)
 {
 	struct search *s = state;
 	uint64_t begin_ns = clock_mono_ns(), deadline_ns = begin_ns + OPEN_FILES_LIMIT_NS;
-	const struct open_files files = { fds[0], deadline_ns, look_at, s, NULL };
+	const struct open_files files = { .procfs_fd = fds[0],
+		.deadline_ns = deadline_ns,
+		.visit = look_at,
+		.arg = s };
 
 	s->procfs_fd = fds[0];
 	s->kernel_tells = false;

@@ -25,8 +25,11 @@
 #define BLOCK_BYTES 512
 /* Two buffers for directories, a path of 4 KB, and statx(2). */
 #define THREAD_STACK_BYTES (32 * 1024)
-/* Files whose growth is known; each takes 24 bytes. */
-#define FILES_MAX 512
+/*
+ * Files that were there before and whose growth is known; each takes 24 bytes. A database server
+ * has so many tables open for writing.
+ */
+#define FILES_MAX 4096
 /* Mounts below the one that is full. With more, the thread may ask about a file of another one. */
 #define NESTED_MAX 64
 /* A volume may be in a container at several places. */
@@ -50,12 +53,13 @@ struct search {
 	uint64_t first_real_ns; /* when the first look began; 0: this is the first one */
 	uint32_t files_count;
 	struct file files[FILES_MAX];
+	struct open_files_place place; /* the last look was cut off there */
+	struct record_writer best;     /* of the looks of this incident; see keep_last() */
 	/* Of this look: */
 	int procfs_fd;
 	char namespace[NAMESPACE_SIZE]; /* of the host's mounts; "": it is not known */
 	uint64_t begin_real_ns;
 	uint64_t took_ns;
-	struct record_writer best;
 	/* Of the process that it looks at: its mounts of the file system. */
 	bool has_own_mounts; /* it is in another mount namespace */
 	bool are_mounts_known;
@@ -209,24 +213,34 @@ static bool is_made_since(const struct search *s, const struct statx *st)
 	return s->first_real_ns && (st->stx_mask & STATX_BTIME) && made_ns >= s->first_real_ns;
 }
 
-/* Since it was seen first. Space counts, not the size: a file may be sparse. */
-static uint64_t grown_bytes(struct search *s, const struct statx *st)
+/* *ret_first: when it was seen first. False: there is no room to remember it. */
+static bool remember(struct search *s, const struct statx *st, uint64_t *ret_first)
 {
-	uint64_t bytes = st->stx_blocks * BLOCK_BYTES, grown;
 	uint64_t dev = makedev(st->stx_dev_major, st->stx_dev_minor);
 	struct file *f = s->files, *end = f + s->files_count;
 
 	while (f < end && (f->inode != st->stx_ino || f->dev != dev))
 		f++;
-	if (f == &s->files[FILES_MAX]) {
+	if (f == &s->files[FILES_MAX])
+		return false;
+	if (f == end) {
+		*f = (struct file){ st->stx_ino, dev, st->stx_blocks * BLOCK_BYTES };
+		s->files_count++;
+	}
+	*ret_first = f->first_bytes;
+	return true;
+}
+
+/* Since it was seen first. Space counts, not the size: a file may be sparse. */
+static uint64_t grown_bytes(struct search *s, const struct statx *st)
+{
+	uint64_t first = 0, grown;
+
+	if (!is_made_since(s, st) && !remember(s, st, &first)) {
 		s->best.search = RECORD_SEARCH_cut_off;
 		return 0;
 	}
-	if (f == end) {
-		*f = (struct file){ st->stx_ino, dev, is_made_since(s, st) ? 0 : bytes };
-		s->files_count++;
-	}
-	grown = minus(bytes, f->first_bytes);
+	grown = minus(st->stx_blocks * BLOCK_BYTES, first);
 	return grown < WRITERS_GROWTH_MIN ? 0 : grown;
 }
 
@@ -239,14 +253,19 @@ static uint64_t changed_ns(const struct statx *st)
  * Where nothing grows, perhaps because all is full, the largest file counts of those that were
  * changed since the first look, or else in the last minute.
  */
-static bool is_better(const struct search *s, const struct statx *st, uint64_t grown, bool changed)
+static bool counts(const struct search *s, const struct record_writer *w, const struct statx *st)
 {
-	if (grown != s->best.grown_bytes)
-		return grown > s->best.grown_bytes;
-	if (changed != s->best.changed)
-		return changed;
-	return changed_ns(st) + WRITERS_RECENT_S * NSEC_PER_SEC >= s->begin_real_ns &&
-		st->stx_blocks * BLOCK_BYTES > s->best.bytes;
+	return w->grown_bytes || w->changed ||
+		changed_ns(st) + WRITERS_RECENT_S * NSEC_PER_SEC >= s->begin_real_ns;
+}
+
+static bool is_better(const struct record_writer *a, const struct record_writer *b)
+{
+	if (a->grown_bytes != b->grown_bytes)
+		return a->grown_bytes > b->grown_bytes;
+	if (a->changed != b->changed)
+		return a->changed;
+	return a->bytes > b->bytes;
 }
 
 /* The path "/memfd:NAME" only looks like one of a file there, and so do those of containers. */
@@ -260,9 +279,8 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 {
 	struct search *s = arg;
 	char link[64], path[PATH_MAX];
+	struct record_writer found = { .pid = pid };
 	struct statx st;
-	uint64_t grown;
-	bool changed;
 	size_t len;
 
 	snprintf(link, sizeof(link), "%d/fd/%s", pid, fd);
@@ -271,30 +289,46 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 		statx(s->procfs_fd, link, 0, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
 		!S_ISREG(st.stx_mode) || !is_on_device(s, &st))
 		return true;
-	grown = grown_bytes(s, &st);
-	changed = s->first_real_ns && changed_ns(&st) >= s->first_real_ns;
-	if (!is_better(s, &st, grown, changed))
+	found.bytes = st.stx_blocks * BLOCK_BYTES;
+	found.grown_bytes = grown_bytes(s, &st);
+	found.changed = s->first_real_ns && changed_ns(&st) >= s->first_real_ns;
+	if (!counts(s, &found, &st) || !is_better(&found, &s->best))
 		return true;
 	s->best.pid = pid;
-	s->best.bytes = st.stx_blocks * BLOCK_BYTES;
-	s->best.grown_bytes = grown;
-	s->best.changed = changed;
+	s->best.bytes = found.bytes;
+	s->best.grown_bytes = found.grown_bytes;
+	s->best.changed = found.changed;
 	len = strlen(path);
 	text_copy(s->best.path, sizeof(s->best.path),
 		len < sizeof(s->best.path) ? path : path + len + 1 - sizeof(s->best.path));
 	return true;
 }
 
+/* What a look before has found is not among what this one had time for. */
+static void keep_last(struct search *s, const struct record_writer *last)
+{
+	if (s->best.search != RECORD_SEARCH_cut_off || !is_better(last, &s->best))
+		return;
+	s->best = *last;
+	s->best.search = RECORD_SEARCH_cut_off;
+}
+
 static void run(void *state, const int *fds)
 {
 	struct search *s = state;
+	struct record_writer last;
 	uint64_t begin_ns = clock_mono_ns();
-	const struct open_files files = { fds[0], begin_ns + OPEN_FILES_LIMIT_NS, look_at_file, s,
-		begin_process };
+	const struct open_files files = { .procfs_fd = fds[0],
+		.deadline_ns = begin_ns + OPEN_FILES_LIMIT_NS,
+		.visit = look_at_file,
+		.arg = s,
+		.wants = begin_process,
+		.place = &s->place };
 
 	s->procfs_fd = fds[0];
 	read_namespace(s->procfs_fd, 1, s->namespace, sizeof(s->namespace));
 	s->begin_real_ns = clock_real_ns();
+	last = s->best;
 	s->best = (struct record_writer){ .present = true, .search = RECORD_SEARCH_complete };
 	if (!open_files_visit(&files))
 		s->best.search = RECORD_SEARCH_cut_off;
@@ -302,6 +336,7 @@ static void run(void *state, const int *fds)
 		s->first_real_ns = s->begin_real_ns;
 	if (s->best.pid)
 		open_files_read_comm(s->procfs_fd, s->best.pid, s->best.comm, sizeof(s->best.comm));
+	keep_last(s, &last);
 	s->took_ns = clock_mono_ns() - begin_ns;
 }
 
@@ -348,6 +383,8 @@ static void look(struct writers *w, const struct writers_question *q)
 	if (w->is_first) {
 		s->files_count = 0;
 		s->first_real_ns = 0;
+		s->place = (struct open_files_place){ 0 };
+		s->best = (struct record_writer){ 0 };
 		w->is_first = false;
 	}
 	w->is_expected = true;

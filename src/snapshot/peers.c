@@ -328,8 +328,11 @@ static bool find_again(struct visit *v, const struct open_files *files, struct h
 static void find_readers(struct lock_search *s)
 {
 	struct visit v = { .s = s };
-	const struct open_files files = { s->procfs_fd, clock_mono_ns() + OPEN_FILES_LIMIT_NS,
-		look_at, &v, wants };
+	const struct open_files files = { .procfs_fd = s->procfs_fd,
+		.deadline_ns = clock_mono_ns() + OPEN_FILES_LIMIT_NS,
+		.visit = look_at,
+		.arg = &v,
+		.wants = wants };
 	struct held_lock *unknown[ENDS_MAX];
 	uint32_t count = 0;
 

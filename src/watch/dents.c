@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "util/parse.h"
 
@@ -12,6 +13,15 @@ void dents_reset(struct dents *d)
 {
 	d->len = 0;
 	d->at = 0;
+	d->place = 0;
+	d->next_place = 0;
+}
+
+void dents_seek(struct dents *d, int fd, int64_t place)
+{
+	dents_reset(d);
+	if (lseek(fd, place, SEEK_SET) >= 0)
+		d->next_place = place;
 }
 
 int dents_next(struct dents *d, int fd, const char **ret_name)
@@ -30,6 +40,8 @@ int dents_next(struct dents *d, int fd, const char **ret_name)
 	}
 	entry = (const void *)(d->buf + d->at);
 	d->at += entry->d_reclen;
+	d->place = d->next_place;
+	d->next_place = entry->d_off;
 	*ret_name = entry->d_name;
 	return 1;
 }

@@ -18,10 +18,14 @@
 struct dents {
 	size_t len;
 	size_t at;
+	int64_t place; /* of the entry that was returned last, for dents_seek() */
+	int64_t next_place;
 	_Alignas(8) char buf[DENTS_BUFFER_SIZE];
 };
 
 void dents_reset(struct dents *d);
+/* Goes on at a place of the same directory, which may have been opened anew. */
+void dents_seek(struct dents *d, int fd, int64_t place);
 
 /* Returns 1 with the next name (valid until the next call), 0 at the end, or a negative errno. */
 int dents_next(struct dents *d, int fd, const char **ret_name);

@@ -19,7 +19,8 @@ enum answer {
 	TOO_LATE,
 };
 
-static enum answer visit_process(const struct open_files *files, int32_t pid)
+/* *fd_place: where to begin, and where it has ended. */
+static enum answer visit_process(const struct open_files *files, int32_t pid, int64_t *fd_place)
 {
 	_cleanup_close_ int fd = -1;
 	enum answer answer = GO_ON;
@@ -32,8 +33,9 @@ static enum answer visit_process(const struct open_files *files, int32_t pid)
 		return GO_ON;
 	snprintf(path, sizeof(path), "%d/fd", pid);
 	fd = openat(files->procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dents_reset(&dents);
+	dents_seek(&dents, fd, *fd_place);
 	while (fd >= 0 && answer == GO_ON && dents_next_number(&dents, fd, &number, &name) > 0) {
+		*fd_place = dents.place;
 		if (clock_mono_ns() >= files->deadline_ns)
 			answer = TOO_LATE;
 		else if (!files->visit(files->arg, pid, name))
@@ -42,24 +44,51 @@ static enum answer visit_process(const struct open_files *files, int32_t pid)
 	return answer;
 }
 
-bool open_files_visit(const struct open_files *files)
+/* Those from `first` to `last`; /proc has them in the order of their numbers. */
+static enum answer visit_range(const struct open_files *files, int fd, int32_t first, int32_t last,
+	struct open_files_place *place)
 {
-	_cleanup_close_ int fd = openat(files->procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct open_files_place begin = *place;
 	enum answer answer = GO_ON;
 	struct dents dents;
 	const char *name;
 	int32_t pid;
 
-	dents_reset(&dents);
-	while (fd >= 0 && answer == GO_ON && dents_next_number(&dents, fd, &pid, &name) > 0)
-		answer = clock_mono_ns() >= files->deadline_ns ? TOO_LATE
-							       : visit_process(files, pid);
+	dents_seek(&dents, fd, 0);
+	while (answer == GO_ON && dents_next_number(&dents, fd, &pid, &name) > 0) {
+		if (pid < first || pid > last)
+			continue;
+		*place = (struct open_files_place){ pid, pid == begin.pid ? begin.fd : 0 };
+		answer = clock_mono_ns() >= files->deadline_ns
+			? TOO_LATE
+			: visit_process(files, pid, &place->fd);
+	}
+	return answer;
+}
+
+bool open_files_visit(const struct open_files *files)
+{
+	_cleanup_close_ int fd = openat(files->procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct open_files_place beginning = { 0 }, *place = files->place ?: &beginning;
+	const int32_t first = place->pid;
+	enum answer answer;
+
+	if (fd < 0)
+		return true;
+	answer = visit_range(files, fd, first, INT32_MAX, place);
+	if (answer == GO_ON && first) {
+		*place = (struct open_files_place){ 0 };
+		/* Of the process at which it began, there were descriptors before that one. */
+		answer = visit_range(files, fd, 0, first, place);
+	}
 	return answer != TOO_LATE;
 }
 
 bool open_files_visit_process(const struct open_files *files, int32_t pid)
 {
-	return visit_process(files, pid) != TOO_LATE;
+	int64_t first = 0;
+
+	return visit_process(files, pid, &first) != TOO_LATE;
 }
 
 bool open_files_read_link(int procfs_fd, int32_t pid, const char *fd, char *ret_link, size_t size)

@@ -17,6 +17,12 @@
 /* After a search it rests so many times as long as that took. */
 #define OPEN_FILES_REST_TIMES 4
 
+/* Where a search that came too late goes on the next time. Zeros: at the first process. */
+struct open_files_place {
+	int32_t pid;
+	int64_t fd; /* a place in its directory of descriptors */
+};
+
 struct open_files {
 	int procfs_fd;
 	uint64_t deadline_ns;
@@ -25,6 +31,8 @@ struct open_files {
 	void *arg;
 	/* Whether a process is to be looked at; NULL: each is. */
 	bool (*wants)(void *arg, int32_t pid);
+	/* Where to begin and, behind the last process, to end; NULL: at the first one. */
+	struct open_files_place *place;
 };
 
 /* Until all are visited, or no further one is wanted. False: the deadline came first. */

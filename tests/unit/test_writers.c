@@ -371,7 +371,7 @@ static void test_too_many_files(void **state)
 	struct record_writer writer;
 	char name[64];
 
-	for (int i = 0; i < 600; i++) {
+	for (int i = 0; i < 4200; i++) {
 		snprintf(name, sizeof(name), "full/%d", i);
 		put_file(f, name, 1);
 		open_file(f, 10, 3 + i, name, "0100001");
