@@ -21,7 +21,8 @@ struct watch;
 
 struct mounts_reader {
 	struct renewable_worker worker;
-	bool wanted; /* they have changed since they were read last */
+	bool wanted;		/* they have changed since they were read last */
+	uint64_t rest_until_ns; /* no sooner are they read again */
 	const struct watch *watch;
 	/* For members_learn(); NULL: not known yet. */
 	const char *sysfs;
