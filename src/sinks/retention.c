@@ -139,6 +139,18 @@ static int list_add(struct kept_list *list, const struct kept_file *file)
 	return 0;
 }
 
+/* Without a record, nothing tells whether it is of this boot. */
+static uint64_t output_age_ns(const struct kept_file *file, const struct stat *st,
+	const struct retention_clock *clock)
+{
+	uint64_t age = age_ns(file, st, clock), by_file;
+
+	if (clock->synchronised || st->st_mtim.tv_sec <= 0)
+		return age;
+	by_file = minus(clock->real_ns, (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC);
+	return by_file < age ? by_file : age;
+}
+
 /*
  * Outputs of hooks whose record somebody has removed, or that was never stored. That of the present
  * incident is not there yet, either, so only their age counts.
@@ -152,7 +164,7 @@ static void remove_left_behind(int dir_fd, const char *name, const struct retent
 	if (limits->max_age_ns && hook_output_is_name(name, file.name) &&
 		fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
 		faccessat(dir_fd, file.name, F_OK, 0) < 0 &&
-		age_ns(&file, &st, clock) > limits->max_age_ns)
+		output_age_ns(&file, &st, clock) > limits->max_age_ns)
 		hook_output_remove(dir_fd, file.name);
 }
 

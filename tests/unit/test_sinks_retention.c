@@ -337,6 +337,29 @@ static void test_a_clock_that_is_ahead_removes_nothing(void **state)
 	assert_int_equal(apply_age(d, &clock), 2);
 }
 
+/* Of a host that has run for months without the time of others: not as old as the host. */
+static void test_an_output_where_nobody_vouches_for_the_clock(void **state)
+{
+	const struct dirs *d = *state;
+	struct retention_clock clock = { .boot_id = "now",
+		.mono_ns = 300 * DAY_NS,
+		.uptime_ns = 300 * DAY_NS,
+		.real_ns = NOW_NS };
+	char path[PATH_MAX + 64], id[RECORD_ID_SIZE], name[RECORD_ID_SIZE + 2];
+
+	record_make_id(NOW_NS, 0, id);
+	snprintf(name, sizeof(name), "%s.d", id);
+	snprintf(path, sizeof(path), "%s/%s", d->config.record.dir, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	dirs_write(path, "mail.out", "0123456789", 10);
+	set_written(d, name, NOW_NS);
+	assert_int_equal(apply_age(d, &clock), 0);
+	assert_int_equal(dirs_count(path, "mail.out"), 1);
+	clock.real_ns += 31 * DAY_NS;
+	assert_int_equal(apply_age(d, &clock), 0);
+	assert_int_equal(dirs_count(d->config.record.dir, ""), 0);
+}
+
 /* What was opened in this boot is the newest, whatever the clock says. */
 static void test_the_newest_is_kept_when_the_clock_is_behind(void **state)
 {
@@ -441,6 +464,7 @@ int main(void)
 		WITH_DIRS(test_retention_by_age_without_incidents),
 		WITH_DIRS(test_age_in_this_boot_is_told_by_the_monotonic_clock),
 		WITH_DIRS(test_a_clock_that_is_ahead_removes_nothing),
+		WITH_DIRS(test_an_output_where_nobody_vouches_for_the_clock),
 		cmocka_unit_test(test_the_clock_of_this_host),
 	};
 
