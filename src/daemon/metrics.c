@@ -113,9 +113,12 @@ static void add_rules(const struct metrics *m)
 		if (s->config->rules[i].enabled)
 			add_labelled(m, "iostall_rule_threshold", "rule", rules_name(i),
 				s->config->rules[i].set);
-	begin(m, "iostall_rules_active", "gauge",
-		"Rules that have fired and are not clear yet. Each subject counts.");
-	add_value(m, "iostall_rules_active", rules_active(s->rules));
+	begin(m, "iostall_rule_active", "gauge",
+		"For how many subjects, such as disks, a rule has fired and is not clear yet.");
+	for (enum config_rule_name i = 0; i < CONFIG_RULE_COUNT; i++)
+		if (s->config->rules[i].enabled)
+			add_labelled(m, "iostall_rule_active", "rule", rules_name(i),
+				rules_active_subjects(s->rules, i));
 }
 
 static void add_devices(const struct metrics *m)

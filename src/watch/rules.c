@@ -629,14 +629,22 @@ double rules_value(const struct rules *rules, enum config_rule_name rule)
 	return largest;
 }
 
+unsigned int rules_active_subjects(const struct rules *rules, enum config_rule_name rule)
+{
+	unsigned int count = 0;
+
+	for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++)
+		count += rules->states[rule][slot].active;
+	return count;
+}
+
 static unsigned int count_active(const struct rules *rules, bool only_holding)
 {
 	unsigned int count = 0;
 
-	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
-		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++)
-			if (!only_holding || scope_of(rule)->holds)
-				count += rules->states[rule][slot].active;
+	for (enum config_rule_name rule = 0; rule < CONFIG_RULE_COUNT; rule++)
+		if (!only_holding || scope_of(rule)->holds)
+			count += rules_active_subjects(rules, rule);
 	return count;
 }
 

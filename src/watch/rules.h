@@ -100,7 +100,9 @@ bool rules_report_pressure(struct rules *rules);
 /* The largest of the last values of its subjects; not a number: none is known. */
 double rules_value(const struct rules *rules, enum config_rule_name rule);
 
-/* How many have fired and are not under their clear threshold yet; each subject counts. */
+/* For how many of its subjects it has fired and is not under its clear threshold yet. */
+unsigned int rules_active_subjects(const struct rules *rules, enum config_rule_name rule);
+/* The sum over all rules. */
 unsigned int rules_active(const struct rules *rules);
 
 /* How many of those keep an incident open; 0: it is over. */

@@ -95,6 +95,12 @@ static void test_a_disk_that_completes_nothing_has_its_seconds(void **state)
 	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
 	assert_true(value_of(text, "iostall_device_no_completion_seconds{device=\"sda\"}") == 2);
 	assert_true(value_of(text, "iostall_rule_value{rule=\"hung\"}") == 2);
+	assert_true(value_of(text, "iostall_rule_active{rule=\"hung\"}") == 0);
+	tree_sample(f->t, f->watch, 2000);
+	rules_evaluate(f->rules, f->watch, clock_mono_ns(), firings, ARRAY_SIZE(firings));
+	text = metrics_of(f, METRICS_TEXT, sizeof(buf));
+	assert_true(value_of(text, "iostall_rule_active{rule=\"hung\"}") == 1);
+	assert_true(value_of(text, "iostall_rule_active{rule=\"iowait\"}") == 0);
 }
 
 static void test_an_incident_is_counted_once_it_is_closed(void **state)
