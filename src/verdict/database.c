@@ -201,7 +201,7 @@ static void say_queue(const struct graph *g, const struct node *n, struct text *
 	if (!q->behind_first)
 		return;
 	text_add(t, ". ");
-	text_add_count(t, q->behind_first, "of them waits behind ", "of them wait behind ");
+	text_add_count(t, q->behind_first, "statement waits behind ", "statements wait behind ");
 	add_statement(&q->first, g->with_statement, t);
 }
 

@@ -229,7 +229,7 @@ static void say_slow(const struct graph *g, const struct node *n, struct text *t
 	add_ms(t, isnan(await_ms) ? model_disk_await_max_ms(d) : await_ms);
 	text_add(t, ", ");
 	if (condition_is_slower_than_before(d))
-		text_addf(t, "%.0f times as long as in the minute before, with no more to do",
+		text_addf(t, "%.0f times as long as in the minute before, though no more was asked of it",
 			condition_times_slower(d));
 	else
 		add_rate(t, requests);
@@ -248,13 +248,11 @@ static void say_at_times(const struct graph *g, const struct node *n, struct tex
 
 static void say_delayed(const struct graph *g, const struct node *n, struct text *t)
 {
-	text_add(t, "I/O on ");
+	text_add(t, "a cgroup limit or suspended volume above ");
 	add_disk(g, n, t);
-	text_add(t,
-		" was probably held back before its queue, by a cgroup limit or suspended volume "
-		"(at most ");
+	text_add(t, " (at most ");
 	words_add_pct(t, model_disk_util_pct(disk_of(g, n)));
-	text_add(t, " busy)");
+	text_add(t, " busy) probably held its I/O back");
 }
 
 /* Kernel threads did it, for programs. */

@@ -124,7 +124,7 @@ static void add_server(const struct graph *g, const struct node *n, struct text 
 static const char *what_it_did(const struct model_server *s)
 {
 	if (s->was_stopped)
-		return " was stopped (T)";
+		return " was stopped by a signal or a debugger";
 	switch (s->found.state) {
 	case 'D':
 		return " waited itself (D) and did not answer";

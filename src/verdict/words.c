@@ -330,8 +330,10 @@ void words_add_what_holder_did(const struct model_lock *l, struct text *t)
 			l->deadlocked_with);
 	else if (l->holder_cause)
 		text_addf(t, ", waiting itself for: %s", record_cause_text(l->holder_cause));
-	else if (l->holder_state == 'T' || l->holder_state == 't')
-		text_add(t, ", stopped (T)");
+	else if (l->holder_state == 'T')
+		text_add(t, ", stopped by a signal");
+	else if (l->holder_state == 't')
+		text_add(t, ", stopped by a debugger");
 	else if (l->holder_state == 'S' && call)
 		text_addf(t, ", asleep in %s", call);
 	else if (call)

@@ -35,7 +35,7 @@ void words_add_session(struct text *t, const char *user, uint64_t connection_id)
 void words_add_culprit(struct text *t, const struct culprit *culprit, bool with_statement);
 /* The name of a system call in which a holder may be for long; NULL: another one. */
 const char *words_syscall(int32_t number);
-/* ", stopped (T)", ", asleep in fsync": who holds a lock, or should read from a pipe. */
+/* ", stopped by a signal", ", asleep in fsync": who holds a lock, or should read from a pipe. */
 void words_add_what_holder_did(const struct model_lock *lock, struct text *t);
 /* Gives it a capital letter, as the begin of a sentence has, unless that is a name. */
 void words_capitalise(struct text *t);
