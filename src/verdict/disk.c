@@ -229,7 +229,8 @@ static void say_slow(const struct graph *g, const struct node *n, struct text *t
 	add_ms(t, isnan(await_ms) ? model_disk_await_max_ms(d) : await_ms);
 	text_add(t, ", ");
 	if (condition_is_slower_than_before(d))
-		text_addf(t, "%.0f times as long as in the minute before, though no more was asked of it",
+		text_addf(t,
+			"%.0f times as long as in the minute before, though no more was asked of it",
 			condition_times_slower(d));
 	else
 		add_rate(t, requests);
