@@ -87,8 +87,7 @@ static void set_mount(const struct watch_mountinfo *m, struct mount *ret_mount)
 	copy_path(m->point, ret_mount->point, sizeof(ret_mount->point));
 }
 
-/* The directory of such an option, of a list its first one; false: there is none, or no room. */
-static bool read_directory(const struct watch_mountinfo *m, const char *option,
+bool mounts_read_directory(const struct watch_mountinfo *m, const char *option,
 	char path[static MOUNTS_PATH_SIZE])
 {
 	size_t len = strlen(option);
@@ -120,7 +119,8 @@ static void find_other(const struct mounts *mounts, const struct mounts *host,
 	const struct mount *other;
 
 	if (!is_type(m, "overlay") ||
-		(!read_directory(m, "upperdir=", path) && !read_directory(m, "lowerdir=", path)))
+		(!mounts_read_directory(m, "upperdir=", path) &&
+			!mounts_read_directory(m, "lowerdir=", path)))
 		return;
 	other = mounts_find_path(mounts, path);
 	if (host && (!other || strcmp(other->point, "/") == 0))

@@ -40,6 +40,8 @@ struct mount {
 	char point[MOUNTS_PATH_SIZE]; /* the directory where it is mounted */
 };
 
+struct watch_mountinfo;
+
 struct mounts {
 	unsigned int count;
 	unsigned int left_out; /* for which there was no room */
@@ -56,6 +58,13 @@ void mounts_parse(struct mounts *mounts, unsigned int max, const char *buf, size
  * paths mean nothing here, and are left empty.
  */
 void mounts_parse_more(struct mounts *mounts, unsigned int max, const char *buf, size_t len);
+
+/*
+ * The directory in an option of an overlay ("upperdir="), of a list its first one. False: there is
+ * none, no room, or it is not absolute.
+ */
+bool mounts_read_directory(const struct watch_mountinfo *m, const char *option,
+	char path[static MOUNTS_PATH_SIZE]);
 
 /* Replaces all mounts by a copy that has no more memory than it needs. 0, or -ENOMEM. */
 int mounts_copy(struct mounts *mounts, const struct mounts *from);

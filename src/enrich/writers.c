@@ -65,7 +65,7 @@ struct search {
 	bool are_mounts_known;
 	unsigned int own_mounts_count;
 	uint64_t own_mounts[OWN_MOUNTS_MAX];
-	char text[4096];
+	char text[8192]; /* the options of an overlay alone may have 4096 */
 };
 
 struct writers {
@@ -163,13 +163,22 @@ static bool begin_process(void *arg, int32_t pid)
 	return true;
 }
 
+/* What a container writes outside of its volumes goes to a directory of the host. */
+static bool has_layer_there(const struct search *s, const struct watch_mountinfo *m)
+{
+	char path[MOUNTS_PATH_SIZE];
+
+	return mounts_read_directory(m, "upperdir=", path) && is_on_mount(s, path);
+}
+
 static void take_own_mount(void *arg, struct cursor line)
 {
 	struct search *s = arg;
 	struct watch_mountinfo m;
 
-	if (watch_parse_mountinfo_line(line, &m) == 0 && m.major == s->major &&
-		m.minor == s->minor && s->own_mounts_count < OWN_MOUNTS_MAX)
+	if (watch_parse_mountinfo_line(line, &m) < 0 || s->own_mounts_count == OWN_MOUNTS_MAX)
+		return;
+	if ((m.major == s->major && m.minor == s->minor) || has_layer_there(s, &m))
 		s->own_mounts[s->own_mounts_count++] = m.id;
 }
 
@@ -268,7 +277,7 @@ static bool is_better(const struct record_writer *a, const struct record_writer 
 	return a->bytes > b->bytes;
 }
 
-/* The path "/memfd:NAME" only looks like one of a file there, and so do those of containers. */
+/* The path "/memfd:NAME" only looks like one of a file there. */
 static bool is_on_device(const struct search *s, const struct statx *st)
 {
 	return s->major == 0 || (st->stx_dev_major == s->major && st->stx_dev_minor == s->minor);
@@ -287,7 +296,7 @@ static bool look_at_file(void *arg, int32_t pid, const char *fd)
 	if (!open_files_read_link(s->procfs_fd, pid, fd, path, sizeof(path)) ||
 		!is_written_there(s, pid, fd, path) ||
 		statx(s->procfs_fd, link, 0, STATX_BASIC_STATS | STATX_BTIME, &st) < 0 ||
-		!S_ISREG(st.stx_mode) || !is_on_device(s, &st))
+		!S_ISREG(st.stx_mode) || (!s->has_own_mounts && !is_on_device(s, &st)))
 		return true;
 	found.bytes = st.stx_blocks * BLOCK_BYTES;
 	found.grown_bytes = grown_bytes(s, &st);

@@ -252,6 +252,30 @@ static void test_a_container(void **state)
 	assert_writer(&writer, 20, "var/ibdata1");
 }
 
+/* What a container writes outside of its volumes is in a directory of the host. */
+static void test_the_layer_of_a_container(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+	char mounts[16384], lower[4000];
+
+	memset(lower, 'l', sizeof(lower) - 1);
+	lower[sizeof(lower) - 1] = '\0';
+	put_file(f, "log/access.log", 32 * KIB);
+	put_mounts(f, 1, "");
+	/* Its layer is below a mount that is nested; then in the full file system. */
+	for (unsigned int i = 0; i < 2; i++) {
+		snprintf(mounts, sizeof(mounts),
+			"22 1 0:30 / / rw - overlay overlay "
+			"rw,lowerdir=/%s,upperdir=%s%s/layer,workdir=/w\n",
+			lower, f->mount, i ? "" : "/nested");
+		put_mounts(f, 20 + (int)i, mounts);
+		open_file(f, 20 + (int)i, 3, "log/access.log", "0100001");
+	}
+	writer = look(f);
+	assert_writer(&writer, 21, "log/access.log");
+}
+
 /* The kernel lists the locks of a file behind its flags. */
 static void test_a_file_with_locks(void **state)
 {
@@ -495,6 +519,7 @@ int main(void)
 		writers_test(test_the_largest_file),
 		writers_test(test_a_long_mount_point),
 		writers_test(test_a_container),
+		writers_test(test_the_layer_of_a_container),
 		writers_test(test_a_file_with_locks),
 		writers_test(test_the_file_that_grows),
 		writers_test(test_a_path_of_another_device),
