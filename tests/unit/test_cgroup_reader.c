@@ -13,12 +13,8 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	f->procfs_fd = open(f->t->procfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->procfs_fd >= 0);
 	assert_int_equal(cgroup_reader_init(&f->reader, f->procfs_fd), 0);
@@ -29,12 +25,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	cgroup_reader_done(&f->reader);
 	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void wait_for_answers(const struct fixture *f, unsigned int count)

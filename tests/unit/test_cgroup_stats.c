@@ -56,15 +56,11 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	f->sysfs_fd = open(f->t->sysfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	assert_true(f->sysfs_fd >= 0);
-	f->clock = (struct watch_clock){ tree_clock, t };
+	f->clock = (struct watch_clock){ tree_clock, f->t };
 	assert_int_equal(cgroup_stats_init(&f->stats, f->sysfs_fd), 0);
 	*state = f;
 	return 0;
@@ -73,12 +69,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	cgroup_stats_done(&f->stats);
 	close(f->sysfs_fd);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void set(struct fixture *f, enum cgroup_stats_kind kind, unsigned int slot, const char *text)

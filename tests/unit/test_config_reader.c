@@ -55,12 +55,8 @@ static void make_reader(struct fixture *f, uint64_t limit_ns)
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	snprintf(f->file, sizeof(f->file), "%s/iostall.conf", f->t->root);
 	snprintf(f->passwd, sizeof(f->passwd), "%s/passwd", f->t->root);
 	f->source.file = f->file;
@@ -74,12 +70,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	assert_null(config_reader_free(f->reader));
 	loop_free(f->loop);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 /* Until the reader has told something. */

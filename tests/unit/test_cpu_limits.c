@@ -224,11 +224,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
-		cmocka_unit_test_setup_teardown(test_version_2, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_whose_limit_it_is, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_version_1, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_no_limits, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
+		tree_test(test_version_2),
+		tree_test(test_whose_limit_it_is),
+		tree_test(test_version_1),
+		tree_test(test_no_limits),
+		tree_test(test_rule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

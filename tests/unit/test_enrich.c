@@ -46,12 +46,8 @@ static const char *udev_of(struct fixture *f)
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	tree_put_thread(f->t, 7, 7, "mariadbd", 'S', 1234, 1);
 	tree_put(f->t, "proc/7/cgroup", "0::/system.slice/mariadb.service\n");
 	put_link(f->t, "proc/7/exe", "/usr/sbin/mariadbd");
@@ -87,12 +83,10 @@ static void refresh(struct fixture *f)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	enrich_free(f->enrich);
 	watch_free(f->watch);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static const struct decoded_operation no_stack;

@@ -25,16 +25,11 @@ static int setup(void **state)
 	static const char mountinfo[] = "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
 					"22 1 0:52 / /srv/data rw - fuse.sshfs me@host:/data rw\n"
 					"23 1 0:60 / /export rw - nfs4 10.0.0.1:/export rw\n";
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	f->mounts.list = f->list;
 	mounts_parse(&f->mounts, ARRAY_SIZE(f->list), mountinfo, strlen(mountinfo));
-	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(f->procfs_fd >= 0);
+	f->procfs_fd = tree_open_procfs(f->t);
 	assert_int_equal(file_server_new(f->procfs_fd, &f->server), 0);
 	f->q = (struct file_server_question){ .mounts = &f->mounts,
 		.minor = FUSE_MINOR,
@@ -48,12 +43,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	assert_null(file_server_free(f->server));
 	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void put_thread(struct fixture *f, int pid, int tid, const char *state)

@@ -76,12 +76,8 @@ static unsigned int fill(struct fixture *f, int want, const char *text)
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	f->maps = TRACE_MAPS_NONE;
 	tree_put(f->t, "sys/class/block/sdb/dev", "8:16\n");
 	tree_put(f->t, "sys/class/block/sdb/sdb1/dev", "8:17\n");
@@ -92,13 +88,11 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	enrich_free(f->enrich);
 	watch_free(f->watch);
 	trace_maps_close(&f->maps);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void make_maps(struct fixture *f)

@@ -77,12 +77,8 @@ static void run(struct rig *r, const step *steps)
 
 static int setup(void **state)
 {
-	struct rig *r = calloc(1, sizeof(*r));
-	void *t;
+	struct rig *r = tree_fixture_new(sizeof(*r));
 
-	assert_non_null(r);
-	assert_int_equal(tree_setup(&t), 0);
-	r->t = t;
 	r->listen_fd = -1;
 	r->watch = tree_watch(r->t);
 	assert_int_equal(loop_new(&r->loop), 0);
@@ -100,7 +96,6 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct rig *r = *state;
-	void *t = r->t;
 
 	health_free(r->health);
 	for (unsigned int i = 0; i < r->clients_count; i++)
@@ -108,8 +103,7 @@ static int teardown(void **state)
 	close_fd(r->listen_fd);
 	watch_free(r->watch);
 	loop_free(r->loop);
-	free(r);
-	return tree_teardown(&t);
+	return tree_fixture_free(r);
 }
 
 static int unix_socket(struct rig *r, struct sockaddr_un *ret_address)

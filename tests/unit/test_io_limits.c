@@ -176,9 +176,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
-		cmocka_unit_test_setup_teardown(test_version_2, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_version_1, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_no_limits, tree_setup, tree_teardown),
+		tree_test(test_version_2),
+		tree_test(test_version_1),
+		tree_test(test_no_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

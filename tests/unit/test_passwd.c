@@ -116,13 +116,11 @@ static void test_account_behind_many(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_users, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_lines_of_another_form, tree_setup,
-			tree_teardown),
-		cmocka_unit_test_setup_teardown(test_no_file, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_accounts, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_account_behind_many, tree_setup,
-			tree_teardown),
+		tree_test(test_users),
+		tree_test(test_lines_of_another_form),
+		tree_test(test_no_file),
+		tree_test(test_accounts),
+		tree_test(test_account_behind_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

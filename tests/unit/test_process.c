@@ -163,26 +163,20 @@ struct lookup {
 
 static int setup(void **state)
 {
-	struct lookup *l = calloc(1, sizeof(*l));
-	void *t;
+	struct lookup *l = tree_fixture_new(sizeof(*l));
 
-	if (!l || tree_setup(&t) != 0)
-		return -1;
-	l->t = t;
-	l->procfs = open(l->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	l->procfs = tree_open_procfs(l->t);
 	*state = l;
-	return l->procfs < 0 ? -1 : process_cache_init(&l->cache, l->procfs);
+	return process_cache_init(&l->cache, l->procfs);
 }
 
 static int teardown(void **state)
 {
 	struct lookup *l = *state;
-	void *t = l->t;
 
 	process_cache_done(&l->cache);
 	close(l->procfs);
-	free(l);
-	return tree_teardown(&t);
+	return tree_fixture_free(l);
 }
 
 #define lookup_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -333,12 +333,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text),
 		cmocka_unit_test(test_faults_of_children),
-		cmocka_unit_test_setup_teardown(test_readings, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_bytes_of_children, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_not_read, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_several_hang, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_what_others_could_not_read, tree_setup,
-			tree_teardown),
+		tree_test(test_readings),
+		tree_test(test_bytes_of_children),
+		tree_test(test_what_is_not_read),
+		tree_test(test_several_hang),
+		tree_test(test_what_others_could_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,12 +50,8 @@ static void remove_processes(struct fixture *f, int from, int to)
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	f->s.probes.maps = TRACE_MAPS_NONE;
 	f->s.state = SESSION_IDLE;
 	tree_list_add(&f->t->process, "postgres");
@@ -66,15 +62,13 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	if (f->s.filter) {
 		close(f->filter.procfs_fd);
 		processes_done(&f->filter);
 	}
 	trace_maps_close(&f->s.probes.maps);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void begin(struct fixture *f)

@@ -125,14 +125,10 @@ static inline void make_session(struct fixture *f)
 
 static inline int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 	const struct config *config = f ? &f->config : NULL;
 	struct sinks_options sinks;
-	void *t;
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	/* Somebody waits for what is counted as waiting for I/O. */
 	tree_put_thread(f->t, 77, 77, "backup", 'D', 500, 9);
 	set_config(&f->config);
@@ -159,7 +155,6 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	session_free(f->session);
 	enrich_free(f->enrich);
@@ -169,8 +164,7 @@ static inline int teardown(void **state)
 	sinks_free(f->sinks);
 	close(f->output[0]);
 	close(f->output[1]);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static inline void run(struct fixture *f, const step *steps)

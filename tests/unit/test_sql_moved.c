@@ -14,12 +14,8 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	tree_put(f->t, "proc/stat", "%s", "");
 	f->procfs = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert_int_equal(sql_moved_init(&f->moved, f->procfs), 0);
@@ -33,12 +29,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	sql_moved_done(&f->moved);
 	close(f->procfs);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void put_io(struct fixture *f, const char *name, unsigned int mib)

@@ -27,13 +27,9 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
-	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->procfs_fd = tree_open_procfs(f->t);
 	assert_int_equal(stack_reader_new(f->procfs_fd, &f->reader), 0);
 	f->now_ns = 1000;
 	*state = f;
@@ -43,12 +39,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	assert_null(stack_reader_free(f->reader));
 	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void put_stack(struct fixture *f, int tid)

@@ -377,18 +377,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_texts),
-		cmocka_unit_test_setup_teardown(test_signal, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_debugger, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_left_stopped, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_freezer, tree_setup, tree_teardown),
-		cmocka_unit_test_setup_teardown(test_frozen_threads_are_not_blocked, tree_setup,
-			tree_teardown),
+		tree_test(test_signal),
+		tree_test(test_debugger),
+		tree_test(test_left_stopped),
+		tree_test(test_freezer),
+		tree_test(test_frozen_threads_are_not_blocked),
 		tree_test(test_reload),
 		tree_test(test_left_the_group),
 		tree_test(test_all_have_left_the_group),
 		tree_test(test_frozen_process_ends),
 		tree_test(test_frozen_while_an_incident_is_open),
-		cmocka_unit_test_setup_teardown(test_rule, tree_setup, tree_teardown),
+		tree_test(test_rule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

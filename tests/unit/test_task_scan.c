@@ -141,8 +141,6 @@ static void test_what_is_left_is_counted(void **state)
 	close_fd(scan.procfs_fd);
 }
 
-#define tree_test(fn) cmocka_unit_test_setup_teardown(fn, tree_setup, tree_teardown)
-
 /* The time for several processes may be over before the next one begins: that one is incomplete. */
 static void test_a_process_for_which_no_time_is_left(void **state)
 {

@@ -17,14 +17,9 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
-	void *t;
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
-	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(f->procfs_fd >= 0);
+	f->procfs_fd = tree_open_procfs(f->t);
 	assert_int_equal(titles_new(f->procfs_fd, &f->titles), 0);
 	*state = f;
 	return 0;
@@ -33,12 +28,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	titles_free(f->titles);
 	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void test_titles(void **state)

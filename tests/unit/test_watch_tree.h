@@ -189,6 +189,32 @@ static inline int tree_teardown(void **state)
 	return 0;
 }
 
+/* A fixture of zeros whose first member is a struct tree *. Ends the test if it cannot be made. */
+static inline void *tree_fixture_new(size_t size)
+{
+	void **fixture = calloc(1, size);
+
+	assert_non_null(fixture);
+	assert_int_equal(tree_setup(fixture), 0);
+	return fixture;
+}
+
+/* For a teardown: frees it, and removes its tree. */
+static inline int tree_fixture_free(void *fixture)
+{
+	tree_teardown(fixture);
+	free(fixture);
+	return 0;
+}
+
+static inline int tree_open_procfs(const struct tree *t)
+{
+	int fd = open(t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
 static inline struct watch_options tree_options(struct tree *t)
 {
 	return (struct watch_options){

@@ -26,13 +26,9 @@ struct fixture {
 
 static int setup(void **state)
 {
-	struct fixture *f = calloc(1, sizeof(*f));
+	struct fixture *f = tree_fixture_new(sizeof(*f));
 	char mountinfo[4 * PATH_MAX];
-	void *t;
 
-	assert_non_null(f);
-	assert_int_equal(tree_setup(&t), 0);
-	f->t = t;
 	snprintf(f->mount, sizeof(f->mount), "%s/full", f->t->root);
 	snprintf(mountinfo, sizeof(mountinfo),
 		"21 1 0:21 / / rw - btrfs /dev/sda1 rw\n22 1 0:22 / %s rw - btrfs /dev/sda2 rw\n"
@@ -40,8 +36,7 @@ static int setup(void **state)
 		f->mount, f->mount);
 	f->mounts.list = f->list;
 	mounts_parse(&f->mounts, ARRAY_SIZE(f->list), mountinfo, strlen(mountinfo));
-	f->procfs_fd = open(f->t->procfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(f->procfs_fd >= 0);
+	f->procfs_fd = tree_open_procfs(f->t);
 	assert_int_equal(writers_new(f->procfs_fd, &f->writers), 0);
 	f->incident_ns = f->now_ns = NSEC_PER_SEC;
 	*state = f;
@@ -51,12 +46,10 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct fixture *f = *state;
-	void *t = f->t;
 
 	assert_null(writers_free(f->writers));
 	close(f->procfs_fd);
-	free(f);
-	return tree_teardown(&t);
+	return tree_fixture_free(f);
 }
 
 static void put_file(struct fixture *f, const char *name, size_t bytes)
