@@ -140,10 +140,12 @@ static void add_memory_groups(struct model_host *h, const struct record_limits *
 		add_memory_group(h, &limits->cgroups[i]);
 }
 
-static void add_pressure(struct model_host *h, const struct record_reading *s)
+static void add_reading(struct model_host *h, const struct record_reading *s)
 {
 	const struct record_pressure *memory = &s->psi.memory;
 
+	if (s->threads.blocked > h->blocked_most)
+		h->blocked_most = s->threads.blocked;
 	if (!memory->present)
 		return;
 	if (memory->full_pct > h->memory_full_max_pct)
@@ -272,7 +274,7 @@ void model_host_add_sample(struct model *m, const struct record_sample *sample, 
 	}
 	if (is_before)
 		return;
-	add_pressure(h, s);
+	add_reading(h, s);
 	add_io_limits(m, &sample->limits, s->interval_ns);
 	add_cpu_limits(h, &sample->limits, s->interval_ns);
 	add_cpus(&h->cpu_shortage, s);

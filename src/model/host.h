@@ -155,6 +155,7 @@ struct model_host {
 	struct model_memory memory;
 	uint32_t memory_groups_count;
 	struct model_memory memory_groups[MODEL_GROUPS_OF_MEMORY_MAX];
+	uint32_t blocked_most; /* threads of watched processes that stood still at one look */
 	double memory_full_max_pct;
 	double memory_full_ns; /* in which all tasks were stalled on memory (PSI full) */
 	uint32_t io_limits_count;

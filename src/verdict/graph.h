@@ -32,8 +32,11 @@ struct node;
 struct victims {
 	uint32_t threads; /* at least */
 	uint64_t waited_ns;
-	uint64_t own_ns; /* what those who are to blame waited, for their own work */
 	uint64_t longest_ns;
+	/* Those who are to blame, which waited for their own work. */
+	uint32_t own_threads;
+	uint64_t own_ns;
+	uint64_t own_longest_ns;
 	struct model_who who;	    /* the longest; pid 0: nobody is known by name */
 	char path[MODEL_PATH_SIZE]; /* of its file; "" */
 	int disk;		    /* index of that of its file; -1: none */

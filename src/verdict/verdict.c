@@ -10,6 +10,8 @@
 
 /* So much of a sentence is read on a telephone, without the text of statements. */
 #define SENTENCE_MAX 300
+/* So many threads that stand still at once are no accident; the rule blocked_many has the same. */
+#define CROWD 4
 
 /* The end that is the verdict */
 
@@ -18,15 +20,25 @@ static bool is_end(const struct node *n)
 	return n->next == NULL;
 }
 
+/*
+ * Threads of a server work for its clients: where many of them stand still for work of their own
+ * server, the clients do, too.
+ */
+static bool is_crowd(const struct graph *g, const struct node *n)
+{
+	return n->victims.own_threads >= CROWD && n->victims.own_longest_ns >= TROUBLE_NS &&
+		g->m->host.blocked_most >= CROWD;
+}
+
 /* Whether somebody would miss what it is about, other than who caused it. */
-static bool has_victims(const struct node *n)
+static bool has_victims(const struct graph *g, const struct node *n)
 {
 	const struct victims *v = &n->victims;
 	uint64_t longest_ns = n->basis == RECORD_BASIS_inferred && !n->culprit
 		? v->longest_ns / TENTH
 		: v->longest_ns;
 
-	return longest_ns >= NOTICED_NS || v->statements > 0 ||
+	return longest_ns >= NOTICED_NS || v->statements > 0 || is_crowd(g, n) ||
 		(n->extra.waited_ns > 0 && v->threads == 0);
 }
 
@@ -53,7 +65,7 @@ static unsigned int rank_of(const struct graph *g, const struct node *n)
 		return 0;
 	if (is_common(g, n))
 		return 1;
-	if (!has_victims(n))
+	if (!has_victims(g, n))
 		return n->is_symptom ? 1 : 2;
 	return n->is_symptom ? 3 : 4;
 }
@@ -160,7 +172,8 @@ static uint32_t count_statements(const struct node *n)
 static bool is_suffered_by_nobody(const struct graph *g, const struct node *n)
 {
 	return n->kind == NODE_disk && n->class == RECORD_CLASS_saturated &&
-		n->victims.threads == 0 && count_statements(n) == 0 && !g->m->waits.left_out &&
+		n->victims.threads == 0 && count_statements(n) == 0 && !is_crowd(g, n) &&
+		!g->m->waits.left_out &&
 		g->m->host.health_failing_s <= 0;
 }
 
@@ -238,6 +251,11 @@ static void add_victims(const struct graph *g, const struct node *n, size_t most
 		add_threads(g, n, &clause);
 	if (is_suffered_by_nobody(g, n))
 		text_add(&clause, "nobody else was seen to wait for it");
+	if (n->victims.threads == 0 && is_crowd(g, n)) {
+		text_addf(&clause, "%" PRIu32 " threads that loaded it themselves waited up to ",
+			n->victims.own_threads);
+		words_add_time(&clause, n->victims.own_longest_ns);
+	}
 	if (clause.len)
 		end_sentence(&clause);
 	add_if_it_fits(t, &clause, most);

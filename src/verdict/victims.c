@@ -62,22 +62,35 @@ static bool is_of_session(const struct graph *g, const struct model_wait *w, int
 		   : model_sessions_find_server(&g->m->sessions, w->who.pid) != NULL;
 }
 
-/* Whether it counts among those that waited for what flows there, and are sessions or are not. */
+/* Of those that waited for what flows to an end. */
+enum part {
+	PART_SESSIONS,
+	PART_OTHERS,
+	PART_OWN,
+};
+
+static enum part part_of(const struct graph *g, const struct model_wait *w, int32_t tid,
+	bool is_own)
+{
+	if (is_own)
+		return PART_OWN;
+	return is_of_session(g, w, tid) ? PART_SESSIONS : PART_OTHERS;
+}
+
 static bool is_counted(const struct graph *g, uint32_t group, const struct node *end,
-	bool of_sessions)
+	enum part part)
 {
 	const struct model_wait *w = &g->m->waits.groups[group];
 
 	return graph_flows_to(g, group, end) &&
-		!(end->culprit && blame_is_own_group(end->culprit, w)) &&
-		is_of_session(g, w, 0) == of_sessions;
+		part_of(g, w, 0, end->culprit && blame_is_own_group(end->culprit, w)) == part;
 }
 
 /*
  * The most that lines show at once. Where they stand for many, one thread is in another group when
  * there was time to see what it waits for, so only what was seen together is added up.
  */
-static uint32_t count_at_once(const struct graph *g, const struct node *end, bool of_sessions)
+static uint32_t count_at_once(const struct graph *g, const struct node *end, enum part part)
 {
 	const struct model_waits *waits = &g->m->waits;
 	uint32_t most = 0;
@@ -85,19 +98,18 @@ static uint32_t count_at_once(const struct graph *g, const struct node *end, boo
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
 		uint32_t count = 0;
 
-		if (!waits->groups[i].has_alike || !is_counted(g, i, end, of_sessions))
+		if (!waits->groups[i].has_alike || !is_counted(g, i, end, part))
 			continue;
 		for (uint32_t j = 0; j < waits->groups_count; j++)
 			if (waits->groups[j].at_look == waits->groups[i].at_look &&
-				is_counted(g, j, end, of_sessions))
+				is_counted(g, j, end, part))
 				count += waits->groups[j].at_once;
 		most = count > most ? count : most;
 	}
 	return most;
 }
 
-/* Threads that waited for what flows there, without its own: those of sessions, or all others. */
-static uint32_t collect(struct graph *g, const struct node *end, bool of_sessions)
+static uint32_t collect(struct graph *g, const struct node *end, enum part part)
 {
 	const struct model_waits *waits = &g->m->waits;
 	uint32_t count = 0, at_once;
@@ -106,13 +118,20 @@ static uint32_t collect(struct graph *g, const struct node *end, bool of_session
 		const struct model_thread *t = &waits->threads[i];
 		const struct model_wait *w = &waits->groups[t->group];
 
-		if (t->tid > 0 && graph_flows_to(g, t->group, end) && !is_own(g, end, w, t) &&
-			is_of_session(g, w, t->tid) == of_sessions)
+		if (t->tid > 0 && graph_flows_to(g, t->group, end) &&
+			part_of(g, w, t->tid, is_own(g, end, w, t)) == part)
 			g->tids[count++] = t->tid;
 	}
 	count = count_different(g->tids, count);
-	at_once = count_at_once(g, end, of_sessions);
+	at_once = count_at_once(g, end, part);
 	return count > at_once ? count : at_once;
+}
+
+static void add_own(struct victims *v, uint64_t waited_ns, uint64_t longest_ns)
+{
+	v->own_ns += waited_ns;
+	if (longest_ns > v->own_longest_ns)
+		v->own_longest_ns = longest_ns;
 }
 
 /* Sessions that count by their statements are named only where nobody else waited. */
@@ -130,7 +149,7 @@ static void add_threads(struct graph *g, struct node *end)
 		if (t->tid <= 0 || !graph_flows_to(g, t->group, end))
 			continue;
 		if (is_own(g, end, w, t)) {
-			v->own_ns += ns;
+			add_own(v, ns, t->longest_ms * NSEC_PER_MSEC);
 		} else {
 			is_new = !v->statements || !is_of_session(g, w, t->tid);
 			if (is_new)
@@ -146,7 +165,7 @@ static void add_threads(struct graph *g, struct node *end)
 		if (!w->has_alike || !graph_flows_to(g, i, end))
 			continue;
 		if (end->culprit && blame_is_own_group(end->culprit, w)) {
-			v->own_ns += ns;
+			add_own(v, ns, w->longest_ns);
 		} else {
 			is_new = !v->statements || !is_of_session(g, w, 0);
 			if (is_new)
@@ -185,7 +204,7 @@ static void add_extra(const struct graph *g, struct node *end)
 void graph_add_victims(struct graph *g, struct node *end)
 {
 	struct victims *v = &end->victims;
-	const uint32_t sessions = collect(g, end, true);
+	const uint32_t sessions = collect(g, end, PART_SESSIONS);
 
 	add_extra(g, end);
 	if (v->statements <= sessions) {
@@ -194,6 +213,7 @@ void graph_add_victims(struct graph *g, struct node *end)
 		v->statements_longest_ns = 0;
 		v->threads += sessions;
 	}
-	v->threads += collect(g, end, false);
+	v->threads += collect(g, end, PART_OTHERS);
+	v->own_threads = collect(g, end, PART_OWN);
 	add_threads(g, end);
 }
