@@ -390,7 +390,8 @@ static bool only_reads(const char *text)
 
 /*
  * A thread of the server writes what statements have changed, or reads ahead for them: the more
- * reads there are beyond what belongs to writes, the more the statement must have read itself.
+ * reads there are beyond what belongs to writes, the more the statement must have read itself. What
+ * is written for the most part is not for one that only reads.
  */
 static void add_likely_statement(const struct scene *s, struct culprit *c)
 {
@@ -401,6 +402,8 @@ static void add_likely_statement(const struct scene *s, struct culprit *c)
 		return;
 	if (!only_reads(d->busiest.text))
 		of_writes = READS_FOR_A_WRITE * c->requests[MODEL_WRITE];
+	else if (c->requests[MODEL_WRITE] > reads)
+		return;
 	own = reads > of_writes
 		? (uint64_t)((double)c->read_bytes * (double)(reads - of_writes) / (double)reads)
 		: 0;
