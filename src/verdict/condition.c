@@ -188,11 +188,59 @@ static bool is_slow(const struct model *m, int disk)
 	return true;
 }
 
-static bool is_hung(const struct model_disk *d)
+/* The most that the disk itself can have contributed to the longest wait for it. */
+static uint64_t part_of_disk_ns(const struct model_disk *d)
+{
+	uint64_t ns = (uint64_t)(model_disk_await_max_ms(d) * NSEC_PER_MSEC);
+	const uint64_t parts[] = { d->work_most_ns, d->queue.max_ns, d->device.max_ns };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
+		ns = parts[i] > ns ? parts[i] : ns;
+	return ns;
+}
+
+/* The same, or what anybody waited for it who does not use that volume. */
+static uint64_t longest_beside_ns(const struct model *m, int disk, int volume)
+{
+	uint64_t most_ns = part_of_disk_ns(get(m, disk)), longest_ns;
+
+	for (int i = 0; i < (int)m->disks.count; i++) {
+		if (!model_disks_is_on(&m->disks, i, disk) ||
+			model_disks_is_on(&m->disks, i, volume))
+			continue;
+		condition_waited_ns(m, i, &longest_ns);
+		most_ns = longest_ns > most_ns ? longest_ns : most_ns;
+	}
+	return most_ns;
+}
+
+static bool completes_nothing(const struct model_disk *d)
 {
 	/* For half of that when the disk did little else meanwhile. */
 	return d->no_completion_ns >= HUNG_NS ||
 		(d->no_completion_ns >= (HUNG_NS / 2) && d->no_completion_ns >= d->work_ns / 2);
+}
+
+/*
+ * The few requests of a volume take as long as those of others where the disk below has many, and
+ * is none that hangs or is slow.
+ */
+static bool is_explained_below(const struct model *m, int disk, uint64_t ns)
+{
+	for (int below = 0; below < (int)m->disks.count; below++)
+		if (below != disk && model_disks_is_on(&m->disks, disk, below) &&
+			is_saturated(m, below) && !is_slow_by_itself(get(m, below)) &&
+			!completes_nothing(get(m, below)) &&
+			ns / 2 <= longest_beside_ns(m, below, disk))
+			return true;
+	return false;
+}
+
+static bool is_hung(const struct model *m, int disk)
+{
+	const struct model_disk *d = get(m, disk);
+
+	return completes_nothing(d) && !is_explained_below(m, disk, d->no_completion_ns);
 }
 
 /* Only then is it looked whether a volume is suspended. */
@@ -216,8 +264,10 @@ static uint64_t longest_while_armed_ns(const struct model *m, int disk)
 static bool is_suspended(const struct model *m, int disk)
 {
 	const uint64_t ns = get(m, disk)->suspended_ns;
+	const uint64_t longest_ns = longest_while_armed_ns(m, disk);
 
-	return ns >= NOTICED_NS && ns >= longest_while_armed_ns(m, disk) / 2;
+	return ns >= NOTICED_NS && ns >= longest_ns / 2 &&
+		!is_explained_below(m, disk, longest_ns > ns ? longest_ns : ns);
 }
 
 /* It took long for some requests, whatever it did in between. */
@@ -228,17 +278,6 @@ static bool is_slow_at_times(const struct model *m, int disk)
 
 	waited_above_ns(m, disk, &longest_ns);
 	return longest_ns >= NOTICED_NS && d->has_totals && d->device.max_ns >= longest_ns / 2;
-}
-
-/* The most that the disk itself can have contributed to the longest wait for it. */
-static uint64_t part_of_disk_ns(const struct model_disk *d)
-{
-	uint64_t ns = (uint64_t)(model_disk_await_max_ms(d) * NSEC_PER_MSEC);
-	const uint64_t parts[] = { d->work_most_ns, d->queue.max_ns, d->device.max_ns };
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)
-		ns = parts[i] > ns ? parts[i] : ns;
-	return ns;
 }
 
 /* Whoever waits for much longer than it was at work waits for something else. */
@@ -457,7 +496,7 @@ enum condition condition_of(const struct model *m, int disk)
 	const struct model_disk *d = get(m, disk);
 	struct model_memory memory;
 
-	if (is_hung(d))
+	if (is_hung(m, disk))
 		return CONDITION_HUNG;
 	if (is_suspended(m, disk))
 		return CONDITION_SUSPENDED;
@@ -480,7 +519,7 @@ enum condition condition_of(const struct model *m, int disk)
 bool condition_is_any(const struct model *m)
 {
 	for (int i = 0; i < (int)m->disks.count; i++)
-		if (is_hung(get(m, i)) || is_slow(m, i) || is_saturated(m, i))
+		if (is_hung(m, i) || is_slow(m, i) || is_saturated(m, i))
 			return true;
 	return false;
 }
@@ -529,10 +568,9 @@ int condition_fold(const struct model *m, const enum condition *conditions, int 
 	for (int i = 0; i < (int)m->disks.count; i++) {
 		const enum condition c = conditions[i];
 
-		/* Who waits for a disk below waits for one above only if both are at fault. */
+		/* Who waits for a disk below waits for one above only if it has the same trouble. */
 		const bool is_of_stack = model_disks_is_on(&m->disks, disk, i) ||
-			(conditions[disk] != CONDITION_NONE &&
-				model_disks_is_on(&m->disks, i, disk));
+			(conditions[disk] == c && model_disks_is_on(&m->disks, i, disk));
 
 		if (c == CONDITION_NONE || c > conditions[found] || i == found || !is_of_stack)
 			continue;
