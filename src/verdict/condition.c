@@ -322,15 +322,16 @@ static uint64_t waited_at_limit_ns(const struct model *m, const struct model_io_
 	return ns;
 }
 
-/* The kernel holds requests back before the queue of the disk, which has time left. */
+/* The kernel holds requests back before the queue of the disk, which has time left meanwhile. */
 static bool holds_back(const struct model *m, const struct model_io_limit *l, int disk)
 {
+	const struct model_disk *d = get(m, l->disk);
 	uint64_t longest_ns;
 
 	waited_above_ns(m, l->disk, &longest_ns);
 	return longest_ns >= NOTICED_NS && l->at_limit_ns >= TROUBLE_NS &&
 		model_disks_is_on(&m->disks, disk, l->disk) &&
-		model_disk_util_pct(get(m, l->disk)) < MODEL_BUSY_PCT;
+		2 * d->busy.ns < l->at_limit_ns && d->left_out_max_pct < MODEL_BUSY_PCT;
 }
 
 /* The one whose threads waited longest, or that was at its limit for longest. */
