@@ -69,7 +69,8 @@ static void find_queues(struct graph *g)
 
 /*
  * A commit that takes long holds up the sessions behind its locks, and one commits for others: it
- * need not be the holder's thread that waits.
+ * need not be the holder's thread that waits. All of them take half as long as the lock is waited
+ * for, or it is about something else.
  */
 static struct node *node_of_commits(struct graph *g, const struct node *n)
 {
@@ -82,6 +83,7 @@ static struct node *node_of_commits(struct graph *g, const struct node *n)
 		if (g->of_group[i] && g->of_group[i]->kind == NODE_disk &&
 			g->conditions[g->of_group[i]->index] < CONDITION_AT_TIMES &&
 			w->writing_ns >= NOTICED_NS &&
+			w->writing_ns >= d->queue.longest_ns / 2 &&
 			(w->who.pid == d->queue.holder.pid || w->who.pid == d->server.pid))
 			return g->of_group[i];
 	}

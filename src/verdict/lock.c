@@ -50,13 +50,15 @@ static void add_parts_of_holder(const struct model_lock *l,
 
 /*
  * What other threads of the process, or of the program, waited for most that makes its holder wait:
- * a disk or its dirty pages. program 0: only of the process. NULL: for too little to matter.
+ * a disk or its dirty pages. program 0: only of the process. NULL: they did for less than half as
+ * long as threads waited for the lock.
  */
-static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t program)
+static struct node *node_of_others(struct graph *g, int32_t pid, uint64_t program,
+	uint64_t longest_ns)
 {
 	const struct model_waits *waits = &g->m->waits;
 	struct node *most = NULL;
-	uint64_t most_ns = NOTICED_NS;
+	uint64_t most_ns = longest_ns / 2 > NOTICED_NS ? longest_ns / 2 : NOTICED_NS;
 
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
 		const struct model_wait *w = &waits->groups[i];
@@ -111,7 +113,7 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 	n->is_link_inferred = true;
 	/* Each of its waits for a disk that it loads may be too short to be recorded. */
 	return l->held_ns >= l->longest_ns / 2 ? graph_of_load(g, l->holder.pid, l->holder.tid)
-					       : node_of_others(g, l->holder.pid, 0);
+					       : node_of_others(g, l->holder.pid, 0, l->longest_ns);
 }
 
 /* "its process's memory map lock (mmap_lock)", "the lock of the inode of big/t.ibd" */
@@ -311,7 +313,8 @@ static struct node *follow_map(struct graph *g, struct node *n)
 	if (next)
 		return next;
 	return node_of_others(g, w->who.pid,
-		w->cause == RECORD_CAUSE_memory_map_lock ? 0 : waits->keys[n->index].program);
+		w->cause == RECORD_CAUSE_memory_map_lock ? 0 : waits->keys[n->index].program,
+		w->longest_ns);
 }
 
 static void say_map(const struct graph *g, const struct node *n, struct text *t)
