@@ -5,6 +5,8 @@
 
 #include "verdict/words.h"
 
+#define TROUBLE_HELD_BACK 0.8
+
 /* A limit of I/O that no sample showed: index is the disk. */
 
 static void say_io_limit(const struct graph *g, const struct node *n, struct text *t)
@@ -25,6 +27,13 @@ const struct node_kind node_io_limit = {
 
 /* CPUs: index is the limit; -1: the host has too few. */
 
+/* A tenant may be held back all the time and nobody minds: the rule cpu_limit fires for more. */
+static bool is_by_design(const struct graph *g, const struct model_cpu_limit *l)
+{
+	return strcmp(g->m->trigger.rule, "cpu_limit") != 0 &&
+		(double)l->held_back_ns < TROUBLE_HELD_BACK * l->wanted_ns;
+}
+
 static void find_cpus(struct graph *g)
 {
 	const struct model_host *h = &g->m->host;
@@ -39,9 +48,10 @@ static void find_cpus(struct graph *g)
 		if (l->held_back_ns < TROUBLE_NS || l->at_limit_ns < SILENT_NS)
 			continue;
 		n = graph_get(g, NODE_cpu, (int)i);
-		if (n)
-			n->extra =
-				(struct victims){ .waited_ns = ns, .longest_ns = ns, .disk = -1 };
+		if (!n)
+			return;
+		n->extra = (struct victims){ .waited_ns = ns, .longest_ns = ns, .disk = -1 };
+		n->is_symptom = is_by_design(g, l);
 	}
 	if (s->ns < SILENT_NS || !(n = graph_get(g, NODE_cpu, -1)))
 		return;
