@@ -218,6 +218,17 @@ static bool find_committer(const struct scene *s, struct culprit *ret)
 	return true;
 }
 
+/*
+ * The thread of an array with parity sends all requests of it, those of a resync as well. To write
+ * a part of a stripe it reads no more than it writes.
+ */
+static bool is_resync_by_parity(const struct model_load *load, const char *work)
+{
+	return (strcmp(work, "_raid4") == 0 || strcmp(work, "_raid5") == 0 ||
+		       strcmp(work, "_raid6") == 0) &&
+		load->requests[MODEL_READ] > 2 * load->requests[MODEL_WRITE];
+}
+
 /* The resync of an array: its threads, which write for it what programs write meanwhile, too. */
 static bool find_resync(const struct scene *s, struct culprit *ret)
 {
@@ -229,7 +240,8 @@ static bool find_resync(const struct scene *s, struct culprit *ret)
 		const char *work = strrchr(load->who.comm, '_');
 
 		if (!load->inferred || !begins_with(load->who.comm, "md") || !work ||
-			(strcmp(work, "_resync") != 0 && strcmp(work, "_reshape") != 0))
+			(strcmp(work, "_resync") != 0 && strcmp(work, "_reshape") != 0 &&
+				!is_resync_by_parity(load, work)))
 			continue;
 		resync = load;
 		length = (size_t)(work - load->who.comm);
@@ -237,6 +249,7 @@ static bool find_resync(const struct scene *s, struct culprit *ret)
 	if (!resync)
 		return false;
 	*ret = of_load(CULPRIT_RESYNC, resync);
+	ret->is_probable = is_resync_by_parity(resync, resync->who.comm + length);
 	for (uint32_t i = 0; i < s->loads->counts[RECORD_BY_thread]; i++) {
 		const struct model_load *load = &s->loads->threads[i];
 

@@ -155,13 +155,16 @@ static void add_statement(struct text *t, const struct culprit *c, bool with_sta
 		text_addf(t, " (session %" PRIu64 ")", s->connection_id);
 }
 
-/* "md0" of "md0_resync" */
+/* "md0" of "md0_resync"; "md0_raid5" does whatever is done to that array. */
 static void add_resync(struct text *t, const char *comm)
 {
-	const char *work = strrchr(comm, '_');
+	const char *work = strrchr(comm, '_'), *what = "resync, check or repair";
 
-	text_addf(t, "the %s of array %.*s",
-		work && strcmp(work, "_reshape") == 0 ? "reshape" : "resync",
+	if (work && strcmp(work, "_reshape") == 0)
+		what = "reshape";
+	else if (work && strcmp(work, "_resync") == 0)
+		what = "resync";
+	text_addf(t, "the %s of array %.*s", what,
 		(int)(work ? work - comm : (long)strlen(comm)), comm);
 }
 
