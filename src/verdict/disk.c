@@ -102,6 +102,23 @@ static int idle_below(const struct graph *g, const struct node *n)
 	return below >= 0 && model_disk_util_pct(&g->m->disks.list[below]) < HALF_PCT ? below : -1;
 }
 
+/* LVM gives each volume a name with a dash, and this one to what is below those of a thin pool. */
+static bool is_thin(const struct graph *g, int disk)
+{
+	static const char pool[] = "-tpool";
+	const struct model_disks *disks = &g->m->disks;
+
+	for (uint32_t i = 0; i < disks->stack_count; i++) {
+		const struct model_stack *below = &disks->stack[i];
+		const size_t len = strlen(below->label);
+
+		if (len > strlen(pool) && strcmp(below->label + len - strlen(pool), pool) == 0 &&
+			model_disks_name_is_on(disks, disks->list[disk].name, below->name))
+			return true;
+	}
+	return false;
+}
+
 static void say_hung(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct model_disk *d = disk_of(g, n);
@@ -113,10 +130,12 @@ static void say_hung(const struct graph *g, const struct node *n, struct text *t
 	text_add(t, " with ");
 	text_add_count(t, d->no_completion_in_flight, "request", "requests");
 	text_add(t, " in flight");
-	if (below < 0)
-		return;
-	text_addf(t, ", none of which reached disk %s below it", words_disk_name(g->m, below));
-	if (strncmp(d->name, "dm-", 3) == 0)
+	if (below >= 0)
+		text_addf(t, ", none of which reached disk %s below it",
+			words_disk_name(g->m, below));
+	if (is_thin(g, n->index))
+		text_add(t, ", as when its thin pool has no space left");
+	else if (below >= 0 && strncmp(d->name, "dm-", 3) == 0 && !strchr(d->label, '-'))
 		text_add(t, ", as when a multipath device has lost all its paths");
 }
 

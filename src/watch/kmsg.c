@@ -310,7 +310,7 @@ int kmsg_watch(struct kmsg *kmsg, uint64_t now_ns, unsigned int *budget, struct 
 			lseek(kmsg->fd, 0, SEEK_END);
 		return 0;
 	}
-	if (ret_line->level > KMSG_WARNING)
+	if (ret_line->level > KMSG_WARNING && !strstr(ret_line->text, "out-of-data-space"))
 		return 1;
 	if (kmsg->recent_count == KMSG_RECENT_MAX)
 		drop_oldest(kmsg);
