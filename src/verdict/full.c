@@ -145,7 +145,13 @@ static bool is_want_of_space(const struct model_error *e)
 	return e->number == ENOSPC || e->number == EDQUOT;
 }
 
-/* An error of the disk says more than that it was full. NULL: only the kernel's log has some. */
+/* An error of the disk says more than that it was full, or that the kernel stopped writes then. */
+static unsigned int rank_of(const struct model_error *e)
+{
+	return is_want_of_space(e) ? 0 : e->number == EROFS ? 1 : 2;
+}
+
+/* NULL: only the kernel's log has some. */
 static const struct model_error *find_main_error(const struct model_host *h)
 {
 	const struct model_error *most = NULL;
@@ -153,8 +159,8 @@ static const struct model_error *find_main_error(const struct model_host *h)
 	for (unsigned int i = 0; i < MODEL_ERRORS_MAX && h->errors[i].number; i++) {
 		const struct model_error *e = &h->errors[i];
 
-		if (!most || is_want_of_space(e) < is_want_of_space(most) ||
-			(is_want_of_space(e) == is_want_of_space(most) && e->count > most->count))
+		if (!most || rank_of(e) > rank_of(most) ||
+			(rank_of(e) == rank_of(most) && e->count > most->count))
 			most = e;
 	}
 	return most;
@@ -173,14 +179,22 @@ static void find_failures(struct graph *g)
 	n->extra.waited_ns = find_main_error(h) ? 1 : 0;
 }
 
+/* "made the file system on sda1 read-only" */
+static void add_stopped(const struct model_kernel_log *log, struct text *t)
+{
+	const bool is_read_only = log->fs_stopped == KMSG_STOPPED_READ_ONLY;
+
+	text_addf(t, "%s the file system on %s%s", is_read_only ? "made" : "shut down",
+		log->fs_stopped_disk, is_read_only ? " read-only" : "");
+}
+
 static void say_log(const struct model_kernel_log *log, struct text *t)
 {
 	text_add(t, "the kernel ");
-	if (log->fs_stopped != KMSG_STOPPED_NOT)
-		text_addf(t, "%s the file system on %s%s and ",
-			log->fs_stopped == KMSG_STOPPED_READ_ONLY ? "made" : "shut down",
-			log->fs_stopped_disk,
-			log->fs_stopped == KMSG_STOPPED_READ_ONLY ? " read-only" : "");
+	if (log->fs_stopped != KMSG_STOPPED_NOT) {
+		add_stopped(log, t);
+		text_add(t, " and ");
+	}
 	text_add(t, "logged ");
 	text_add_count(t, log->errors, "problem", "problems");
 	text_addf(t, " of storage, %s\"%s\"", log->errors > 1 ? "first " : "", log->text);
@@ -204,13 +218,15 @@ static void say_failed(const struct graph *g, const struct node *n, struct text 
 		text_add(t, " on ");
 		words_add_path(t, e->path);
 	}
-	if (e->disk < 0)
-		return;
-	if (is_want_of_space(e))
+	if (e->disk >= 0 && !is_want_of_space(e))
+		text_addf(t, " (disk %s)", words_disk_name(g->m, e->disk));
+	if (!is_want_of_space(e) && g->m->host.kernel.fs_stopped != KMSG_STOPPED_NOT) {
+		text_add(t, "; the kernel ");
+		add_stopped(&g->m->host.kernel, t);
+	}
+	if (e->disk >= 0 && is_want_of_space(e))
 		text_addf(t, ": the file system on %s was %s", words_disk_name(g->m, e->disk),
 			e->number == ENOSPC ? "full" : "at its quota");
-	else
-		text_addf(t, " (disk %s)", words_disk_name(g->m, e->disk));
 }
 
 static void add_failed_parts(const struct graph *g, const struct node *n, struct record_verdict *v)
