@@ -83,7 +83,7 @@ static struct node *node_of_commits(struct graph *g, const struct node *n)
 		if (g->of_group[i] && g->of_group[i]->kind == NODE_disk &&
 			g->conditions[g->of_group[i]->index] < CONDITION_AT_TIMES &&
 			w->writing_ns >= NOTICED_NS &&
-			w->writing_ns >= d->queue.longest_ns / 2 &&
+			model_wait_ns(w) >= d->queue.longest_ns / 2 &&
 			(w->who.pid == d->queue.holder.pid || w->who.pid == d->server.pid))
 			return g->of_group[i];
 	}
