@@ -67,6 +67,25 @@ static void add_disks(struct text *t, const struct graph *g)
 		text_add(t, ", and no disk was at its limit");
 }
 
+static void add_longest(const struct graph *g, const struct node *n, struct text *t)
+{
+	const struct model_wait *longest = NULL;
+
+	for (uint32_t i = 0; i < g->m->waits.groups_count; i++) {
+		const struct model_wait *w = &g->m->waits.groups[i];
+
+		if (g->of_group[i] == n && (!longest || w->longest_ns > longest->longest_ns))
+			longest = w;
+	}
+	if (!longest)
+		return;
+	text_add(t, ", ");
+	words_add_who(t, &longest->who);
+	if (*longest->function)
+		text_addf(t, " in %s", longest->function);
+	text_add(t, " the longest");
+}
+
 static void say_unknown(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct model *m = g->m;
@@ -80,6 +99,7 @@ static void say_unknown(const struct graph *g, const struct node *n, struct text
 	}
 	text_add(t, "operations took up to ");
 	words_add_time(t, n->victims.longest_ns ? n->victims.longest_ns : m->waits.longest_ns);
+	add_longest(g, n, t);
 	text_add(t,
 		is_for_disks(g, n) ? "; they waited for a disk"
 				   : "; what they waited for is not known");

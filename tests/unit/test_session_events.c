@@ -158,8 +158,8 @@ static void test_a_stuck_operation_becomes_a_stall(void **state)
 	assert_int_equal(out->lines[5].type, RECORD_VERDICT);
 	assert_string_equal(record_class_text(out->lines[5].verdict.class), "unknown");
 	assert_string_equal(out->lines[5].verdict.sentence,
-		"Operations took up to 3.0 s; what they waited for is not known, and the disks were "
-		"not sampled.");
+		"Operations took up to 3.0 s, reader (pid 7) in vfs_read the longest; what they "
+		"waited for is not known, and the disks were not sampled.");
 	assert_int_equal(out->lines[6].type, RECORD_CLOSE);
 }
 
