@@ -27,6 +27,7 @@ static void find_sessions(struct graph *g, int index)
 	const struct model_database *d = &g->m->sessions.list[index];
 	const uint32_t queued = d->queue_ns ? d->queue.waiters : 0;
 	struct node *n = NULL;
+	uint64_t waited_ns;
 
 	if (d->lasting <= queued || !d->server.pid)
 		return;
@@ -35,13 +36,17 @@ static void find_sessions(struct graph *g, int index)
 	if (!n)
 		n = graph_of_server(g, d,
 			model_span_to(d->lasting_at_ns, d->lasting_ns / d->lasting));
-	if (!n)
+	waited_ns = d->lasting_ns * (d->lasting - queued) / d->lasting;
+	/* That they ran while their server loaded a disk does not say that they waited for it. */
+	if (!n) {
 		n = graph_of_load(g, d->server.pid, 0);
+		waited_ns /= TENTH;
+	}
 	if (!n)
 		return;
 	g->of_database[index] = n;
 	n->extra.statements += d->lasting - queued;
-	n->extra.waited_ns += d->lasting_ns * (d->lasting - queued) / d->lasting;
+	n->extra.waited_ns += waited_ns;
 	if (model_database_longest_ns(d, NULL) > n->extra.statements_longest_ns)
 		n->extra.statements_longest_ns = model_database_longest_ns(d, NULL);
 }
