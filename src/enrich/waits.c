@@ -250,10 +250,12 @@ enum record_cause waits_at_server(enum record_cause cause, enum record_cause ser
 		: cause;
 }
 
-static bool is_scheduler(const char *frame)
+/* They say that a thread waits, and their caller for what. */
+static bool only_waits(const char *frame)
 {
 	static const char *const prefixes[] = { "__schedule", "schedule", "io_schedule",
-		"preempt_schedule" };
+		"preempt_schedule", "wait_for_completion", "__wait_for_common",
+		"wait_for_common", "do_wait_for_common" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes); i++)
 		if (strncmp(frame, prefixes[i], strlen(prefixes[i])) == 0)
@@ -276,7 +278,7 @@ void waits_taker(const char *kstack, char *ret_function, size_t size)
 
 void waits_in(const char *kstack, char *ret_function, size_t size)
 {
-	while (is_scheduler(kstack)) {
+	while (only_waits(kstack)) {
 		const char *next = strchr(kstack, '\n');
 
 		if (!next)
