@@ -110,15 +110,12 @@ static bool is_on_plateau(const struct model_disk *d)
 	return most >= PLATEAU_SAMPLES && 4 * most >= 3 * d->rates_count;
 }
 
-/*
- * A disk that was busy already and does less now: its credits have run out. Large requests in a row
- * that have become small ones at random places would look the same, but for their size.
- */
+/* A disk that was busy already and does less now: its credits have run out. */
 static bool has_no_credits(const struct model_disk *d, double requests, double bytes,
 	double requests_before, double bytes_before)
 {
 	return requests <= LESS_LOAD * requests_before && bytes <= LESS_LOAD * bytes_before &&
-		bytes * requests_before >= bytes_before * requests / 2 && is_on_plateau(d);
+		is_on_plateau(d);
 }
 
 bool condition_is_slower_than_before(const struct model_disk *d)
@@ -133,6 +130,9 @@ bool condition_is_slower_than_before(const struct model_disk *d)
 		!does_no_more(d))
 		return false;
 	model_disk_rates(d, &requests, &bytes);
+	/* Large requests in a row that have become small ones at random places look the same. */
+	if (bytes * requests_before < bytes_before * requests / 2)
+		return false;
 	if (d->before.util_ns >= (double)d->before.ns / 2)
 		return has_no_credits(d, requests, bytes, requests_before, bytes_before);
 	return requests <= SLOWER_LOAD * requests_before && bytes <= SLOWER_LOAD * bytes_before;
