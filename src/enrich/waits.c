@@ -254,8 +254,8 @@ enum record_cause waits_at_server(enum record_cause cause, enum record_cause ser
 static bool only_waits(const char *frame)
 {
 	static const char *const prefixes[] = { "__schedule", "schedule", "io_schedule",
-		"preempt_schedule", "wait_for_completion", "__wait_for_common",
-		"wait_for_common", "do_wait_for_common" };
+		"preempt_schedule", "wait_for_completion", "__wait_for_common", "wait_for_common",
+		"do_wait_for_common" };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(prefixes); i++)
 		if (strncmp(frame, prefixes[i], strlen(prefixes[i])) == 0)

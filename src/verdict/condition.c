@@ -330,8 +330,8 @@ static bool holds_back(const struct model *m, const struct model_io_limit *l, in
 
 	waited_above_ns(m, l->disk, &longest_ns);
 	return longest_ns >= NOTICED_NS && l->at_limit_ns >= TROUBLE_NS &&
-		model_disks_is_on(&m->disks, disk, l->disk) &&
-		2 * d->busy.ns < l->at_limit_ns && d->left_out_max_pct < MODEL_BUSY_PCT;
+		model_disks_is_on(&m->disks, disk, l->disk) && 2 * d->busy.ns < l->at_limit_ns &&
+		d->left_out_max_pct < MODEL_BUSY_PCT;
 }
 
 /* The one whose threads waited longest, or that was at its limit for longest. */

@@ -173,8 +173,7 @@ static bool is_suffered_by_nobody(const struct graph *g, const struct node *n)
 {
 	return n->kind == NODE_disk && n->class == RECORD_CLASS_saturated &&
 		n->victims.threads == 0 && count_statements(n) == 0 && !is_crowd(g, n) &&
-		!g->m->waits.left_out &&
-		g->m->host.health_failing_s <= 0;
+		!g->m->waits.left_out && g->m->host.health_failing_s <= 0;
 }
 
 /* Waits below trace.min_stall are not seen; many of them make others late, if there are others. */

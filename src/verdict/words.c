@@ -164,8 +164,8 @@ static void add_resync(struct text *t, const char *comm)
 		what = "reshape";
 	else if (work && strcmp(work, "_resync") == 0)
 		what = "resync";
-	text_addf(t, "the %s of array %.*s", what,
-		(int)(work ? work - comm : (long)strlen(comm)), comm);
+	text_addf(t, "the %s of array %.*s", what, (int)(work ? work - comm : (long)strlen(comm)),
+		comm);
 }
 
 void words_add_culprit(struct text *t, const struct culprit *c, bool with_statement)
