@@ -100,7 +100,7 @@ static const struct node *find_second(const struct graph *g, const struct node *
 	if (!n || n->is_symptom || first->kind == NODE_unknown)
 		return NULL;
 	/* A disk that hangs or becomes full is worth a remark even if nobody waits for it. */
-	if (n->victims.waited_ns >= TROUBLE_NS || n->class == RECORD_CLASS_hung ||
+	if (n->victims.waited_ns >= TROUBLE_NS || is_crowd(g, n) || n->class == RECORD_CLASS_hung ||
 		n->class == RECORD_CLASS_full)
 		return n;
 	/* Where it is not known why, so is any disk at fault. */
