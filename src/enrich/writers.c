@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,23 +142,32 @@ static bool take_mounts(struct search *s, const struct mounts *mounts, const cha
 
 /* A look, on the thread */
 
-static void read_namespace(int procfs_fd, int32_t pid, char *ret_link, size_t size)
+static void read_namespace(int procfs_fd, const char *process, char *ret_link, size_t size)
 {
 	char path[64];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "%d/ns/mnt", pid);
+	snprintf(path, sizeof(path), "%s/ns/mnt", process);
 	n = readlinkat(procfs_fd, path, ret_link, size - 1);
 	ret_link[n > 0 ? n : 0] = '\0';
+}
+
+/* That of the mounts that are known: mounts_reader.c reads those of process 1, too, if it can. */
+static void read_own_namespace(struct search *s)
+{
+	read_namespace(s->procfs_fd, "1", s->namespace, sizeof(s->namespace));
+	if (!*s->namespace)
+		read_namespace(s->procfs_fd, "self", s->namespace, sizeof(s->namespace));
 }
 
 /* Always true: all processes are to be looked at. */
 static bool begin_process(void *arg, int32_t pid)
 {
 	struct search *s = arg;
-	char link[NAMESPACE_SIZE];
+	char link[NAMESPACE_SIZE], process[16];
 
-	read_namespace(s->procfs_fd, pid, link, sizeof(link));
+	snprintf(process, sizeof(process), "%" PRId32, pid);
+	read_namespace(s->procfs_fd, process, link, sizeof(link));
 	s->has_own_mounts = *link && *s->namespace && strcmp(link, s->namespace) != 0;
 	s->are_mounts_known = false;
 	return true;
@@ -335,7 +345,7 @@ static void run(void *state, const int *fds)
 		.place = &s->place };
 
 	s->procfs_fd = fds[0];
-	read_namespace(s->procfs_fd, 1, s->namespace, sizeof(s->namespace));
+	read_own_namespace(s);
 	s->begin_real_ns = clock_real_ns();
 	last = s->best;
 	s->best = (struct record_writer){ .present = true, .search = RECORD_SEARCH_complete };

@@ -267,6 +267,14 @@ static void test_the_layer_of_a_container(void **state)
 	}
 	writer = look(f);
 	assert_writer(&writer, 21, "log/access.log");
+	/* Who may not look at process 1 has the mounts of its own namespace. */
+	tree_remove(f->t, "proc/1");
+	tree_put(f->t, "proc/self/ns/x", "x");
+	snprintf(mounts, sizeof(mounts), "%s/self/ns/mnt", f->t->procfs);
+	assert_int_equal(symlink("mnt:[4026531841]", mounts), 0);
+	f->incident_ns++;
+	writer = look(f);
+	assert_writer(&writer, 21, "log/access.log");
 }
 
 /* The kernel lists the locks of a file behind its flags. */
