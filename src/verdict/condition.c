@@ -569,7 +569,7 @@ int condition_fold(const struct model *m, const enum condition *conditions, int 
 	for (int i = 0; i < (int)m->disks.count; i++) {
 		const enum condition c = conditions[i];
 
-		/* Who waits for a disk below waits for one above only if it has the same trouble. */
+		/* Who waits for one below waits for it only where both have the same trouble. */
 		const bool is_of_stack = model_disks_is_on(&m->disks, disk, i) ||
 			(conditions[disk] == c && model_disks_is_on(&m->disks, i, disk));
 
