@@ -5,8 +5,6 @@
 
 #include "verdict/words.h"
 
-#define TROUBLE_HELD_BACK 0.8
-
 /* A limit of I/O that no sample showed: index is the disk. */
 
 static void say_io_limit(const struct graph *g, const struct node *n, struct text *t)

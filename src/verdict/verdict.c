@@ -10,8 +10,6 @@
 
 /* So much of a sentence is read on a telephone, without the text of statements. */
 #define SENTENCE_MAX 300
-/* So many threads that stand still at once are no accident; the rule blocked_many has the same. */
-#define CROWD 4
 
 /* The end that is the verdict */
 
