@@ -167,7 +167,7 @@ static __always_inline void call_read_syscall(struct task_struct *task, bool is_
 	 * Requests and mappings write without a call that is counted. Some file systems dirty
 	 * metadata in an fsync itself, so the bytes count only where no probe reports it.
 	 */
-	if (w->op == EVENT_OP_FSYNC && !w->is.reporter)
+	if (w->op == EVENT_OP_FSYNC && !w->is.reported)
 		w->counter += compat_task_written_bytes(task);
 	/* Each getdents moves the position of its directory when it is done. */
 	if (w->op == EVENT_OP_LOOKUP && w->fd >= 0) {

@@ -25,14 +25,6 @@ enum scratch_slot {
 #include "sockets.bpf.h"
 #include "tasks.bpf.h"
 
-/* The bits of the probes that are attached; user space writes it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} reporting_probes SEC(".maps");
-
 /* Whether sched_switch passes the state, which kernel_types_count_args() of user space tells. */
 const volatile bool cfg_switch_tells_state = false;
 /* Whether probe `vfs` notes reads and writes as they begin. */
@@ -226,20 +218,6 @@ __noinline int stack_is_for_server(struct bpf_raw_tracepoint_args *ctx, __u32 op
 		}
 	}
 	return (int)(found >> 63);
-}
-
-/*
- * Whether another probe reports what the thread waits for: requests that it submitted since that
- * was attached. Sleeping in io_submit() or io_uring_enter() is no operation of its own then.
- */
-static __always_inline bool requests_are_reported(const struct wait_call *w)
-{
-	__u32 zero = 0, *reporting;
-
-	if (w->is.op != EVENT_OP_SUBMIT || !w->is.reporter)
-		return false;
-	reporting = bpf_map_lookup_elem(&reporting_probes, &zero);
-	return reporting && (*reporting & w->is.reporter);
 }
 
 /* A fault or msync() has no descriptor, but `fault` or `sync` has noted the file, if attached. */
@@ -481,8 +459,7 @@ static __always_inline void switch_out(struct bpf_raw_tracepoint_args *ctx,
 	}
 	call_read((__u64)task, slot);
 	iowait = BPF_CORE_READ_BITFIELD_PROBED(task, in_iowait);
-	wanted = state && !requests_are_reported(w) && !compat_task_is_frozen(task) &&
-		is_wanted_sleep(task, state, iowait, w);
+	wanted = state && !compat_task_is_frozen(task) && is_wanted_sleep(task, state, iowait, w);
 	if (!wanted && may_sleep_for_server(state, w) && filter_task(pid)) {
 		server = stack_is_for_server(ctx, w->op, now);
 		wanted = server != 0;

@@ -238,7 +238,7 @@ struct event_syscall {
 	__event_s8 offset;
 	__event_s8 bytes;
 	__event_s8 other_fd; /* for a copy: the other side */
-	__event_u8 reporter; /* the bit of the probe that reports every operation of this call; 0 */
+	__event_u8 reported; /* 1: a probe reports every operation of this call */
 	__event_u8 wide;     /* enum event_wide */
 	__event_s16 own_nr;  /* of the same call in the machine's own table; -1: unknown */
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `aio`: the user side of bpf/aio.bpf.c. */
-#include <sys/syscall.h>
 
 #include <bpf/libbpf.h>
 
@@ -31,15 +30,15 @@ static const struct probe_program raw_tp_programs[] = {
 	{ "aio_resolve", PROBE_ATTACH_NONE, NULL },
 };
 
-/* Requests are seen whoever submits them. */
-static const int reported_syscalls[] = { SYS_io_submit, -1 };
-
-/* The tracepoints see direct I/O alone, not what sleeps in io_submit(). */
+/*
+ * Requests are seen whoever submits them. A thread that sleeps in io_submit(), as for a lock or a
+ * frozen file system, is seen by `wait`.
+ */
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_FENTRY, RECORD_BACKEND_fentry, fentry_programs,
-		ARRAY_SIZE(fentry_programs), true, reported_syscalls, reported_syscalls },
+		ARRAY_SIZE(fentry_programs), true, NULL, NULL },
 	{ CONFIG_BACKEND_KPROBE, RECORD_BACKEND_kprobe, kprobe_programs,
-		ARRAY_SIZE(kprobe_programs), false, reported_syscalls, reported_syscalls },
+		ARRAY_SIZE(kprobe_programs), false, NULL, NULL },
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, raw_tp_programs,
 		ARRAY_SIZE(raw_tp_programs), true, NULL, NULL },
 };

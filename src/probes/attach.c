@@ -32,20 +32,9 @@ static void attach_where(struct probe_set *set, bool scanned)
 	}
 }
 
-void probe_set_tell_attached(const struct probe_set *set)
-{
-	const uint32_t zero = 0;
-	uint32_t bits = 0;
-
-	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
-		bits |= (uint32_t)set->attached[i] << i;
-	bpf_map_update_elem(set->maps.reporting_probes, &zero, &bits, BPF_ANY);
-}
-
 void probe_set_begin_attaching(struct probe_set *set)
 {
 	memset(set->attached, 0, sizeof(set->attached));
-	probe_set_tell_attached(set);
 }
 
 void probe_set_attach_scanned(struct probe_set *set)
@@ -57,7 +46,6 @@ void probe_set_attach_rest(struct probe_set *set)
 {
 	probe_set_prepare(set);
 	attach_where(set, false);
-	probe_set_tell_attached(set);
 }
 
 void probe_set_detach_scanned(struct probe_set *set)

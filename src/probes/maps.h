@@ -42,8 +42,6 @@ struct bpf_object;
 	MAP(SHARED, sleeps, HASH, sizeof(uint32_t), sizeof(struct event_sleep),                    \
 		sizes->inflight_max)                                                               \
 	MAP(SHARED, sleep_marks, ARRAY, sizeof(uint32_t), sizeof(struct event_sleep_marks), 1)     \
-	/* Which probes are attached, a bit for each: `wait` reads it. */                          \
-	MAP(SHARED, reporting_probes, ARRAY, sizeof(uint32_t), sizeof(uint32_t), 1)                \
 	/* By thread and descriptor, with probe.vfs.pairing = entry: `vfs` writes it. */           \
 	MAP(SHARED, vfs_calls, HASH, sizeof(uint64_t), sizeof(struct event_call),                  \
 		sizes->vfs_calls)                                                                  \

@@ -99,11 +99,6 @@ void probe_set_attach_rest(struct probe_set *set);
 /* Before both, in the set itself: nothing of it has been attached in this incident. */
 void probe_set_begin_attaching(struct probe_set *set);
 /*
- * Tells the programs of `wait` which probes of the set are attached. Both of the above do that, and
- * so does who copies the set back in which the rest was attached for an earlier incident.
- */
-void probe_set_tell_attached(const struct probe_set *set);
-/*
  * Before both: in which functions threads wait for file servers. `known`: these are all that there
  * are; else the coverage says so.
  */

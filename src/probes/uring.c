@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `uring`: the user side of bpf/uring.bpf.c. */
 
-#include <sys/syscall.h>
-
 #include <bpf/libbpf.h>
 
 #include "probes/probe_open.h"
@@ -22,11 +20,10 @@ static const struct probe_program raw_tp_programs[] = {
 	{ "uring_resolve", PROBE_ATTACH_NONE, NULL },
 };
 
-static const int reported_syscalls[] = { SYS_io_uring_enter, -1 };
-
+/* A thread that sleeps in io_uring_enter() for anything but completions is seen by `wait`. */
 static const struct probe_backend backends[] = {
 	{ CONFIG_BACKEND_TRACEPOINT, RECORD_BACKEND_raw_tp, raw_tp_programs,
-		ARRAY_SIZE(raw_tp_programs), true, reported_syscalls, reported_syscalls },
+		ARRAY_SIZE(raw_tp_programs), true, NULL, NULL },
 };
 
 PROBE_OPEN(uring, NULL)

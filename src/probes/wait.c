@@ -54,19 +54,14 @@ static const int own_numbers[] = {
 #undef COPY
 };
 
-static_assert(CONFIG_PROBE_COUNT <= 8, "a bit for each probe in event_syscall.reporter");
-
-static void mark_reported(struct wait_bpf *skeleton, unsigned int probe,
-	const struct probe_backend *backend)
+static void mark_reported(struct wait_bpf *skeleton, const struct probe_backend *backend)
 {
-	const uint8_t bit = (uint8_t)(1u << probe);
-
 	for (const int *nr = backend->reported_syscalls; nr && *nr >= 0; nr++)
-		skeleton->rodata->cfg_syscalls[*nr].reporter = bit;
+		skeleton->rodata->cfg_syscalls[*nr].reported = 1;
 	for (const int *nr = backend->reported_syscalls_32; nr && *nr >= 0; nr++)
 		for (unsigned int i = 0; i < EVENT_SYSCALLS_MAX; i++)
 			if (skeleton->rodata->cfg_syscalls_32[i].own_nr == *nr)
-				skeleton->rodata->cfg_syscalls_32[i].reporter = bit;
+				skeleton->rodata->cfg_syscalls_32[i].reported = 1;
 }
 
 /*
@@ -119,7 +114,7 @@ static int wait_configure(struct wait_bpf *skeleton, const struct probe_settings
 	fill_sleeps_on_file(skeleton);
 	for (unsigned int i = 0; i < CONFIG_PROBE_COUNT; i++)
 		if (settings->loaded[i])
-			mark_reported(skeleton, i, settings->loaded[i]);
+			mark_reported(skeleton, settings->loaded[i]);
 	return 0;
 }
 

@@ -334,8 +334,6 @@ static void on_task(void *userdata, const struct tracer_result *result)
 		s->misses = result->misses;
 	if (result->task == TRACER_ATTACH) {
 		s->attach_wanted = false;
-		/* An incident that began meanwhile has said that none is. */
-		probe_set_tell_attached(&s->probes);
 		note_attached(s, probe_set_rest_is_attached(&s->probes), result->took_ns);
 	}
 	if (result->task == TRACER_COUNT)
