@@ -25,7 +25,8 @@
 #define OBJECTS_MAX 16
 
 /* Raw tracepoints whose number of arguments a probe asks for. */
-static const char *const tracepoints[] = { "sched_switch", "iomap_dio_rw_begin" };
+static const char *const tracepoints[] = { "sched_switch", "iomap_dio_rw_begin",
+	"io_uring_submit_sqe" };
 
 /* Functions and variables whose address somebody asks for. */
 static const char *const symbols[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Probe `uring`: the user side of bpf/uring.bpf.c. */
+#include <errno.h>
 
 #include <bpf/libbpf.h>
 
@@ -26,7 +27,21 @@ static const struct probe_backend backends[] = {
 		ARRAY_SIZE(raw_tp_programs), true, NULL, NULL },
 };
 
-PROBE_OPEN(uring, NULL)
+/* Arguments where it passes no request: before 5.14, and in 5.10 before 5.10.162. */
+#define ARGS_WITHOUT_REQUEST 5
+
+static int uring_configure(struct uring_bpf *skeleton, const struct probe_settings *settings,
+	const struct probe_backend *backend)
+{
+	(void)skeleton;
+	(void)backend;
+	return kernel_types_count_args(settings->types, "io_uring_submit_sqe") ==
+			ARGS_WITHOUT_REQUEST
+		? -EOPNOTSUPP
+		: 0;
+}
+
+PROBE_OPEN(uring, uring_configure)
 
 static const enum record_io_path paths[] = { RECORD_IO_PATH_io_uring, RECORD_IO_PATH_NONE };
 

@@ -191,11 +191,12 @@ int __wrap_trace_maps_reuse(const struct trace_maps *maps, struct bpf_object *ob
 	return 0;
 }
 
+static int submit_args = -ENOENT; /* of io_uring_submit_sqe */
+
 int __wrap_kernel_types_count_args(const struct kernel_types *types, const char *tracepoint)
 {
 	(void)types;
-	(void)tracepoint;
-	return 4;
+	return strcmp(tracepoint, "io_uring_submit_sqe") == 0 ? submit_args : 4;
 }
 
 static const char *lacking; /* member */
@@ -282,6 +283,29 @@ static void test_a_refused_program_costs_its_part(void **state)
 		/* It is not tried again when it is attached. */
 		assert_int_equal(probe_attach(&probe), 0);
 		assert_int_equal(count_losses(&probe), 1);
+		probe_unload(&probe);
+	}
+}
+
+/* Early io_uring tells nobody which request it submits. */
+static void test_requests_without_a_name(void **state)
+{
+	static const struct {
+		int args;
+		int want;
+	} kernels[] = { { 5, -EOPNOTSUPP }, { 7, 0 }, { 2, 0 }, { -ENOENT, 0 } };
+	static const struct probe_settings settings;
+	struct probe probe;
+
+	(void)state;
+	refused = NULL;
+	not_loaded[0] = not_loaded[1] = NULL;
+	load_error = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(kernels); i++) {
+		submit_args = kernels[i].args;
+		assert_int_equal(probe_load(&probe, probe_ops_get(CONFIG_PROBE_uring),
+					 CONFIG_BACKEND_AUTO, &settings, NULL),
+			kernels[i].want);
 		probe_unload(&probe);
 	}
 }
@@ -484,6 +508,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_cannot_be_attached, setup, teardown),
 		cmocka_unit_test(test_nothing_is_refused),
 		cmocka_unit_test(test_a_refused_program_costs_its_part),
+		cmocka_unit_test(test_requests_without_a_name),
 		cmocka_unit_test(test_two_parts_are_refused),
 		cmocka_unit_test(test_a_needed_program_is_refused),
 		cmocka_unit_test(test_a_lack_of_memory_costs_no_part),
