@@ -137,6 +137,7 @@ struct session_lock {
 struct session_locks {
 	uint32_t last_id;
 	uint32_t others_asked; /* operations, since the last scan */
+	bool interrupts_late;  /* a CPU was interrupted too late, in this incident */
 	/* First those of the kernel. */
 	struct session_lock list[SESSION_LOCKS_MAX];
 };

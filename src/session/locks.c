@@ -21,6 +21,12 @@
 #define OTHERS_ASKED_MAX 64
 /* The words of a lock are read again when they change meanwhile. */
 #define TRIES 3
+/*
+ * The kernel waits for the CPU of the holder, which takes microseconds. Where interrupts are off
+ * there, as while a message goes to a serial console, or a hypervisor runs something else, it takes
+ * as long as that: then no holder is interrupted any more in this incident.
+ */
+#define LATE_NS (20 * NSEC_PER_MSEC)
 /* A line is due as one of a stuck operation is: each second at first. */
 #define REPORT_OFTEN_NS (5 * NSEC_PER_SEC)
 
@@ -295,18 +301,21 @@ static bool is_kept_from_cpu(const struct event_lock *answer)
 }
 
 /* Interrupts the thread on its CPU. False: it does not run there any more. */
-static bool take_stack(const struct session *s, const struct lock_source *source,
+static bool take_stack(struct session *s, const struct lock_source *source,
 	struct session_lock *lock, const struct event_lock *answer)
 {
+	const uint64_t begin_ns = clock_mono_ns();
 	uint64_t args[1] = { answer->task };
 	const uint32_t zero = 0;
 	char kstack[RECORD_STACK_SIZE];
 	struct event_lock taken;
 	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = args, .ctx_size_in = sizeof(args),
 		.flags = BPF_F_TEST_RUN_ON_CPU, .cpu = (uint32_t)answer->cpu);
+	int r;
 
-	if (bpf_prog_test_run_opts(source->stack_fd, &opts) < 0 || opts.retval != 1 ||
-		bpf_map_lookup_elem(source->answer_fd, &zero, &taken) < 0)
+	r = bpf_prog_test_run_opts(source->stack_fd, &opts);
+	s->locks.interrupts_late |= clock_mono_ns() - begin_ns >= LATE_NS;
+	if (r < 0 || opts.retval != 1 || bpf_map_lookup_elem(source->answer_fd, &zero, &taken) < 0)
 		return false;
 	enrich_kernel_stack(s->o.enrich, taken.stack, ARRAY_SIZE(taken.stack), false, kstack);
 	text_copy(lock->kstack, sizeof(lock->kstack), waits_skip_interrupt(kstack));
@@ -321,7 +330,9 @@ static void find_stack(struct session *s, const struct lock_source *source,
 		SESSION_STACK_OF_HOLDER };
 
 	/* It may be in another interrupt just now, which hides what is behind. */
-	for (unsigned int i = 0; i < TRIES && answer->cpu >= 0 && source->stack_fd >= 0; i++)
+	for (unsigned int i = 0;
+		i < TRIES && answer->cpu >= 0 && source->stack_fd >= 0 && !s->locks.interrupts_late;
+		i++)
 		if (take_stack(s, source, lock, answer) &&
 			(answer->readers == 0 || waits_holds_map(lock->kstack)))
 			return;
