@@ -65,16 +65,21 @@ static __always_inline bool contended_lock_of(struct task_struct *task, __u32 ti
 	struct event_contended *ret_lock)
 {
 	const struct event_contended *known = bpf_map_lookup_elem(&contended, &tid);
-	unsigned long blocker;
+	unsigned long blocker = compat_task_blocker(task);
 
-	if (known) {
-		*ret_lock = *known;
+	if (blocker) {
+		ret_lock->address = blocker & ~BLOCKER_TYPE_MASK;
+		ret_lock->is_mutex = (blocker & BLOCKER_TYPE_MASK) == BLOCKER_TYPE_MUTEX;
 		return true;
 	}
-	blocker = compat_task_blocker(task);
-	ret_lock->address = blocker & ~BLOCKER_TYPE_MASK;
-	ret_lock->is_mutex = (blocker & BLOCKER_TYPE_MASK) == BLOCKER_TYPE_MUTEX;
-	return blocker != 0;
+	/*
+	 * Where programs can be preempted, that of the end may have been skipped. A kernel that
+	 * keeps the lock with the thread keeps all mutexes so.
+	 */
+	if (!known || (known->is_mutex && bpf_core_field_exists(task->blocker)))
+		return false;
+	*ret_lock = *known;
+	return true;
 }
 
 #endif
