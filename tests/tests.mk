@@ -106,6 +106,7 @@ $(B)/tests/unit/test_probe_set: WRAPPED := bpf_program__attach_raw_tracepoint bp
 	trace_maps_reuse kernel_types_count_args kernel_types_have_member
 $(B)/tests/unit/test_attach: WRAPPED := probe_set_attach_scanned probe_set_attach_rest probe_set_detach_scanned
 $(B)/tests/unit/test_kernel_types: WRAPPED := fopen
+$(B)/tests/unit/test_writers: WRAPPED := open_files_visit
 $(B)/tests/unit/test_thread_scanner $(B)/tests/unit/test_process_io: WRAPPED := clock_mono_ns
 $(B)/tests/replay/replay: TEST_LDLIBS := -Wl,--wrap=clock_mono_ns
 $(FUZZERS): TEST_LDLIBS := $(if $(FUZZ),-fsanitize=fuzzer)

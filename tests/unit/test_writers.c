@@ -10,8 +10,24 @@
 #include "enrich/writers.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "watch/open_files.h"
 
 #define KIB 1024
+
+bool __real_open_files_visit(const struct open_files *files);
+bool __wrap_open_files_visit(const struct open_files *files);
+
+/* A search has time for this process alone, and for its descriptor 3; 0: for all. */
+static int32_t cut_off_behind;
+
+bool __wrap_open_files_visit(const struct open_files *files)
+{
+	if (!cut_off_behind)
+		return __real_open_files_visit(files);
+	if (files->wants(files->arg, cut_off_behind))
+		(void)files->visit(files->arg, cut_off_behind, "3");
+	return false;
+}
 
 struct fixture {
 	struct tree *t;
@@ -39,6 +55,7 @@ static int setup(void **state)
 	f->procfs_fd = tree_open_procfs(f->t);
 	assert_int_equal(writers_new(f->procfs_fd, &f->writers), 0);
 	f->incident_ns = f->now_ns = NSEC_PER_SEC;
+	cut_off_behind = 0;
 	*state = f;
 	return 0;
 }
@@ -406,6 +423,37 @@ static void test_too_many_files(void **state)
 	assert_int_equal(writer.pid, 10);
 }
 
+/* A search that is cut off sees some of the processes: the best of all searches is named. */
+static void test_searches_that_are_cut_off(void **state)
+{
+	struct fixture *f = *state;
+	struct record_writer writer;
+
+	put_file(f, "full/large", 64 * KIB);
+	open_file(f, 10, 3, "full/large", "0100001");
+	put_file(f, "full/small", 4 * KIB);
+	open_file(f, 20, 3, "full/small", "0100001");
+	cut_off_behind = 10;
+	writer = look(f);
+	assert_int_equal(writer.search, RECORD_SEARCH_cut_off);
+	assert_int_equal(writer.pid, 10);
+	cut_off_behind = 20;
+	writer = look(f);
+	assert_int_equal(writer.search, RECORD_SEARCH_cut_off);
+	assert_int_equal(writer.pid, 10);
+	assert_string_equal(writer.comm, "program10");
+	grow(f, "full/small", 8 * KIB);
+	writer = look(f);
+	assert_int_equal(writer.pid, 20);
+	/* One that saw all is right, whatever was seen before. */
+	cut_off_behind = 0;
+	writer = look(f);
+	assert_writer(&writer, 20, "full/small");
+	f->incident_ns++;
+	writer = look(f);
+	assert_writer(&writer, 10, "full/large");
+}
+
 /*
  * Whoever opens the file of the process hangs until the descriptor is closed that is returned. For
  * a lease the kernel lets others wait, and tells its holder that somebody does.
@@ -527,6 +575,7 @@ int main(void)
 		writers_test(test_a_file_that_is_made_meanwhile),
 		writers_test(test_a_file_that_is_only_opened),
 		writers_test(test_too_many_files),
+		writers_test(test_searches_that_are_cut_off),
 		writers_test(test_a_search_that_hangs),
 		writers_test(test_a_thread_that_hangs_is_replaced),
 		writers_test(test_it_is_freed_while_it_hangs),
