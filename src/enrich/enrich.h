@@ -132,8 +132,8 @@ void enrich_get_file_server(struct enrich *enrich, uint64_t incident_ns,
 	struct record_file_server *ret_found);
 
 /*
- * What a process of PostgreSQL is for that serves no client, as far as another thread has found out by now; "" also for all
- * others. Call it about once a second while an incident is open.
+ * What a process of PostgreSQL is for that serves no client, as far as another thread has found out
+ * by now; "" also for all others. Call it about once a second while an incident is open.
  */
 const char *enrich_find_role(struct enrich *enrich, int32_t pid, uint64_t incident_ns);
 
