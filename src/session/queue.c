@@ -2,9 +2,11 @@
 /* Writes the `queue` lines: which lock of a database sessions wait for, and who holds it. */
 #include <string.h>
 
+#include "model/thresholds.h"
 #include "session/internal.h"
 #include "sql/locks.h"
 #include "sql/sql.h"
+#include "util/number.h"
 #include "watch/thread_status.h"
 
 static void set_session(const struct session *s, const struct sql_evidence *e,
@@ -62,13 +64,15 @@ static bool is_due(const struct session_queue *queue)
 		queue->most.holder.connection_id != queue->written_holder;
 }
 
+/* A wait that is as old as a day counts for no more than its part of the incident. */
 void session_take_queue(struct session *s, unsigned int target, const struct sql_evidence *e)
 {
+	const uint64_t since_ns = minus(s->incident.trigger_ns, MODEL_LEAD_NS);
 	struct session_queue *queue = &s->sql[target].queue;
 	struct sql_queue q;
 
 	if (!e->current || e->current->answered_ns == queue->seen_ns ||
-		!sql_find_queue(e->current, &q))
+		!sql_find_queue(e->current, since_ns, &q))
 		return;
 	queue->seen_ns = e->current->answered_ns;
 	if (q.waited_ns <= queue->most.waited_ns)

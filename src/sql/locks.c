@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "util/number.h"
+
 /* A queue is known by the row of its holder; those without a known one by the kind of the lock. */
 #define NO_HOLDER SQL_SESSIONS_MAX
 #define QUEUES (NO_HOLDER + RECORD_LOCK_COUNT)
@@ -43,21 +45,29 @@ static unsigned int find_queue_of(const struct sql_snapshot *s, uint32_t i, uint
 	return NO_HOLDER + s->rows[*ret_last].lock;
 }
 
-static unsigned int find_worst(const struct sql_snapshot *s, struct sums queues[QUEUES])
+static bool is_in_queue(const struct sql_row *row, uint64_t at_most_ns)
+{
+	return row->lock != RECORD_LOCK_NONE &&
+		(row->lock != RECORD_LOCK_advisory || row->waited_ns <= at_most_ns);
+}
+
+static unsigned int find_worst(const struct sql_snapshot *s, uint64_t at_most_ns,
+	struct sums queues[QUEUES])
 {
 	unsigned int worst = QUEUES;
 	uint32_t last;
 
 	for (uint32_t i = 0; i < s->count; i++) {
+		const struct sql_row *row = &s->rows[i];
 		unsigned int at;
 
-		if (s->rows[i].lock == RECORD_LOCK_NONE)
+		if (!is_in_queue(row, at_most_ns))
 			continue;
 		at = find_queue_of(s, i, &last);
 		queues[at].waiters++;
-		queues[at].waited_ns += s->rows[i].waited_ns;
-		if (s->rows[i].waited_ns > queues[at].longest_ns)
-			queues[at].longest_ns = s->rows[i].waited_ns;
+		queues[at].waited_ns += row->waited_ns < at_most_ns ? row->waited_ns : at_most_ns;
+		if (row->waited_ns > queues[at].longest_ns)
+			queues[at].longest_ns = row->waited_ns;
 		if (worst == QUEUES || queues[at].waited_ns > queues[worst].waited_ns)
 			worst = at;
 	}
@@ -65,7 +75,8 @@ static unsigned int find_worst(const struct sql_snapshot *s, struct sums queues[
 }
 
 /* Lock and table are those for which whoever waits for the holder itself waits longest. */
-static void set_lock(const struct sql_snapshot *s, unsigned int queue, struct sql_queue *q)
+static void set_lock(const struct sql_snapshot *s, uint64_t at_most_ns, unsigned int queue,
+	struct sql_queue *q)
 {
 	uint16_t followers[SQL_SESSIONS_MAX] = { 0 };
 	uint64_t longest_ns = 0;
@@ -74,7 +85,7 @@ static void set_lock(const struct sql_snapshot *s, unsigned int queue, struct sq
 	for (uint32_t i = 0; i < s->count; i++) {
 		const struct sql_row *row = &s->rows[i], *direct;
 
-		if (row->lock == RECORD_LOCK_NONE || find_queue_of(s, i, &last) != queue)
+		if (!is_in_queue(row, at_most_ns) || find_queue_of(s, i, &last) != queue)
 			continue;
 		direct = &s->rows[last];
 		if (q->lock == RECORD_LOCK_NONE || direct->waited_ns > longest_ns) {
@@ -85,17 +96,18 @@ static void set_lock(const struct sql_snapshot *s, unsigned int queue, struct sq
 		}
 		/* Of those that want the same row, none lets the others wait. */
 		if (last == i || direct->lock == RECORD_LOCK_row ||
-			++followers[last] <= q->behind_first)
+			!is_in_queue(direct, at_most_ns) || ++followers[last] <= q->behind_first)
 			continue;
 		q->behind_first = followers[last];
 		sql_snapshot_view(s, last, &q->first);
 	}
 }
 
-bool sql_find_queue(const struct sql_snapshot *s, struct sql_queue *ret_queue)
+bool sql_find_queue(const struct sql_snapshot *s, uint64_t since_ns, struct sql_queue *ret_queue)
 {
+	const uint64_t at_most_ns = minus(s->answered_ns, since_ns);
 	struct sums queues[QUEUES] = { 0 };
-	unsigned int worst = find_worst(s, queues);
+	unsigned int worst = find_worst(s, at_most_ns, queues);
 
 	if (worst == QUEUES)
 		return false;
@@ -108,6 +120,6 @@ bool sql_find_queue(const struct sql_snapshot *s, struct sql_queue *ret_queue)
 	};
 	if (ret_queue->has_holder)
 		sql_snapshot_view(s, worst, &ret_queue->holder);
-	set_lock(s, worst, ret_queue);
+	set_lock(s, at_most_ns, worst, ret_queue);
 	return true;
 }

@@ -138,6 +138,7 @@ static void add_lock(const struct record_queue *q, struct text *t)
 		[RECORD_LOCK_table] = "a table lock",
 		[RECORD_LOCK_flush] = "the lock of FLUSH TABLES",
 		[RECORD_LOCK_backup] = "the global read lock (FLUSH TABLES WITH READ LOCK)",
+		[RECORD_LOCK_advisory] = "an advisory lock",
 	};
 
 	text_add(t, locks[q->lock] ? locks[q->lock] : "a lock");

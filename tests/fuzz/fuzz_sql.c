@@ -55,7 +55,7 @@ static void check_snapshot(void)
 		if (view.tid > 0 ? !is_found && !snapshot.rows[i].idle : is_found)
 			abort();
 	}
-	if (sql_find_queue(&snapshot, &queue) &&
+	if (sql_find_queue(&snapshot, 0, &queue) &&
 		(queue.waiters > snapshot.count || queue.behind_first >= queue.waiters ||
 			(queue.has_holder && queue.holder.lock != RECORD_LOCK_NONE)))
 		abort();

@@ -21,6 +21,7 @@ static int setup(void **state)
 {
 	(void)state;
 	sql_snapshot_begin(&answer, 100 * SEC);
+	answer.answered_ns = 100 * SEC;
 	return 0;
 }
 
@@ -63,7 +64,7 @@ static void test_chain_to_its_end(void **state)
 		assert_int_equal(wait_for(id, 2, RECORD_LOCK_metadata, 0), 0);
 	}
 	assert_int_equal(wait_for(2, 1, RECORD_LOCK_metadata, 1), 0);
-	assert_true(sql_find_queue(&answer, &q));
+	assert_true(sql_find_queue(&answer, 0, &q));
 	assert_int_equal(q.waiters, 11);
 	assert_int_equal(q.longest_ns, 20 * SEC);
 	assert_int_equal(q.waited_ns, (20 + 75) * SEC);
@@ -91,11 +92,56 @@ static void test_the_queue_that_costs_most(void **state)
 	assert_int_equal(wait_for(2, 1, RECORD_LOCK_metadata, 0), 0);
 	assert_int_equal(wait_for(4, 3, RECORD_LOCK_row, 0), 0);
 	assert_int_equal(wait_for(5, 3, RECORD_LOCK_row, 0), 0);
-	assert_true(sql_find_queue(&answer, &q));
+	assert_true(sql_find_queue(&answer, 0, &q));
 	assert_int_equal(q.holder.connection_id, 3);
 	assert_int_equal(q.lock, RECORD_LOCK_row);
 	assert_int_equal(q.waiters, 2);
 	assert_int_equal(q.candidates, 0);
+	assert_int_equal(q.behind_first, 0);
+}
+
+/* A DDL that has waited for hours is one waiter of the incident, like any other. */
+static void test_an_old_wait_is_no_larger(void **state)
+{
+	struct sql_queue q;
+
+	(void)state;
+	session(1, 95 * SEC, false);
+	session(2, 10 * SEC, true);
+	for (uint64_t id = 3; id < 7; id++)
+		session(id, 4 * SEC, false);
+	assert_int_equal(wait_for(1, 77, RECORD_LOCK_metadata, 0), 0);
+	for (uint64_t id = 3; id < 7; id++)
+		assert_int_equal(wait_for(id, 2, RECORD_LOCK_row, 0), 0);
+	assert_true(sql_find_queue(&answer, 0, &q));
+	assert_int_equal(q.lock, RECORD_LOCK_metadata);
+	assert_true(sql_find_queue(&answer, 90 * SEC, &q));
+	assert_int_equal(q.holder.connection_id, 2);
+	assert_int_equal(q.waiters, 4);
+	assert_int_equal(q.waited_ns, 16 * SEC);
+}
+
+/* One that elects a leader waits for days. */
+static void test_an_advisory_lock(void **state)
+{
+	struct sql_queue q;
+
+	(void)state;
+	session(1, 50 * SEC, true);
+	session(2, 30 * SEC, false);
+	session(3, 4 * SEC, false);
+	assert_int_equal(wait_for(2, 1, RECORD_LOCK_advisory, 0), 0);
+	assert_false(sql_find_queue(&answer, 90 * SEC, &q));
+	/* It began to wait in the incident. */
+	assert_int_equal(wait_for(3, 1, RECORD_LOCK_advisory, 0), 0);
+	assert_true(sql_find_queue(&answer, 90 * SEC, &q));
+	assert_int_equal(q.lock, RECORD_LOCK_advisory);
+	assert_int_equal(q.waiters, 1);
+	assert_int_equal(q.holder.connection_id, 1);
+	/* Behind one of the first kind. */
+	assert_int_equal(wait_for(3, 2, RECORD_LOCK_row, 0), 0);
+	assert_true(sql_find_queue(&answer, 90 * SEC, &q));
+	assert_int_equal(q.waiters, 1);
 	assert_int_equal(q.behind_first, 0);
 }
 
@@ -104,21 +150,21 @@ static void test_unknown_holders_and_circles(void **state)
 	struct sql_queue q;
 
 	(void)state;
-	assert_false(sql_find_queue(&answer, &q));
+	assert_false(sql_find_queue(&answer, 0, &q));
 	session(1, 5 * SEC, false);
 	session(2, 5 * SEC, false);
 	session(3, 5 * SEC, false);
-	assert_false(sql_find_queue(&answer, &q));
+	assert_false(sql_find_queue(&answer, 0, &q));
 	/* A deadlock: nobody holds it in the end. */
 	assert_int_equal(wait_for(1, 2, RECORD_LOCK_row, 0), 0);
 	assert_int_equal(wait_for(2, 1, RECORD_LOCK_row, 0), 0);
-	assert_true(sql_find_queue(&answer, &q));
+	assert_true(sql_find_queue(&answer, 0, &q));
 	assert_false(q.has_holder);
 	assert_int_equal(q.waiters, 2);
 	/* It waits for itself, or for a session that is not there. */
 	assert_int_equal(wait_for(3, 3, RECORD_LOCK_backup, 0), 0);
 	assert_int_equal(wait_for(1, 77, RECORD_LOCK_row, 0), 0);
-	assert_true(sql_find_queue(&answer, &q));
+	assert_true(sql_find_queue(&answer, 0, &q));
 	assert_false(q.has_holder);
 	assert_int_equal(q.lock, RECORD_LOCK_row);
 	assert_int_equal(q.waiters, 2);
@@ -146,7 +192,7 @@ static void test_a_wait_is_not_the_whole_statement(void **state)
 	(void)state;
 	session(1, 3600 * SEC, false);
 	assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
-	assert_true(sql_find_queue(&answer, &q));
+	assert_true(sql_find_queue(&answer, 0, &q));
 	assert_int_equal(q.waiters, 1);
 	assert_int_equal(q.waited_ns, 0);
 	for (uint64_t i = 1; i <= 2; i++) {
@@ -155,7 +201,7 @@ static void test_a_wait_is_not_the_whole_statement(void **state)
 		assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
 		sql_snapshot_end(&answer, &end, answer.asked_ns);
 		sql_snapshot_note_waits(&answer, &last);
-		assert_true(sql_find_queue(&answer, &q));
+		assert_true(sql_find_queue(&answer, 0, &q));
 		assert_int_equal(q.waited_ns, 2 * i * SEC);
 	}
 	/* Another statement of the same session. */
@@ -172,6 +218,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_chain_to_its_end, setup),
 		cmocka_unit_test_setup(test_the_queue_that_costs_most, setup),
+		cmocka_unit_test_setup(test_an_old_wait_is_no_larger, setup),
+		cmocka_unit_test_setup(test_an_advisory_lock, setup),
 		cmocka_unit_test_setup(test_unknown_holders_and_circles, setup),
 		cmocka_unit_test_setup(test_a_wait_is_not_the_whole_statement, setup),
 	};

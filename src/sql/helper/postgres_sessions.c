@@ -266,6 +266,7 @@ static enum record_lock lock_of_wait(const char *wait)
 		{ "Lock: tuple", RECORD_LOCK_row },
 		{ "Lock: relation", RECORD_LOCK_table },
 		{ "IPC: SyncRep", RECORD_LOCK_replica },
+		{ "Lock: advisory", RECORD_LOCK_advisory },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(locks); i++)
