@@ -142,24 +142,54 @@ int sql_snapshot_add_lock(struct sql_snapshot *s, const struct sql_frame_lock *f
 	return -ENOENT;
 }
 
+static const struct sql_row *find_session(const struct sql_snapshot *s, uint64_t connection_id)
+{
+	for (uint32_t i = 0; i < s->count; i++)
+		if (s->rows[i].connection_id == connection_id)
+			return &s->rows[i];
+	return NULL;
+}
+
 /* MariaDB counts whole seconds. */
 #define STARTED_ERROR_NS (3 * NSEC_PER_SEC / 2)
 
 static const struct sql_row *find_same(const struct sql_snapshot *s, uint64_t answered_ns,
 	const struct sql_row *row)
 {
-	for (uint32_t i = 0; i < s->count; i++) {
-		const struct sql_row *other = &s->rows[i];
-		int64_t started_ns = (int64_t)(answered_ns - row->elapsed_ns);
-		int64_t error_ns = started_ns - (int64_t)(s->answered_ns - other->elapsed_ns);
+	const struct sql_row *other = find_session(s, row->connection_id);
+	int64_t started_ns = (int64_t)(answered_ns - row->elapsed_ns), error_ns;
 
-		if (other->connection_id == row->connection_id)
-			return error_ns < (int64_t)STARTED_ERROR_NS &&
-					error_ns > -(int64_t)STARTED_ERROR_NS
-				? other
-				: NULL;
-	}
-	return NULL;
+	if (!other)
+		return NULL;
+	error_ns = started_ns - (int64_t)(s->answered_ns - other->elapsed_ns);
+	return error_ns < (int64_t)STARTED_ERROR_NS && error_ns > -(int64_t)STARTED_ERROR_NS ? other
+											    : NULL;
+}
+
+/* Whether a session has ended no transaction since the last answer, so that it has its locks. */
+static bool has_gone_on(const struct sql_snapshot *s, const struct sql_snapshot *last,
+	uint64_t connection_id)
+{
+	const struct sql_row *row = find_session(s, connection_id);
+
+	return row && find_session(last, connection_id) &&
+		(find_same(last, s->answered_ns, row) ||
+			row->transaction_ns > s->answered_ns - last->asked_ns);
+}
+
+/* Who holds a lock is not asked each time, since that costs the server much. */
+static void keep_blocker(struct sql_snapshot *s, const struct sql_snapshot *last,
+	struct sql_row *row, const struct sql_row *before)
+{
+	static const struct sql_row none;
+
+	if (row->blocker_id || before->lock != row->lock ||
+		!has_gone_on(s, last, before->blocker_id))
+		return;
+	row->blocker_id = before->blocker_id;
+	row->candidates = before->candidates;
+	row->object = add_name(s, last->texts + before->object,
+		(row > s->rows ? row - 1 : &none)->object);
 }
 
 void sql_snapshot_note_waits(struct sql_snapshot *s, const struct sql_snapshot *last)
@@ -174,6 +204,7 @@ void sql_snapshot_note_waits(struct sql_snapshot *s, const struct sql_snapshot *
 		before = find_same(last, s->answered_ns, row);
 		if (!before || before->lock == RECORD_LOCK_NONE)
 			continue;
+		keep_blocker(s, last, row, before);
 		waited_ns = before->waited_ns + s->asked_ns - last->answered_ns;
 		if (waited_ns > row->waited_ns && waited_ns <= row->elapsed_ns)
 			row->waited_ns = waited_ns;

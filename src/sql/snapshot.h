@@ -119,8 +119,8 @@ int sql_snapshot_add(struct sql_snapshot *snapshot, const struct sql_frame_sessi
 /* Adds what one of the sessions waits for. -ENOENT: there is no such session. */
 int sql_snapshot_add_lock(struct sql_snapshot *snapshot, const struct sql_frame_lock *frame);
 /*
- * How long the sessions have waited for their locks, at least: since the last answer in which the
- * same statement waited for one. A server may tell more.
+ * What the answer before tells of waits that last: how long they have lasted, at least, and who
+ * holds the lock where this answer does not tell. A server may tell more of the time.
  */
 void sql_snapshot_note_waits(struct sql_snapshot *snapshot, const struct sql_snapshot *last);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "sql/locks.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 
 #define SEC NSEC_PER_SEC
@@ -213,6 +214,61 @@ static void test_a_wait_is_not_the_whole_statement(void **state)
 	assert_int_equal(answer.rows[0].waited_ns, 0);
 }
 
+static void add_wait_without_holder(uint64_t id)
+{
+	struct sql_frame_lock frame = { .connection_id = id, .lock = RECORD_LOCK_metadata };
+
+	assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
+}
+
+/* So many seconds later: 2 waits behind a session whose statement and transaction are so old. */
+static bool has_holder_later(uint64_t seconds, uint64_t holder, uint64_t elapsed_ns,
+	uint64_t transaction_ns, struct sql_queue *ret_queue)
+{
+	static const struct sql_frame_end end;
+	static struct sql_snapshot last;
+
+	answer_again(&last, seconds);
+	session(holder, elapsed_ns, false);
+	answer.rows[0].transaction_ns = transaction_ns;
+	session(2, (10 + seconds) * SEC, false);
+	add_wait_without_holder(2);
+	sql_snapshot_end(&answer, &end, answer.asked_ns);
+	sql_snapshot_note_waits(&answer, &last);
+	assert_true(sql_find_queue(&answer, 0, ret_queue));
+	return ret_queue->has_holder;
+}
+
+/* Who holds a lock is not asked each second: it is known from before while that holds it. */
+static void test_a_holder_that_was_told_before(void **state)
+{
+	static const struct {
+		uint64_t id, elapsed_ns, transaction_ns;
+		bool has_holder;
+	} later[] = {
+		{ 1, 41 * SEC, 0, true },	/* the same statement */
+		{ 1, SEC / 2, 42 * SEC, true }, /* another one in the same transaction */
+		{ 1, SEC / 2, SEC / 2, false }, /* another transaction */
+		{ 3, 41 * SEC, 42 * SEC, false },
+	};
+	struct sql_queue q;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(later); i++) {
+		(void)setup(state);
+		session(1, 40 * SEC, false);
+		session(2, 10 * SEC, false);
+		assert_int_equal(wait_for(2, 1, RECORD_LOCK_metadata, 2), 0);
+		assert_int_equal(has_holder_later(1, later[i].id, later[i].elapsed_ns,
+					 later[i].transaction_ns, &q),
+			later[i].has_holder);
+		if (!q.has_holder)
+			continue;
+		assert_int_equal(q.holder.connection_id, 1);
+		assert_int_equal(q.candidates, 2);
+		assert_string_equal(q.object, "shop.orders");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup(test_an_advisory_lock, setup),
 		cmocka_unit_test_setup(test_unknown_holders_and_circles, setup),
 		cmocka_unit_test_setup(test_a_wait_is_not_the_whole_statement, setup),
+		cmocka_unit_test(test_a_holder_that_was_told_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
