@@ -129,7 +129,7 @@ static void judge_queue(struct graph *g, struct node *n)
 		n->basis = RECORD_BASIS_inferred;
 }
 
-/* "the metadata lock of shop.orders", "the global read lock (FLUSH TABLES WITH READ LOCK)" */
+/* "the metadata lock of shop.orders", "the global read or backup lock" */
 static void add_lock(const struct record_queue *q, struct text *t)
 {
 	static const char *const locks[RECORD_LOCK_COUNT] = {
@@ -137,7 +137,7 @@ static void add_lock(const struct record_queue *q, struct text *t)
 		[RECORD_LOCK_metadata] = "the metadata lock",
 		[RECORD_LOCK_table] = "a table lock",
 		[RECORD_LOCK_flush] = "the lock of FLUSH TABLES",
-		[RECORD_LOCK_backup] = "the global read lock (FLUSH TABLES WITH READ LOCK)",
+		[RECORD_LOCK_backup] = "the global read or backup lock",
 		[RECORD_LOCK_advisory] = "an advisory lock",
 	};
 
@@ -161,10 +161,12 @@ static void add_statement(const struct record_queue_session *s, bool with_statem
 /* In the middle of a freeze a database may not tell since when. */
 static void add_age(const struct record_queue_session *s, struct text *t)
 {
-	if (s->idle)
+	if (s->idle && s->transaction_ns)
 		text_add(t,
 			s->elapsed_ns ? " in a transaction that has been idle for "
 				      : " in an idle transaction");
+	else if (s->idle)
+		text_add(t, s->elapsed_ns ? " and has been idle for " : " and is idle");
 	else if (s->elapsed_ns)
 		text_add(t, " and has run for ");
 	if (s->elapsed_ns)

@@ -50,6 +50,7 @@ static int answers[2];
 static unsigned int columns;
 static unsigned int rows_of_list; /* 0: one */
 static unsigned int sleepers;	  /* the first of them */
+static bool sleepers_come_last;
 static char list_query[64];
 
 static unsigned int row_error; /* instead of the first row; 0: none */
@@ -134,7 +135,8 @@ static MYSQL_ROW fetch_row(MYSQL_RES *result)
 		return NULL;
 	rows_left--;
 	if (result == (MYSQL_RES *)cells && sleepers) {
-		const bool is_idle = rows_of_list - rows_left <= sleepers;
+		const bool is_idle = sleepers_come_last ? rows_left < sleepers
+							: rows_of_list - rows_left <= sleepers;
 
 		snprintf(cells[4], 6, "%s", is_idle ? "Sleep" : "Query");
 		snprintf(cells[CELL_TIME_S], 32, "%s", is_idle ? "600" : "3");
@@ -501,7 +503,7 @@ static void test_locks_that_are_late(void **state)
 	struct worker *a = *state;
 	const uint64_t now_ns = clock_mono_ns();
 
-	a->link.pending = MARIADB_ASKS_LOCKS;
+	a->link.pending = MARIADB_ASKS_ROW_LOCKS;
 	a->link.pending_since_ns = now_ns - 2 * NSEC_PER_SEC;
 	ask(a, 3, 100, 0);
 	assert_in_range(a->link.locks_after_ns, now_ns + 38 * NSEC_PER_SEC,
@@ -601,9 +603,18 @@ static void test_many_sleepers(void **state)
 	rows_of_list = 600;
 	sleepers = 300;
 	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
-	assert_int_equal(answer.sent, SQL_SESSIONS_MAX);
+	assert_int_equal(answer.sent, MARIADB_SESSIONS_MAX);
 	assert_int_equal(answer.idle, 300);
-	assert_int_equal(answer.left_out, 300 - (SQL_SESSIONS_MAX - 64));
+	assert_int_equal(answer.left_out, 300 - (MARIADB_SESSIONS_MAX - 64));
+	/* The list is full before the first of them comes. */
+	sleepers_come_last = true;
+	a->link.asked_at_ns = clock_mono_ns();
+	answer.sent = 0;
+	assert_int_equal(send(answers[0], "", 1, 0), 1);
+	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+	sleepers_come_last = false;
+	assert_int_equal(answer.sent, MARIADB_SESSIONS_MAX);
+	assert_int_equal(answer.left_out, 300 - (MARIADB_SESSIONS_MAX - 64));
 	shutdown(a->fds[0], SHUT_RDWR);
 	assert_int_equal(waitpid(reader, NULL, 0), reader);
 }
@@ -625,8 +636,8 @@ static void test_many_sessions(void **state)
 	before = mallinfo2();
 	assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
 	after = mallinfo2();
-	assert_int_equal(answer.sent, SQL_SESSIONS_MAX);
-	assert_int_equal(answer.left_out, 100000 - SQL_SESSIONS_MAX);
+	assert_int_equal(answer.sent, MARIADB_SESSIONS_MAX);
+	assert_int_equal(answer.left_out, 100000 - MARIADB_SESSIONS_MAX);
 	/* Nothing to see with a sanitizer, whose allocator does not count here. */
 	assert_true(after.arena + after.hblkhd < before.arena + before.hblkhd + (8UL << 20));
 	shutdown(a->fds[0], SHUT_RDWR);

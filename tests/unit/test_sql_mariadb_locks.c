@@ -133,6 +133,7 @@ static int teardown(void **state)
 	close(sockets[0]);
 	close(sockets[1]);
 	free(w->link.transactions);
+	free(w->link.waits);
 	free(w);
 	return 0;
 }
@@ -205,8 +206,8 @@ static void test_row_locks(void **state)
 	assert_string_equal(a->object, "shop.orders");
 	assert_int_equal(b->blocker_id, 10);
 	assert_int_equal(b->transaction_s, 8);
-	assert_true(mariadb_is_in_transaction(&w->link, 10));
-	assert_false(mariadb_is_in_transaction(&w->link, 13));
+	assert_true(mariadb_may_hold_locks(&w->link, 10));
+	assert_false(mariadb_may_hold_locks(&w->link, 13));
 }
 
 /* A reader with its transaction open, an ALTER behind it, and others behind that. */
@@ -473,6 +474,87 @@ static void test_metadata_locks_that_are_told(void **state)
 	assert_string_equal(alter->object, "shop.orders");
 }
 
+/* How many sessions and locks an answer gets of the list. */
+static unsigned int send_all(struct world *w, struct sql_frame_session *ret_session)
+{
+	struct sql_answer answer = { .fd = sockets[1], .setup = &w->setup };
+
+	mariadb_send_locks(&w->link, &w->list, &answer);
+	if (answer.sent)
+		assert_true(recv(sockets[0], ret_session, sizeof(*ret_session), 0) > 0);
+	return answer.sent;
+}
+
+/* Who has locked a table, and sleeps, has no transaction. */
+static void test_a_holder_without_a_transaction(void **state)
+{
+	struct world *w = *state;
+	struct sql_frame_session holder;
+
+	session(w, 11, 9, "Waiting for table metadata lock", true);
+	w->link.metadata_locks_query = "SELECT metadata_locks";
+	replies[1] = (struct reply){ .word = "metadata_locks",
+		.count = 1,
+		.rows = { { S("11"), S("77"), S("shop"), S("orders"), S("TABLE") } } };
+	w->list.active = 1;
+	find(w, false);
+	assert_true(mariadb_is_blocker(&w->link, 77));
+	assert_true(mariadb_may_hold_locks(&w->link, 77));
+	assert_int_equal(send_all(w, &holder), 1);
+	assert_int_equal(holder.connection_id, 77);
+	assert_true(holder.idle);
+	assert_int_equal(holder.transaction_ns, 0);
+	/* It may be one of those for which the list had no room, and run. */
+	w->list.active = 600;
+	assert_int_equal(send_all(w, &holder), 0);
+}
+
+/* An answer that took longer than we wait is not lost. */
+static void test_an_answer_that_is_late(void **state)
+{
+	const struct reply late = { .count = 1,
+		.rows = { { S("11"), S("10"), S("shop"), S("orders"), S("TABLE") } } };
+	struct world *w = *state;
+	struct mariadb_session *alter = session(w, 11, 9, "Waiting for table metadata lock", true);
+	struct mariadb_session *other = session(w, 12, 9, "Waiting for table metadata lock", false);
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+	const uint64_t asked_ns = clock_mono_ns() - NSEC_PER_SEC;
+
+	text_reset(&error);
+	current = &late;
+	at = 0;
+	w->link.pending = MARIADB_ASKS_METADATA_LOCKS;
+	w->link.waits_asked_ns = asked_ns;
+	assert_int_equal(mariadb_keep_late_locks(&w->link, (MYSQL_RES *)w, asked_ns, &error), 0);
+	/* The server is left alone for so much longer. */
+	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
+	assert_int_equal(asked, 0);
+	assert_int_equal(alter->blocker_id, 10);
+	assert_int_equal(alter->candidates, 0);
+	assert_int_equal(other->blocker_id, 0);
+	/* Once: it may be another one by then. And not for a statement that began after it. */
+	alter->blocker_id = 0;
+	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
+	assert_int_equal(alter->blocker_id, 0);
+	at = 0;
+	assert_int_equal(mariadb_keep_late_locks(&w->link, (MYSQL_RES *)w, asked_ns, &error), 0);
+	alter->time_s = 0;
+	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
+	assert_int_equal(alter->blocker_id, 0);
+}
+
+static void test_what_is_locked_by_its_name(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *row = session(w, 11, 9, "User lock", false);
+
+	transaction(S("10"), S("41"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(row->lock, RECORD_LOCK_advisory);
+	assert_int_equal(row->blocker_id, 0);
+}
+
 /* Only when several statements last that no state explains. */
 static void test_idle_questions(void **state)
 {
@@ -563,6 +645,9 @@ int main(void)
 		cmocka_unit_test(test_what_locks_the_server),
 		cmocka_unit_test_setup_teardown(test_who_waits_to_lock_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_holder_without_a_transaction, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_an_answer_that_is_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_locked_by_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_working_alter_of_another_table, setup,
 			teardown),

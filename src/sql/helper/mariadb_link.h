@@ -48,16 +48,21 @@ struct mariadb_thread {
 };
 
 struct mariadb_transaction;
+struct mariadb_wait;
 
 /* What the question without an answer asks for. */
 enum mariadb_question {
 	MARIADB_ASKS_SESSIONS, /* or anything else that a server answers from its memory */
 	MARIADB_ASKS_THREADS,
-	MARIADB_ASKS_LOCKS,
+	MARIADB_ASKS_TRANSACTIONS,
+	MARIADB_ASKS_ROW_LOCKS,
+	MARIADB_ASKS_METADATA_LOCKS,
 };
 
 /* Transactions that are remembered, the oldest ones. */
 #define MARIADB_TRANSACTIONS_MAX 256
+/* Sessions that wait for another one; and of others, that these are. */
+#define MARIADB_WAITS_MAX SQL_LOCKS_MAX
 
 struct sql_link {
 	const struct sql_frame_setup *setup;
@@ -82,6 +87,10 @@ struct sql_link {
 	const char *metadata_locks_query;
 	struct mariadb_transaction *transactions; /* sorted by connection_id; NULL: none yet */
 	size_t transactions_count;
+	struct mariadb_wait *waits; /* who waits for whom, as last told; NULL: not yet */
+	size_t waits_count;
+	uint64_t waits_asked_ns;
+	bool waits_are_late; /* they came after the answer for which they were asked for */
 	/* The session that was last seen to lock the whole server, while it is there; 0: none. */
 	uint64_t global_id;
 	uint64_t global_waiter_id; /* one that waits to do so */

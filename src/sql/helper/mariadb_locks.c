@@ -44,6 +44,11 @@ enum wait_cell {
 	WAIT_CELLS,
 };
 
+static unsigned int cells_of(enum mariadb_question question)
+{
+	return question == MARIADB_ASKS_TRANSACTIONS ? TRANSACTION_CELLS : WAIT_CELLS;
+}
+
 /* A blocker that waits itself comes last: others before it in the queue block it, too. */
 #define ROW_LOCKS_ORDER " ORDER BY b.trx_state = 'LOCK WAIT', b.trx_started LIMIT 1024"
 
@@ -117,6 +122,8 @@ static enum record_lock lock_of_state(const char *state)
 	};
 	size_t len = strlen(state);
 
+	if (strcmp(state, "User lock") == 0)
+		return RECORD_LOCK_advisory;
 	if (strncmp(state, "Waiting for ", strlen("Waiting for ")) != 0)
 		return RECORD_LOCK_NONE;
 	for (size_t i = 0; i < ARRAY_SIZE(locks); i++) {
@@ -181,13 +188,22 @@ static const struct mariadb_transaction *find_transaction(const struct sql_link 
 		compare_transactions);
 }
 
-bool mariadb_is_in_transaction(const struct sql_link *link, uint64_t connection_id)
+bool mariadb_is_blocker(const struct sql_link *link, uint64_t connection_id)
 {
-	return find_transaction(link, connection_id) != NULL;
+	for (size_t i = 0; i < link->waits_count; i++)
+		if (link->waits[i].blocker_id == connection_id)
+			return true;
+	return false;
+}
+
+bool mariadb_may_hold_locks(const struct sql_link *link, uint64_t connection_id)
+{
+	return find_transaction(link, connection_id) || connection_id == link->global_id ||
+		connection_id == link->global_waiter_id || mariadb_is_blocker(link, connection_id);
 }
 
 /* As mariadb_ask(); an answer that is late or wrong is no error of the whole. */
-static int ask(struct sql_link *link, const char *query, unsigned int columns,
+static int ask(struct sql_link *link, enum mariadb_question question, const char *query,
 	MYSQL_RES **ret_result, struct text *error)
 {
 	char reason_buf[SQL_ERROR_SIZE];
@@ -198,9 +214,9 @@ static int ask(struct sql_link *link, const char *query, unsigned int columns,
 	*ret_result = NULL;
 	if (link->pending_since_ns > 0)
 		return 0;
-	r = mariadb_ask(link, query, columns, LOCKS_TIMEOUT_MS, ret_result, &reason);
+	r = mariadb_ask(link, query, cells_of(question), LOCKS_TIMEOUT_MS, ret_result, &reason);
 	if (r == -ETIMEDOUT)
-		link->pending = MARIADB_ASKS_LOCKS;
+		link->pending = question;
 	if (r < 0)
 		*ret_result = NULL;
 	if (r == -ENOTCONN)
@@ -208,29 +224,26 @@ static int ask(struct sql_link *link, const char *query, unsigned int columns,
 	return r == -ENOTCONN ? r : 0;
 }
 
-static int read_transactions(struct sql_link *link, struct mariadb_list *list, struct text *error)
+/* Reads the answer, and frees it; for this and the next. */
+static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t *invalid,
+	struct text *error)
 {
-	MYSQL_RES *result;
 	MYSQL_ROW row;
 	size_t count = 0;
-	int r = ask(link, link->transactions_query, TRANSACTION_CELLS, &result, error);
+	int r;
 
 	if (!link->transactions)
 		link->transactions = calloc(MARIADB_TRANSACTIONS_MAX, sizeof(*link->transactions));
-	link->transactions_count = 0;
-	if (r < 0 || !result)
-		return r;
 	while ((row = mariadb_next_row(link, result, &r, error))) {
 		if (!link->transactions || count == MARIADB_TRANSACTIONS_MAX)
 			continue;
 		link->transactions[count++] = (struct mariadb_transaction){
-			.connection_id = sql_cell_up_to(row[TRANSACTION_CONNECTION], UINT64_MAX,
-				&list->invalid),
-			.age_s = sql_cell_up_to(row[TRANSACTION_AGE_S], MARIADB_TIME_S_MAX,
-				&list->invalid),
+			.connection_id =
+				sql_cell_up_to(row[TRANSACTION_CONNECTION], UINT64_MAX, invalid),
+			.age_s = sql_cell_up_to(row[TRANSACTION_AGE_S], MARIADB_TIME_S_MAX, invalid),
 			.waits = sql_cell_u64(row[TRANSACTION_WAITS]) == 1,
 			.waited_s = sql_cell_up_to(row[TRANSACTION_WAITED_S], MARIADB_TIME_S_MAX,
-				&list->invalid),
+				invalid),
 		};
 	}
 	link->lib.mysql_free_result(result);
@@ -240,11 +253,16 @@ static int read_transactions(struct sql_link *link, struct mariadb_list *list, s
 	return r;
 }
 
-/* True when one of them waits for a row. */
-static bool set_transactions(const struct sql_link *link, struct mariadb_list *list)
+static bool any_row_is_waited_for(const struct sql_link *link)
 {
-	bool any = false;
+	for (size_t i = 0; i < link->transactions_count; i++)
+		if (link->transactions[i].waits)
+			return true;
+	return false;
+}
 
+static void set_transactions(const struct sql_link *link, struct mariadb_list *list)
+{
 	for (size_t i = 0; i < list->count; i++) {
 		struct mariadb_session *row = &list->rows[i];
 		const struct mariadb_transaction *t = find_transaction(link, row->connection_id);
@@ -256,17 +274,15 @@ static bool set_transactions(const struct sql_link *link, struct mariadb_list *l
 			continue;
 		row->lock = RECORD_LOCK_row;
 		row->waited_s = t->waited_s;
-		any = true;
 	}
-	return any;
 }
 
 /* --- who waits for whom ------------------------------------------------------------ */
 
 /* "shop.orders" of `shop`.`orders`, or of two cells. */
-static void set_object(struct mariadb_session *row, const char *schema, const char *table)
+static void set_object(struct mariadb_wait *wait, const char *schema, const char *table)
 {
-	struct text object = TEXT_ON(row->object);
+	struct text object = TEXT_ON(wait->object);
 
 	text_reset(&object);
 	if (schema)
@@ -284,33 +300,65 @@ static enum record_lock lock_of_type(const char *type)
 		(strcmp(type, "GLOBAL") == 0 || strncmp(type, "BACKUP", 6) == 0 ||
 			strcmp(type, "COMMIT") == 0))
 		return RECORD_LOCK_backup;
-	return RECORD_LOCK_metadata;
+	return type && strcmp(type, "USER LEVEL LOCK") == 0 ? RECORD_LOCK_advisory
+							    : RECORD_LOCK_metadata;
 }
 
-static int read_waits(struct sql_link *link, const char *query, bool is_metadata,
-	struct mariadb_list *list, struct text *error)
+static bool has_wait(const struct sql_link *link, uint64_t connection_id)
+{
+	for (size_t i = 0; i < link->waits_count; i++)
+		if (link->waits[i].connection_id == connection_id)
+			return true;
+	return false;
+}
+
+/* Reads the answer, and frees it. Of several that one waits for the first one counts. */
+static int keep_waits(struct sql_link *link, MYSQL_RES *result, bool is_metadata, uint64_t *invalid,
+	struct text *error)
 {
 	unsigned int rows = 0;
-	MYSQL_RES *result;
 	MYSQL_ROW cells;
-	int r = ask(link, query, WAIT_CELLS, &result, error);
+	int r;
 
-	if (r < 0 || !result)
-		return r;
+	if (!link->waits)
+		link->waits = calloc(MARIADB_WAITS_MAX, sizeof(*link->waits));
 	while ((cells = mariadb_next_row(link, result, &r, error))) {
-		struct mariadb_session *row =
-			find_session(list, sql_cell_u64(cells[WAIT_CONNECTION]));
+		const uint64_t id = sql_cell_u64(cells[WAIT_CONNECTION]);
+		struct mariadb_wait *wait;
 
-		/* The first one counts. Between the questions the session may have gone on. */
-		if (!row || row->idle || row->blocker_id || ++rows > ROWS_MAX ||
-			(is_metadata && row->lock == RECORD_LOCK_NONE))
+		if (!link->waits || link->waits_count == MARIADB_WAITS_MAX || ++rows > ROWS_MAX ||
+			has_wait(link, id))
 			continue;
-		row->lock = is_metadata ? lock_of_type(cells[WAIT_TYPE]) : RECORD_LOCK_row;
-		row->blocker_id = sql_cell_up_to(cells[WAIT_BLOCKER], UINT64_MAX, &list->invalid);
-		set_object(row, cells[WAIT_SCHEMA], cells[WAIT_TABLE]);
+		wait = &link->waits[link->waits_count++];
+		wait->connection_id = id;
+		wait->blocker_id = sql_cell_up_to(cells[WAIT_BLOCKER], UINT64_MAX, invalid);
+		wait->lock = is_metadata ? lock_of_type(cells[WAIT_TYPE]) : RECORD_LOCK_row;
+		set_object(wait, cells[WAIT_SCHEMA], cells[WAIT_TABLE]);
 	}
 	link->lib.mysql_free_result(result);
 	return r;
+}
+
+/*
+ * Between the questions a session may have gone on. Where its statement is older than the answer, it
+ * waits as it did then.
+ */
+static void set_waits(const struct sql_link *link, struct mariadb_list *list)
+{
+	const uint64_t age_ns = clock_mono_ns() - link->waits_asked_ns;
+
+	for (size_t i = 0; i < link->waits_count; i++) {
+		const struct mariadb_wait *wait = &link->waits[i];
+		struct mariadb_session *row = find_session(list, wait->connection_id);
+
+		if (!row || row->idle ||
+			(wait->lock != RECORD_LOCK_row && row->lock == RECORD_LOCK_NONE) ||
+			(link->waits_are_late && row->time_s * NSEC_PER_SEC < age_ns))
+			continue;
+		row->lock = wait->lock;
+		row->blocker_id = wait->blocker_id;
+		text_copy(row->object, sizeof(row->object), wait->object);
+	}
 }
 
 /* --- what can only be inferred ----------------------------------------------------- */
@@ -319,7 +367,8 @@ static int read_waits(struct sql_link *link, const char *query, bool is_metadata
 static bool is_unexplained(const struct mariadb_session *row)
 {
 	return row->lock != RECORD_LOCK_NONE && row->lock != RECORD_LOCK_row &&
-		row->lock != RECORD_LOCK_replica && row->blocker_id == 0;
+		row->lock != RECORD_LOCK_replica && row->lock != RECORD_LOCK_advisory &&
+		row->blocker_id == 0;
 }
 
 /*
@@ -509,16 +558,70 @@ static void infer_all(const struct sql_link *link, struct mariadb_list *list)
 
 /* --- all together ------------------------------------------------------------------ */
 
+static void note_cost(struct sql_link *link, uint64_t begin_ns)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	link->locks_after_ns = now_ns + (now_ns - begin_ns) * (LOCKS_COST_TIMES - 1);
+}
+
+static int keep(struct sql_link *link, enum mariadb_question question, MYSQL_RES *result,
+	uint64_t *invalid, struct text *error)
+{
+	return question == MARIADB_ASKS_TRANSACTIONS
+		? keep_transactions(link, result, invalid, error)
+		: keep_waits(link, result, question == MARIADB_ASKS_METADATA_LOCKS, invalid, error);
+}
+
+static int ask_and_keep(struct sql_link *link, enum mariadb_question question, const char *query,
+	struct mariadb_list *list, struct text *error)
+{
+	MYSQL_RES *result;
+	int r = ask(link, question, query, &result, error);
+
+	return r < 0 || !result ? r : keep(link, question, result, &list->invalid, error);
+}
+
 static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *list,
 	struct text *error)
 {
-	int r = read_transactions(link, list, error);
+	int r;
 
-	if (r == 0 && set_transactions(link, list) && link->row_locks_query)
-		r = read_waits(link, link->row_locks_query, false, list, error);
+	link->waits_count = 0;
+	link->waits_asked_ns = clock_mono_ns();
+	r = ask_and_keep(link, MARIADB_ASKS_TRANSACTIONS, link->transactions_query, list, error);
+	if (r == 0 && any_row_is_waited_for(link) && link->row_locks_query)
+		r = ask_and_keep(link, MARIADB_ASKS_ROW_LOCKS, link->row_locks_query, list, error);
 	if (r == 0 && any_state && link->metadata_locks_query)
-		r = read_waits(link, link->metadata_locks_query, true, list, error);
+		r = ask_and_keep(link, MARIADB_ASKS_METADATA_LOCKS, link->metadata_locks_query,
+			list, error);
 	return r;
+}
+
+bool mariadb_is_about_locks(enum mariadb_question question)
+{
+	return question >= MARIADB_ASKS_TRANSACTIONS;
+}
+
+int mariadb_keep_late_locks(struct sql_link *link, MYSQL_RES *result, uint64_t asked_ns,
+	struct text *error)
+{
+	const enum mariadb_question question = link->pending;
+	uint64_t ignored = 0;
+
+	note_cost(link, asked_ns);
+	if (!result || !mariadb_has_columns(link, result, cells_of(question), error))
+		return 0;
+	link->waits_are_late = true;
+	return keep(link, question, result, &ignored, error);
+}
+
+static void explain(struct sql_link *link, struct mariadb_list *list)
+{
+	set_transactions(link, list);
+	set_waits(link, list);
+	infer_all(link, list);
+	link->waits_are_late = false;
 }
 
 /* For a second at least: also what begins to wait has no state for a moment. */
@@ -566,13 +669,6 @@ static void note_global(struct sql_link *link, const struct mariadb_list *list)
 	}
 }
 
-void mariadb_note_locks_cost(struct sql_link *link, uint64_t begin_ns)
-{
-	const uint64_t now_ns = clock_mono_ns();
-
-	link->locks_after_ns = now_ns + (now_ns - begin_ns) * (LOCKS_COST_TIMES - 1);
-}
-
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
 	struct text *error)
 {
@@ -582,28 +678,39 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 
 	set_states(list, &any_state);
 	note_global(link, list);
-	if (!link->transactions_query || begin_ns < link->locks_after_ns)
+	if (!link->transactions_query)
 		return 0;
+	if (begin_ns < link->locks_after_ns) {
+		if (link->waits_are_late)
+			explain(link, list);
+		return 0;
+	}
 	/* While idle a state says enough for the rules. */
-	if (is_glance ? count_lasting(list) < SUSPICIOUS : list->count == 0)
+	if (is_glance ? count_lasting(list) < SUSPICIOUS : list->count == 0) {
+		link->waits_count = 0;
 		return 0;
+	}
 	r = ask_all(link, any_state, list, error);
-	mariadb_note_locks_cost(link, begin_ns);
+	note_cost(link, begin_ns);
 	if (r == 0)
-		infer_all(link, list);
+		explain(link, list);
 	return r;
 }
 
-/* Asleep when the list was made, and not known then to have a transaction: the next one has it. */
+/*
+ * Asleep when the list was made, and not known then to hold locks: the next one has its user. Where
+ * the list has not all that run, it may be one of those.
+ */
 static void send_blocker(const struct sql_link *link, const struct mariadb_list *list,
 	uint64_t connection_id, struct sql_answer *answer)
 {
 	const struct mariadb_transaction *t = find_transaction(link, connection_id);
 	struct sql_frame_session s = { .connection_id = connection_id, .idle = 1 };
 
-	if (!t || find_session(list, connection_id))
+	if (find_session(list, connection_id) ||
+		(!t && list->active > list->count - list->sleepers))
 		return;
-	s.transaction_ns = t->age_s * NSEC_PER_SEC;
+	s.transaction_ns = t ? t->age_s * NSEC_PER_SEC : 0;
 	text_copy(s.command, sizeof(s.command), "Sleep");
 	text_copy(s.no_tid, sizeof(s.no_tid), "a session without a statement");
 	sql_answer_add(answer, &s, NULL, 0, false);

@@ -39,6 +39,9 @@ struct mariadb_session {
 /* Of more users those that come first in the server's list are counted. */
 #define MARIADB_USERS_MAX 64
 
+/* Of a list; the others in an answer are for blockers that are told only after it. */
+#define MARIADB_SESSIONS_MAX (SQL_SESSIONS_MAX - 16)
+
 /* Rows are read one by one; only as many as an answer may have are kept. */
 struct mariadb_list {
 	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
@@ -67,12 +70,22 @@ struct mariadb_transaction {
 	bool waits; /* for a row */
 };
 
+/* Who waits for whom, as the server told it. */
+struct mariadb_wait {
+	uint64_t connection_id;
+	uint64_t blocker_id; /* 0: not known */
+	enum record_lock lock;
+	char object[SQL_NAME_SIZE];
+};
+
 /* Chooses among the questions that a new session can ask. */
 void mariadb_choose_lock_queries(struct sql_link *link,
 	bool (*can_ask)(struct sql_link *link, const char *query));
 
-/* By the last answer about transactions. */
-bool mariadb_is_in_transaction(const struct sql_link *link, uint64_t connection_id);
+/* Whether others waited for it when the server told that last. */
+bool mariadb_is_blocker(const struct sql_link *link, uint64_t connection_id);
+/* Whether it is one of these, has a transaction open, or has locked the server. */
+bool mariadb_may_hold_locks(const struct sql_link *link, uint64_t connection_id);
 
 /*
  * Adds to the sessions of the list what they wait for. While idle, transactions are asked for only
@@ -81,8 +94,14 @@ bool mariadb_is_in_transaction(const struct sql_link *link, uint64_t connection_
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
 	struct text *error);
 
-/* The server has worked on a question about locks since then: the next one has to wait. */
-void mariadb_note_locks_cost(struct sql_link *link, uint64_t begin_ns);
+/* Whether an answer is one about locks. */
+bool mariadb_is_about_locks(enum mariadb_question question);
+/*
+ * Keeps for the next answer what came too late for the last one, and frees it; NULL: it was an
+ * error. The server has worked on it since asked_ns: the next question has to wait.
+ */
+int mariadb_keep_late_locks(struct sql_link *link, MYSQL_RES *result, uint64_t asked_ns,
+	struct text *error);
 
 /* After the sessions: those that wait, and those of their blockers that are not in the list. */
 void mariadb_send_locks(const struct sql_link *link, const struct mariadb_list *list,

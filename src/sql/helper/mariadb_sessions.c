@@ -80,6 +80,10 @@ void mariadb_forget_threads(struct sql_link *link)
 	free(link->transactions);
 	link->transactions = NULL;
 	link->transactions_count = 0;
+	free(link->waits);
+	link->waits = NULL;
+	link->waits_count = 0;
+	link->waits_are_late = false;
 	link->locks_after_ns = 0;
 }
 
@@ -188,17 +192,16 @@ static int finish_last(struct sql_link *link, struct text *error)
 	MYSQL_RES *result;
 	int r = mariadb_finish(link, THREADS_TIMEOUT_MS, &result, error);
 
-	/* The server has worked on it all the time, although nobody waited any more. */
-	if (asked_ns && link->pending == MARIADB_ASKS_LOCKS)
-		mariadb_note_locks_cost(link, asked_ns);
 	if (r == -ETIMEDOUT && threads && clock_mono_ns() - asked_ns >= THREADS_HANG_NS)
 		return give_up_threads(link, error);
 	if (r == -ENOTCONN || r == -ETIMEDOUT)
 		return r;
 	text_reset(error);
-	if (!result)
-		return 0;
-	if (threads && mariadb_has_columns(link, result, THREADS_COLUMNS, error))
+	if (asked_ns && mariadb_is_about_locks(link->pending))
+		r = mariadb_keep_late_locks(link, result, asked_ns, error);
+	else if (!result)
+		r = 0;
+	else if (threads && mariadb_has_columns(link, result, THREADS_COLUMNS, error))
 		r = keep_threads(link, result, asked_ns, error);
 	else if (!threads)
 		r = discard(link, result, error);
@@ -298,21 +301,35 @@ static int host_len(const char *host)
 	return (int)(colon - host);
 }
 
-/* Where to keep a session that has run for so long; NULL: all that are kept have run for longer. */
-static struct mariadb_session *find_room(struct mariadb_list *list, bool is_idle, uint64_t time_s)
+static struct mariadb_session *find_shortest(struct mariadb_list *list, bool is_idle)
 {
 	struct mariadb_session *shortest = NULL;
 
-	if (list->count < SQL_SESSIONS_MAX && (!is_idle || list->sleepers < SLEEPERS_MAX)) {
-		list->sleepers += is_idle;
-		return &list->rows[list->count++];
-	}
 	for (size_t i = 0; i < list->count; i++)
 		if (list->rows[i].idle == is_idle &&
 			(!shortest || list->rows[i].time_s < shortest->time_s))
 			shortest = &list->rows[i];
-	if (!shortest || time_s <= shortest->time_s)
+	return shortest;
+}
+
+/*
+ * Where to keep a session that has run for so long; NULL: all that are kept have run for longer.
+ * Who holds a lock is found among many that wait for it.
+ */
+static struct mariadb_session *find_room(struct mariadb_list *list, bool is_idle, uint64_t time_s,
+	bool is_blocker)
+{
+	const bool is_further_sleeper = is_idle && list->sleepers < SLEEPERS_MAX;
+	struct mariadb_session *shortest;
+
+	if (list->count < MARIADB_SESSIONS_MAX && (!is_idle || is_further_sleeper)) {
+		list->sleepers += is_idle;
+		return &list->rows[list->count++];
+	}
+	shortest = find_shortest(list, is_idle && !is_further_sleeper);
+	if (!shortest || (!is_blocker && !is_further_sleeper && time_s <= shortest->time_s))
 		return NULL;
+	list->sleepers += is_further_sleeper;
 	free(shortest->text);
 	return shortest;
 }
@@ -323,7 +340,8 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 	uint64_t time_s = sql_cell_up_to(cells[CELL_TIME_S], MARIADB_TIME_S_MAX, &list->invalid);
 	const char *user = cells[CELL_USER] ? cells[CELL_USER] : "";
 	const char *host = cells[CELL_HOST] ? cells[CELL_HOST] : "";
-	struct mariadb_session *row = find_room(list, is_idle, time_s);
+	const bool is_blocker = mariadb_is_blocker(link, sql_cell_u64(cells[CELL_ID]));
+	struct mariadb_session *row = find_room(list, is_idle, time_s, is_blocker);
 
 	if (!row)
 		return NULL;
@@ -349,17 +367,11 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 	return row;
 }
 
-/*
- * A session that does nothing is of interest if it may hold locks: when its transaction is open, or
- * when it has locked the whole server.
- */
+/* A session that does nothing is of interest if it may hold locks. */
 static void keep_sleeper(const struct sql_link *link, struct mariadb_list *list,
 	const MYSQL_ROW cells)
 {
-	const uint64_t id = sql_cell_u64(cells[CELL_ID]);
-
-	if (mariadb_is_in_transaction(link, id) || id == link->global_id ||
-		id == link->global_waiter_id)
+	if (mariadb_may_hold_locks(link, sql_cell_u64(cells[CELL_ID])))
 		keep_session(link, list, cells, true, 0);
 }
 
@@ -452,7 +464,7 @@ static int ask_sessions(struct sql_link *link, bool is_glance, struct mariadb_li
 		query = select_query;
 	else if (list->is_short)
 		query = short_query;
-	list->rows = calloc(SQL_SESSIONS_MAX, sizeof(*list->rows));
+	list->rows = calloc(MARIADB_SESSIONS_MAX, sizeof(*list->rows));
 	if (!list->rows)
 		return -ENOMEM;
 	r = mariadb_ask(link, query, link->by_threads ? CELL_TID + 1 : CELL_INFO + 1,
