@@ -571,6 +571,48 @@ static void test_missing_columns(void **state)
 	assert_string_equal(said, "the server answers with 3 columns instead of 8");
 }
 
+/* Threads of replication that wait for the other side run nothing, as MariaDB and MySQL tell them. */
+static void test_replication(void **state)
+{
+	static const struct {
+		char user[16], command[16], says[64];
+		bool is_active;
+	} threads[] = {
+		{ "system user", "Slave_IO", "Waiting for master to send event", false },
+		{ "system user", "Slave_SQL", "Slave has read all relay log; waiting for more", false },
+		{ "system user", "Slave_worker", "Waiting for work from SQL thread", false },
+		{ "system user", "Connect", "Waiting for source to send event", false },
+		{ "system user", "Query", "Replica has read all relay log; waiting", false },
+		{ "system user", "Query", "Waiting for an event from Coordinator", false },
+		{ "system user", "Query", "Applying batch of row changes (update)", true },
+		{ "system user", "Slave_IO", "Queueing master event to the relay log", true },
+		{ "app", "Query", "Waiting for table metadata lock", true },
+	};
+	struct worker *a = *state;
+	char *const saved[] = { cells[1], cells[4], cells[6] };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++) {
+		struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup };
+		char error_buf[SQL_ERROR_SIZE];
+		struct text error = TEXT_ON(error_buf);
+		struct sql_frame_session session;
+
+		text_reset(&error);
+		cells[1] = (char *)threads[i].user;
+		cells[4] = (char *)threads[i].command;
+		cells[6] = (char *)threads[i].says;
+		assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
+		assert_int_equal(answer.sent, threads[i].is_active);
+		if (!answer.sent)
+			continue;
+		assert_true(recv(a->fds[1], &session, sizeof(session), 0) > 0);
+		assert_int_equal(session.background, strcmp(threads[i].user, "app") != 0);
+	}
+	cells[1] = saved[0];
+	cells[4] = saved[1];
+	cells[6] = saved[2];
+}
+
 static pid_t begin_reading(struct worker *a)
 {
 	pid_t reader = fork();
@@ -766,6 +808,7 @@ int main(void)
 		WITH_ASKER(test_missing_columns),
 		WITH_ASKER(test_threads_that_hang),
 		WITH_ASKER(test_locks_that_are_late),
+		WITH_ASKER(test_replication),
 		WITH_ASKER(test_many_sleepers),
 		WITH_ASKER(test_many_sessions),
 		WITH_ASKER(test_long_statements),

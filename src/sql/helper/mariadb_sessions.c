@@ -54,9 +54,16 @@ static const char show_query[] = "SHOW FULL PROCESSLIST";
 /* With the first 100 bytes of each statement. */
 static const char short_query[] = "SHOW PROCESSLIST";
 #define SHORT_BYTES_MIN 97
+/* MySQL tells of threads of replication the user who has started them, and no command of their own. */
 static const char select_query[] =
-	"SELECT PROCESSLIST_ID, PROCESSLIST_USER, PROCESSLIST_HOST, PROCESSLIST_DB, "
-	"PROCESSLIST_COMMAND, PROCESSLIST_TIME, PROCESSLIST_STATE, PROCESSLIST_INFO, THREAD_OS_ID "
+	"SELECT PROCESSLIST_ID, "
+	"IF(NAME RLIKE '^thread/sql/(slave|replica)_', 'system user', PROCESSLIST_USER), "
+	"IF(NAME RLIKE '^thread/sql/(slave|replica)_', NULL, PROCESSLIST_HOST), PROCESSLIST_DB, "
+	"CASE WHEN NAME RLIKE '^thread/sql/(slave|replica)_io$' THEN 'Slave_IO' "
+	"WHEN NAME RLIKE '^thread/sql/(slave|replica)_sql$' THEN 'Slave_SQL' "
+	"WHEN NAME RLIKE '^thread/sql/(slave|replica)_worker$' THEN 'Slave_worker' "
+	"ELSE PROCESSLIST_COMMAND END, "
+	"PROCESSLIST_TIME, PROCESSLIST_STATE, PROCESSLIST_INFO, THREAD_OS_ID "
 	"FROM performance_schema.threads WHERE TYPE = 'FOREGROUND' AND PROCESSLIST_ID IS NOT NULL";
 
 static const char allowed_query[] = "SELECT @@max_connections";
@@ -264,17 +271,24 @@ static bool starts_with(const char *s, const char *with)
 	return strncmp(s, with, strlen(with)) == 0;
 }
 
-/* Replication that waits for the other side is idle, too. */
-static bool is_active(const char *command, const char *state)
+/* Threads of the server itself. */
+static bool is_background(const char *user)
 {
-	static const char *const never[] = { "Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID",
-		"Slave_IO" };
-	static const char *const replication[] = { "Slave_SQL", "Slave_worker" };
+	return strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0;
+}
+
+/* Replication that waits for the other side is idle, too. */
+static bool is_active(const char *user, const char *command, const char *state)
+{
+	static const char *const never[] = { "Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID" };
+	static const char *const waits[] = { "Waiting ", "Slave has read all", "Replica has read all" };
 
 	if (is_one_of(command, never, ARRAY_SIZE(never)))
 		return false;
-	return !is_one_of(command, replication, ARRAY_SIZE(replication)) ||
-		(!starts_with(state, "Waiting ") && !starts_with(state, "Slave has read all"));
+	for (size_t i = 0; is_background(user) && i < ARRAY_SIZE(waits); i++)
+		if (starts_with(state, waits[i]))
+			return false;
+	return true;
 }
 
 static int compare_rows(const void *a, const void *b)
@@ -350,8 +364,7 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 		.text_bytes = text_bytes,
 		.time_s = time_s,
 		.idle = is_idle,
-		.background =
-			strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0,
+		.background = is_background(user),
 	};
 	if (link->by_threads)
 		row->tid = (int32_t)sql_cell_up_to(cells[CELL_TID], SQL_PID_MAX, &list->invalid);
@@ -396,8 +409,7 @@ static void count_connection(struct mariadb_list *list, const MYSQL_ROW cells, b
 	char name[SQL_NAME_SIZE];
 
 	sql_copy_cell(name, sizeof(name), cells[CELL_USER]);
-	/* Threads of the server itself. */
-	if (strcmp(name, "system user") == 0 || strcmp(name, "event_scheduler") == 0)
+	if (is_background(name))
 		return;
 	list->connections++;
 	user = find_user(list, name);
@@ -410,6 +422,7 @@ static void count_connection(struct mariadb_list *list, const MYSQL_ROW cells, b
 static void take_row(const struct sql_link *link, struct mariadb_list *list, const MYSQL_ROW cells,
 	uint64_t text_bytes)
 {
+	const char *user = cells[CELL_USER] ? cells[CELL_USER] : "";
 	const char *command = cells[CELL_COMMAND] ? cells[CELL_COMMAND] : "";
 	const char *state = cells[CELL_STATE] ? cells[CELL_STATE] : "";
 
@@ -420,7 +433,7 @@ static void take_row(const struct sql_link *link, struct mariadb_list *list, con
 		list->idle++;
 		keep_sleeper(link, list, cells);
 	}
-	if (!is_active(command, state))
+	if (!is_active(user, command, state))
 		return;
 	list->active++;
 	keep_session(link, list, cells, false, text_bytes);
