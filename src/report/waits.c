@@ -114,6 +114,7 @@ const char *report_wait_cause(const struct report_wait *w)
 		[RECORD_LOCK_flush] = "flush of a table",
 		[RECORD_LOCK_backup] = "backup lock",
 		[RECORD_LOCK_replica] = "replica",
+		[RECORD_LOCK_cluster] = "cluster",
 		[RECORD_LOCK_advisory] = "advisory lock",
 		[RECORD_LOCK_other] = "lock of the database",
 	};

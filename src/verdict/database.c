@@ -184,19 +184,20 @@ static void add_holder(const struct record_queue *q, bool with_statement, struct
 	add_age(h, t);
 }
 
-/* A replica that must confirm each commit holds no lock. */
-static void say_replica(const struct graph *g, const struct node *n, struct text *t)
+/* What is no lock that a session holds; NULL: it is one. */
+static const char *other_host_of(enum record_lock lock)
 {
-	text_addf(t, "database %s had no confirmation of its commits from a replica",
-		database_of(g, n)->target);
+	if (lock == RECORD_LOCK_replica)
+		return "had no confirmation of its commits from a replica";
+	return lock == RECORD_LOCK_cluster ? "waited for the other nodes of its cluster" : NULL;
 }
 
 static void say_queue(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct record_queue *q = &database_of(g, n)->queue;
 
-	if (q->lock == RECORD_LOCK_replica) {
-		say_replica(g, n, t);
+	if (other_host_of(q->lock)) {
+		text_addf(t, "database %s %s", q->target, other_host_of(q->lock));
 		return;
 	}
 	if (!q->holder.present) {

@@ -337,6 +337,25 @@ static void test_nobody_to_infer(void **state)
 	assert_int_equal(row->blocker_id, 0);
 }
 
+static void test_a_cluster(void **state)
+{
+	static const char *const states[] = { "certification", "TOI DDL", "flow control" };
+	struct world *w = *state;
+
+	statement(w, 14, 600, "copy to tmp table", "ALTER TABLE stock ADD x INT");
+	for (unsigned int i = 0; i < ARRAY_SIZE(states); i++) {
+		char says[64];
+
+		snprintf(says, sizeof(says), "Waiting for %s", states[i]);
+		statement(w, 20 + i, 9, says, "ALTER TABLE stock ADD y INT");
+	}
+	find(w, false);
+	for (unsigned int i = 1; i <= ARRAY_SIZE(states); i++) {
+		assert_int_equal(w->rows[i].lock, RECORD_LOCK_cluster);
+		assert_int_equal(w->rows[i].blocker_id, 0);
+	}
+}
+
 /* MySQL has changed the word. No session is in the way, not even one that changes the table. */
 static void test_a_replica_that_does_not_confirm(void **state)
 {
@@ -638,6 +657,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_behind_a_working_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nobody_to_infer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_cluster, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_replica_that_does_not_confirm, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_who_has_locked_the_server, setup, teardown),

@@ -119,6 +119,10 @@ static enum record_lock lock_of_state(const char *state)
 		/* MySQL has changed the word. */
 		{ "semi-sync ACK from slave", RECORD_LOCK_replica },
 		{ "semi-sync ACK from replica", RECORD_LOCK_replica },
+		/* Galera */
+		{ "certification", RECORD_LOCK_cluster },
+		{ "TOI DDL", RECORD_LOCK_cluster },
+		{ "flow control", RECORD_LOCK_cluster },
 	};
 	size_t len = strlen(state);
 
@@ -363,12 +367,18 @@ static void set_waits(const struct sql_link *link, struct mariadb_list *list)
 
 /* --- what can only be inferred ----------------------------------------------------- */
 
-/* Waits for a lock of a whole table, and the server does not say whose. Nobody has a replica. */
+/* Waits for a lock of a table or of the server, and the server does not say whose. */
 static bool is_unexplained(const struct mariadb_session *row)
 {
-	return row->lock != RECORD_LOCK_NONE && row->lock != RECORD_LOCK_row &&
-		row->lock != RECORD_LOCK_replica && row->lock != RECORD_LOCK_advisory &&
-		row->blocker_id == 0;
+	switch (row->lock) {
+	case RECORD_LOCK_metadata:
+	case RECORD_LOCK_table:
+	case RECORD_LOCK_flush:
+	case RECORD_LOCK_backup:
+		return row->blocker_id == 0;
+	default:
+		return false;
+	}
 }
 
 /*
