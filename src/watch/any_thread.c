@@ -18,21 +18,32 @@ static bool has_time(const struct any_thread *look)
 }
 
 /* False also for a thread of the kernel; ret_goes_on: other threads of the process may be in D. */
-static bool waits(int task_fd, const char *tid, bool *ret_goes_on)
+static bool waits(int task_fd, const char *tid, struct watch_thread_status *ret_status,
+	bool *ret_goes_on)
 {
-	struct watch_thread_status status;
 	char path[32];
 
 	snprintf(path, sizeof(path), "%.15s/status", tid);
-	if (thread_status_read_at(task_fd, path, &status) < 0)
+	if (thread_status_read_at(task_fd, path, ret_status) < 0)
 		return false;
-	*ret_goes_on = status.parent != KTHREADD_PID;
-	return *ret_goes_on && status.state == 'D';
+	*ret_goes_on = ret_status->parent != KTHREADD_PID;
+	return *ret_goes_on && ret_status->state == 'D';
 }
 
-static bool process_waits(struct any_thread *look, int procfs_fd, const char *pid)
+static enum any_thread_found note_found(struct any_thread *look, int32_t tid, uint64_t switches)
+{
+	const bool lasts = tid == look->tid && switches == look->switches;
+
+	look->tid = tid;
+	look->switches = switches;
+	return lasts ? ANY_THREAD_LASTS : ANY_THREAD_WAITS;
+}
+
+static enum any_thread_found look_at_process(struct any_thread *look, int procfs_fd,
+	const char *pid)
 {
 	_cleanup_close_ int task_fd = -1;
+	struct watch_thread_status status;
 	struct dents tasks;
 	const char *name;
 	bool goes_on = true;
@@ -41,26 +52,31 @@ static bool process_waits(struct any_thread *look, int procfs_fd, const char *pi
 
 	snprintf(path, sizeof(path), "%.15s/task", pid);
 	task_fd = openat(procfs_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dents_reset(&tasks);
-	for (uint32_t i = 0;
-		task_fd >= 0 && goes_on && dents_next_number(&tasks, task_fd, &tid, &name) > 0;
-		i++) {
-		if (i < look->seen)
-			continue;
+	if (task_fd < 0)
+		return ANY_THREAD_NONE;
+	dents_seek(&tasks, task_fd, look->thread_place);
+	while (goes_on && dents_next_number(&tasks, task_fd, &tid, &name) > 0) {
+		look->thread_place = tasks.place;
 		if (!has_time(look))
-			return false;
-		if (waits(task_fd, name, &goes_on))
-			return true;
-		look->seen++;
+			return ANY_THREAD_UNKNOWN;
+		if (waits(task_fd, name, &status, &goes_on))
+			return note_found(look, tid, status.switches);
 	}
-	look->pid++;
-	look->seen = 0;
-	return false;
+	return ANY_THREAD_NONE;
+}
+
+static void go_on_at(struct any_thread *look, int64_t process_place, int32_t pid)
+{
+	look->process_place = process_place;
+	if (pid != look->pid)
+		look->thread_place = 0;
+	look->pid = pid;
 }
 
 enum any_thread_found any_thread_find(struct any_thread *look, int procfs_fd)
 {
 	_cleanup_close_ int fd = openat(procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	enum any_thread_found found = ANY_THREAD_NONE;
 	struct dents processes;
 	const char *name;
 	int32_t pid;
@@ -68,19 +84,18 @@ enum any_thread_found any_thread_find(struct any_thread *look, int procfs_fd)
 
 	if (fd < 0)
 		return ANY_THREAD_UNKNOWN;
-	dents_reset(&processes);
+	dents_seek(&processes, fd, look->process_place);
 	while (has_time(look) && (r = dents_next_number(&processes, fd, &pid, &name)) > 0) {
-		if (pid < look->pid || !look->enter(look->arg, pid))
-			continue;
-		if (pid != look->pid)
-			look->seen = 0;
-		look->pid = pid;
-		if (process_waits(look, procfs_fd, name))
-			return ANY_THREAD_WAITS;
+		go_on_at(look, processes.place, pid);
+		if (look->enter(look->arg, pid))
+			found = look_at_process(look, procfs_fd, name);
+		if (found != ANY_THREAD_NONE)
+			return found;
+		go_on_at(look, processes.next_place, 0);
 	}
 	if (r != 0)
 		return ANY_THREAD_UNKNOWN;
 	/* It begins with the first again. */
-	look->pid = 0;
+	go_on_at(look, 0, 0);
 	return ANY_THREAD_NONE;
 }

@@ -15,8 +15,13 @@
 #include "watch/clocks.h"
 
 struct any_thread {
-	int32_t pid;   /* the look goes on with it, or with the first behind it */
-	uint32_t seen; /* threads of that process, whose ids may come in any order */
+	/* The look goes on with that thread, or with the first behind it; places in directories. */
+	int64_t process_place;
+	int64_t thread_place; /* of that process */
+	int32_t pid;	      /* 0: none */
+	/* The one that was found last. */
+	int32_t tid;
+	uint64_t switches;
 	/* Before each process, which may hang: false: it is passed by. */
 	bool (*enter)(void *arg, int32_t pid);
 	void *arg;
@@ -26,7 +31,8 @@ struct any_thread {
 
 enum any_thread_found {
 	ANY_THREAD_NONE, /* of all threads */
-	ANY_THREAD_WAITS,
+	ANY_THREAD_WAITS, /* one is in D, perhaps for a moment */
+	ANY_THREAD_LASTS, /* one has been in D since the look before */
 	ANY_THREAD_UNKNOWN, /* there was no time to look at all of them */
 };
 

@@ -528,6 +528,10 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 	if (state->cooling && j->now_ns - state->fired_ns >= config->cooldown_ns)
 		state->cooling = false;
 	if (isnan(value)) {
+		/* Pressure that was reported may have been for anything. */
+		if (state->reported > 0)
+			state->over_samples = 0;
+		state->reported = 0;
 		/* What has no new value is as it was: it neither counts nor ends what has. */
 		if (scope_of(rule)->lapses) {
 			state->over_samples = 0;

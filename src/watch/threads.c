@@ -337,16 +337,23 @@ static bool enter(void *arg, int32_t pid)
 
 static enum any_thread_found find_waiting(struct threads *t, const struct threads_scan *scan)
 {
-	for (uint32_t i = 0; i < t->count; i++)
-		if (!t->suspects[i].is_stopped)
-			return ANY_THREAD_WAITS;
+	enum any_thread_found found = ANY_THREAD_NONE, other;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (t->suspects[i].is_stopped)
+			continue;
+		if (t->suspects[i].lasts)
+			return ANY_THREAD_LASTS;
+		found = ANY_THREAD_WAITS;
+	}
 	if (!scan->anybody)
-		return ANY_THREAD_NONE;
+		return found;
 	t->any.enter = enter;
 	t->any.arg = t;
 	t->any.clock = scan->clock;
 	t->any.until_ns = watch_clock_ns(&scan->clock) + scan->suspect_deadline_ns;
-	return any_thread_find(&t->any, t->procfs_fd);
+	other = any_thread_find(&t->any, t->procfs_fd);
+	return other == ANY_THREAD_LASTS || found == ANY_THREAD_NONE ? other : found;
 }
 
 void threads_take_scan(struct threads *t, int procfs_fd, const struct threads_scan *scan,

@@ -39,6 +39,11 @@
 #define FULL_SCAN_PSI_PCT 1.0
 /* By so much the clocks of disks and CPUs may differ. */
 #define UNEXPLAINED_PCT 5.0
+/*
+ * A wait that is shorter than a sample explains no waiting all the time, but many after each other
+ * do. A thread that is in D for a third of the time is so in as many looks in a row once in two hours.
+ */
+#define LOOKS_BELIEVED 8
 
 /* watch_take_sample() waits for so long until the threads have been scanned. */
 #define SCAN_PATIENCE_MS 5000
@@ -58,6 +63,8 @@ struct watch {
 	struct record_reading begun; /* from watch_begin_sample() to watch_end_sample() */
 	bool has_threads;	     /* the newest sample */
 	double io_pct;		     /* of that; see watch_io_pct() */
+	/* One after the other that found a thread in D, while no disk explains the waiting. */
+	unsigned int waiting_looks;
 	struct watch_left_out logged;
 	struct disks disks;
 	struct processes processes;
@@ -379,6 +386,30 @@ bool watch_sample_is_ready(struct watch *w)
 	return thread_scanner_is_ready(&w->threads) && w->has_begun;
 }
 
+/*
+ * Whoever is seen in D for the first time may have begun to wait for long. By the next look that
+ * wait has lasted for a sample, or it was one that explains nothing.
+ */
+static bool is_explained_by_threads(const struct watch *w)
+{
+	return w->threads.waiting == ANY_THREAD_LASTS || w->waiting_looks == 1 ||
+		w->waiting_looks >= LOOKS_BELIEVED;
+}
+
+static double find_io_pct(struct watch *w, const struct record_reading *s)
+{
+	if (!is_unexplained(w, s)) {
+		w->waiting_looks = 0;
+		return INFINITY;
+	}
+	if (!w->has_threads)
+		return INFINITY;
+	if (w->threads.waiting == ANY_THREAD_UNKNOWN)
+		return NAN;
+	w->waiting_looks = w->threads.waiting == ANY_THREAD_NONE ? 0 : w->waiting_looks + 1;
+	return is_explained_by_threads(w) ? INFINITY : disks_busy_pct(&w->disks);
+}
+
 bool watch_end_sample(struct watch *w, bool armed)
 {
 	struct record_reading *s = &w->begun;
@@ -389,9 +420,7 @@ bool watch_end_sample(struct watch *w, bool armed)
 	w->has_begun = false;
 	w->has_threads = thread_scanner_take(&w->threads, &w->processes, &w->cgroups.freezers,
 		&w->clock, &s->threads, &w->limits.stopped);
-	w->io_pct = INFINITY;
-	if (is_unexplained(w, s) && w->has_threads && w->threads.waiting != ANY_THREAD_WAITS)
-		w->io_pct = w->threads.waiting == ANY_THREAD_NONE ? disks_busy_pct(&w->disks) : NAN;
+	w->io_pct = find_io_pct(w, s);
 	processes_scan(&w->processes, &w->clock,
 		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
 	filesystems_update(&w->filesystems, now_ns, armed);

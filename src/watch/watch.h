@@ -116,9 +116,9 @@ bool watch_has_threads(const struct watch *watch);
 
 /*
  * For how much of the newest interval threads may have waited for I/O, in percent: for as long as
- * disks were busy, where the kernel counted clearly more and no thread is in D. What is beyond that
- * waited for a socket through io_uring. Else as long as the kernel says: INFINITY; NAN: there was
- * no time to look at all threads.
+ * disks were busy, where the kernel counted clearly more and no thread stays in D. What is beyond
+ * that waited for a socket through io_uring. Else as long as the kernel says: INFINITY; NAN: there
+ * was no time to look at all threads.
  */
 double watch_io_pct(const struct watch *watch);
 

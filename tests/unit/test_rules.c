@@ -416,6 +416,30 @@ static void test_a_thread_in_d_is_believed(void **state)
 	rig_free(&rig);
 }
 
+/*
+ * A database that is well beside a server that waits in io_uring: each look finds one of its
+ * threads in D, another wait each time.
+ */
+static void test_short_waits_explain_nothing(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	tree_put_thread(t, 78, 78, "mysqld", 'S', 500, 9);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 7; i++) {
+		tree_put_thread(t, 78, 79, "mysqld", 'D', 500, 10 + i);
+		assert_int_equal(idle_step(&rig, 0), 0);
+	}
+	/* One after the other is waiting all the time. */
+	for (unsigned int i = 0; i < 2; i++) {
+		tree_put_thread(t, 78, 79, "mysqld", 'D', 500, 20 + i);
+		assert_int_equal(idle_step(&rig, 0), i);
+	}
+	rig_free(&rig);
+}
+
 /* A host may have so many threads that no sample has the time to look at all of them. */
 static void test_what_was_not_looked_at_is_not_known(void **state)
 {
@@ -434,6 +458,24 @@ static void test_what_was_not_looked_at_is_not_known(void **state)
 	t->step_ns = 0;
 	assert_int_equal(idle_step(&rig, 0), 0);
 	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
+/* What the kernel reports then is judged then, or not at all. */
+static void test_reported_pressure_that_was_not_looked_at(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	tree_put_thread(t, 77, 77, "server", 'S', 500, 9);
+	rig_step(&rig, 0);
+	t->step_ns = 20 * NSEC_PER_MSEC;
+	assert_true(rules_report_pressure(rig.rules));
+	assert_int_equal(idle_step(&rig, 0), 0);
+	t->step_ns = 0;
+	rig.psi_full_us += 30000;
+	assert_int_equal(rig_step(&rig, 1000), 0);
 	rig_free(&rig);
 }
 
@@ -943,7 +985,9 @@ int main(void)
 		tree_test(test_pressure_that_the_kernel_reports),
 		tree_test(test_waiting_without_work_for_disks),
 		tree_test(test_a_thread_in_d_is_believed),
+		tree_test(test_short_waits_explain_nothing),
 		tree_test(test_what_was_not_looked_at_is_not_known),
+		tree_test(test_reported_pressure_that_was_not_looked_at),
 		tree_test(test_blocked_threads),
 		tree_test(test_errors_in_the_kernel_log),
 		tree_test(test_many_blocked_threads),
