@@ -18,7 +18,8 @@ LIBS := libbpf libelf zlib jansson
 WARNINGS := -Wall -Wextra -Wformat=2 -Wmissing-prototypes -Wshadow -Wconversion \
 	$(if $(WERROR),-Werror)
 ifneq ($(SANITIZE)$(FUZZ),)
-SANITIZERS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SANITIZERS := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=undefined,float-cast-overflow \
+	-fno-omit-frame-pointer
 endif
 ifdef FUZZ
 CC := $(CLANG)

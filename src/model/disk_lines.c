@@ -84,7 +84,7 @@ static void add_busy(const struct model *m, struct model_disk *d, const struct r
 	double work_ns = util_pct / 100 * (double)s->interval_ns;
 
 	add_work(&d->busy, disk, util_pct, s);
-	d->work_since_ns += (uint64_t)(work_ns * part_since(m, s));
+	d->work_since_ns += to_u64(work_ns * part_since(m, s));
 	if (s->mono_ns > m->trigger_ns && d->rates_count < MODEL_RATES_MAX)
 		d->rates[d->rates_count++] =
 			(float)((double)requests_of(disk) * NSEC_PER_SEC / (double)s->interval_ns);
@@ -94,7 +94,7 @@ static void add_sampled(const struct model *m, struct model_disk *d, const struc
 	const struct record_reading *s)
 {
 	const double util_pct = util_of(disk, s->interval_ns);
-	const uint64_t work_ns = (uint64_t)(util_pct / 100 * (double)s->interval_ns);
+	const uint64_t work_ns = to_u64(util_pct / 100 * (double)s->interval_ns);
 
 	d->samples++;
 	d->newest_sample = m->samples;

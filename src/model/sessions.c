@@ -283,7 +283,7 @@ void model_sessions_add_trigger(struct model *m, const struct record_trigger *tr
 
 	if (strcmp(trigger->rule, "sql_unanswered") != 0)
 		return;
-	silence.unanswered_ns = (uint64_t)(trigger->value * NSEC_PER_SEC);
+	silence.unanswered_ns = to_u64(trigger->value * NSEC_PER_SEC);
 	text_copy(silence.target, sizeof(silence.target), trigger->subject);
 	model_sessions_add_silence(m, &silence);
 }

@@ -6,6 +6,7 @@
 #include "page/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/number.h"
 
 /* A disk may complete nothing for a shorter time without being in trouble. */
 #define NO_COMPLETION_NS NSEC_PER_SEC
@@ -173,11 +174,6 @@ static void note_limits(struct page_cell *c, const struct record_limits *l)
 			take_max_pct(&c->held_back_pct, l->cpu_limits[i].held_back_pct);
 }
 
-static uint64_t seconds_to_ns(double s)
-{
-	return isfinite(s) && s > 0 && s < 1e9 ? (uint64_t)(s * (double)NSEC_PER_SEC) : 0;
-}
-
 /* What is told at some time has been so in the second before. */
 static struct page_cell *cell_before(struct page *p, uint64_t mono_ns)
 {
@@ -218,9 +214,8 @@ void page_note_lock(struct page *p, const struct record *r)
 
 static void note_database(struct page_cell *c, const struct record_sql_activity *s)
 {
-	take_max(&c->unanswered_ns, seconds_to_ns(s->unanswered_s));
-	if (s->in_state > 0)
-		take_more(&c->statements, (uint64_t)s->in_state);
+	take_max(&c->unanswered_ns, to_u64(s->unanswered_s * NSEC_PER_SEC));
+	take_more(&c->statements, to_u64(s->in_state));
 	c->connections_used |= s->connections_pct >= 100;
 }
 
@@ -241,7 +236,7 @@ void page_note_sample(struct page *p, const struct record *r)
 	if (s->sql.present)
 		note_database(c, &s->sql);
 	if (s->health.present)
-		take_max(&c->failing_ns, seconds_to_ns(s->health.failing_s));
+		take_max(&c->failing_ns, to_u64(s->health.failing_s * NSEC_PER_SEC));
 	if (r->sample.before_trigger)
 		return;
 	stuck = model_waits_find_hanging(&p->model, -1, s->mono_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two numbers.
+ * Numbers.
  * Used by every room; depends on no room.
  */
 #ifndef IOSTALL_UTIL_NUMBER_H
@@ -17,6 +17,12 @@ static inline double larger(double a, double b)
 static inline uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/* Of a record that may be damaged; 0 where it is no number, or none that there can be. */
+static inline uint64_t to_u64(double value)
+{
+	return value > 0 && value < (double)INT64_MAX ? (uint64_t)value : 0;
 }
 
 #endif

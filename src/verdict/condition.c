@@ -191,7 +191,7 @@ static bool is_slow(const struct model *m, int disk)
 /* The most that the disk itself can have contributed to the longest wait for it. */
 static uint64_t part_of_disk_ns(const struct model_disk *d)
 {
-	uint64_t ns = (uint64_t)(model_disk_await_max_ms(d) * NSEC_PER_MSEC);
+	uint64_t ns = to_u64(model_disk_await_max_ms(d) * NSEC_PER_MSEC);
 	const uint64_t parts[] = { d->work_most_ns, d->queue.max_ns, d->device.max_ns };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++)

@@ -7,6 +7,7 @@
 
 #include "verdict/words.h"
 #include "util/cleanup.h"
+#include "util/number.h"
 
 /* So much of a sentence is read on a telephone, without the text of statements. */
 #define SENTENCE_MAX 300
@@ -297,7 +298,7 @@ static void add_remarks(const struct graph *g, const struct node *n, size_t most
 	text_reset(&clause);
 	if (g->m->host.health_failing_s > 0) {
 		text_add(&clause, "The health check failed for ");
-		words_add_time(&clause, (uint64_t)(g->m->host.health_failing_s * NSEC_PER_SEC));
+		words_add_time(&clause, to_u64(g->m->host.health_failing_s * NSEC_PER_SEC));
 		text_add(&clause, ".");
 	}
 	add_if_it_fits(t, &clause, most);
