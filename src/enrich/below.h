@@ -17,7 +17,7 @@
 
 struct below {
 	uint32_t count;
-	uint32_t left_out; /* for which there was no room */
+	uint32_t left_out; /* for which there was no room, and that may stand on others */
 	struct record_stacked list[BELOW_MAX];
 };
 
