@@ -48,9 +48,15 @@ static void stop(struct daemon *d, int exit_code)
 	continue_stop(d);
 }
 
+/* Nothing is begun that may wait for the host, or make it wait. */
+static bool is_armed(const struct daemon *d)
+{
+	return session_is_open(d->session) || watch_lacks_memory(d->watch);
+}
+
 static void end_sample(struct daemon *d)
 {
-	if (!watch_end_sample(d->watch, session_is_open(d->session)))
+	if (!watch_end_sample(d->watch, is_armed(d)))
 		return;
 	loop_set_timer(d->sample_limit, 0, 0);
 	session_handle_sample(d->session);
@@ -155,9 +161,9 @@ static void begin_sample(struct daemon *d)
 	int r;
 
 	note_databases(d);
-	health_tell(d->health, d->watch, session_is_open(d->session));
+	health_tell(d->health, d->watch, is_armed(d));
 	session_prepare_sample(d->session);
-	r = watch_begin_sample(d->watch, session_is_open(d->session));
+	r = watch_begin_sample(d->watch, is_armed(d));
 	if (r < 0)
 		log_warning("no sample could be taken: %s", strerror(-r));
 	else if (watch_sample_is_ready(d->watch))

@@ -193,8 +193,9 @@ void session_handle_sample(struct session *s)
 	session_update_filter(s, session_is_open(s));
 	if (session_is_open(s))
 		session_update_watched(s);
-	if (s->state == SESSION_IDLE) {
+	if (s->state == SESSION_IDLE)
 		session_start_next_task(s);
+	if (s->state == SESSION_IDLE && !watch_lacks_memory(s->o.watch)) {
 		enrich_refresh(s->o.enrich);
 		if (s->held_locks)
 			held_locks_replace_hung(s->held_locks, now_ns);

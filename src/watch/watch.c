@@ -37,6 +37,8 @@
 /* This is enough for 3000 threads. A longer scan would delay arming, which needs the sample. */
 #define FULL_SCAN_NS (10 * NSEC_PER_MSEC)
 #define FULL_SCAN_PSI_PCT 1.0
+/* Where the rule psi_memory_full is clear by default. */
+#define LACKS_MEMORY_PCT 10.0
 /* By so much the clocks of disks and CPUs may differ. */
 #define UNEXPLAINED_PCT 5.0
 /*
@@ -354,6 +356,13 @@ static void log_left_out(struct watch *w)
 	w->logged.disks |= now.disks;
 	w->logged.filesystems |= now.filesystems;
 	w->logged.cgroups |= now.cgroups;
+}
+
+bool watch_lacks_memory(const struct watch *w)
+{
+	const struct record_reading *last = watch_last(w);
+
+	return last && last->psi.memory.present && last->psi.memory.full_pct >= LACKS_MEMORY_PCT;
 }
 
 int watch_begin_sample(struct watch *w, bool armed)

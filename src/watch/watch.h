@@ -88,9 +88,16 @@ bool watch_is_learning(const struct watch *watch);
 bool watch_is_reading(const struct watch *watch);
 
 /*
+ * Whether all tasks waited for memory for a good part of the newest interval. Whoever opens a file
+ * of the kernel may then, too, and hold a lock of it meanwhile: who waits only for an incident to
+ * end before doing so waits for the end of this as well.
+ */
+bool watch_lacks_memory(const struct watch *watch);
+
+/*
  * Begins a sample: reads what the host says, and has a thread scan those of watched processes,
- * which may hang. `armed`: an incident is open, so all of them are scanned each time. 0, or a
- * negative errno when /proc/stat cannot be read; then there is no new sample.
+ * which may hang. `armed`: an incident is open, or the host lacks memory, so all of them are
+ * scanned each time, and nothing is opened that can be left for later. 0, or a negative errno when /proc/stat cannot be read; then there is no new sample.
  */
 int watch_begin_sample(struct watch *watch, bool armed);
 /* It can be read once the sample that was begun may be ready. */

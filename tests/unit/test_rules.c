@@ -461,6 +461,22 @@ static void test_what_was_not_looked_at_is_not_known(void **state)
 	rig_free(&rig);
 }
 
+/* Also when no incident is open, as after the longest time that one may take. */
+static void test_a_host_that_lacks_memory(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_step(&rig, 0);
+	assert_false(watch_lacks_memory(rig.watch));
+	rig.psi_memory_us += 150000;
+	rig_step(&rig, 1000);
+	assert_true(watch_lacks_memory(rig.watch));
+	rig.psi_memory_us += 50000;
+	rig_step(&rig, 1000);
+	assert_false(watch_lacks_memory(rig.watch));
+	rig_free(&rig);
+}
+
 /* What the kernel reports then is judged then, or not at all. */
 static void test_reported_pressure_that_was_not_looked_at(void **state)
 {
@@ -988,6 +1004,7 @@ int main(void)
 		tree_test(test_short_waits_explain_nothing),
 		tree_test(test_what_was_not_looked_at_is_not_known),
 		tree_test(test_reported_pressure_that_was_not_looked_at),
+		tree_test(test_a_host_that_lacks_memory),
 		tree_test(test_blocked_threads),
 		tree_test(test_errors_in_the_kernel_log),
 		tree_test(test_many_blocked_threads),
