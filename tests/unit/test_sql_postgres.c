@@ -21,7 +21,7 @@ static const char *const row[] = { "7", "300000", "300007", "97", "shop", "80", 
 static const char *cells[ARRAY_SIZE(row)];
 enum { OF_USER = 5, PID = 7, WAIT = 12, LEADER = 14, ELAPSED = 16, SERVED = 22 };
 /* The same of the list of those who wait for a lock: who, for whom, and how long in ns. */
-static const char *lock_cells[3];
+static const char *lock_cells[10];
 
 static char session, result;
 static bool is_list, is_locks, is_done;
@@ -346,6 +346,37 @@ static void test_who_blocks(void **state)
 	assert_int_equal(lock.waited_ns, 2000000000);
 }
 
+/* It holds a lock of its session, and is idle, or there was no room for it. */
+static void test_a_blocker_that_is_not_listed(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s;
+	struct sql_frame_lock lock;
+
+	cells[WAIT] = "Lock: advisory";
+	lock_cells[0] = "2225", lock_cells[1] = "4711", lock_cells[2] = "2000000000";
+	lock_cells[3] = "app", lock_cells[4] = NULL, lock_cells[5] = "shop";
+	lock_cells[6] = "idle", lock_cells[7] = "9000000000", lock_cells[8] = NULL;
+	lock_cells[9] = "f";
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	receive(a, &s);
+	assert_int_equal(s.connection_id, 4711);
+	assert_true(s.idle);
+	assert_int_equal(s.elapsed_ns, 9000000000);
+	assert_int_equal(s.transaction_ns, 0);
+	assert_string_equal(s.user, "app@localhost");
+	assert_true(recv(a->daemon_fds[1], &lock, sizeof(lock), 0) == sizeof(lock));
+	assert_int_equal(lock.lock, RECORD_LOCK_advisory);
+	assert_int_equal(lock.blocker_id, 4711);
+	/* One that waits itself is not the end. */
+	lock_cells[9] = "t";
+	a->answer.sent = a->answer.locks = 0;
+	assert_int_equal(snapshot(a), 0);
+	assert_int_equal(a->answer.sent, 1);
+	memset(lock_cells, 0, sizeof(lock_cells));
+}
+
 /* Who blocks another session has nothing to do with this one. */
 static void test_who_blocks_somebody_else(void **state)
 {
@@ -416,6 +447,7 @@ int main(void)
 		WITH(test_absurd_numbers_cost_themselves),
 		WITH(test_other_columns),
 		WITH(test_who_blocks),
+		WITH(test_a_blocker_that_is_not_listed),
 		WITH(test_who_blocks_somebody_else),
 		WITH(test_nobody_blocks),
 		WITH(test_an_absurd_blocker),

@@ -21,6 +21,8 @@
 #define LOCKS_COST_TIMES 20
 /* Idle ones that may hold locks: the others are left to those that run. */
 #define IDLE_MAX 64
+/* Of the first question; the others in an answer are for blockers that it does not have. */
+#define SESSIONS_MAX (SQL_SESSIONS_MAX - 16)
 
 /*
  * Sessions that are not idle. A process of the server that waits in its main loop is idle. Sessions
@@ -83,14 +85,15 @@ static int prepare(struct sql_link *link, const struct postgres_columns *has, st
 		"FROM a WHERE active) AS b) AS a "
 		"ORDER BY is_more, elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
 		has->aios ? SERVED : NOT_SERVED, leader, leader,
-		has->query_id ? "query_id" : "NULL::bigint", chars, chars, IDLE_MAX,
-		SQL_SESSIONS_MAX);
+		has->query_id ? "query_id" : "NULL::bigint", chars, chars, IDLE_MAX, SESSIONS_MAX);
 	return postgres_prepare(link, STATEMENT, query, error);
 }
 
 /*
  * Of several sessions that block one, the one that waits for none itself counts: the others are
- * before it in the queue. Prepared transactions have no session, and pid 0.
+ * before it in the queue. Prepared transactions have no session, and pid 0. What is told of the
+ * blocker is for those that are not in the first answer: they hold a lock without a transaction, or
+ * there were too many.
  */
 static int prepare_locks(struct sql_link *link, bool has_start, struct text *error)
 {
@@ -102,13 +105,17 @@ static int prepare_locks(struct sql_link *link, bool has_start, struct text *err
 	const char *locks = has_start ? "l AS MATERIALIZED (SELECT pid, waitstart FROM pg_locks "
 					"WHERE NOT granted), "
 				      : "";
-	char query[1024];
+	char query[1536];
 
 	snprintf(query, sizeof(query),
 		"WITH w AS MATERIALIZED (SELECT pid FROM pg_stat_activity "
 		"WHERE wait_event_type = 'Lock' ORDER BY query_start LIMIT %d), "
 		"%sb AS (SELECT pid, unnest(pg_blocking_pids(pid)) AS blocker FROM w) "
-		"SELECT DISTINCT ON (b.pid) b.pid, b.blocker, %s FROM b "
+		"SELECT DISTINCT ON (b.pid) b.pid, b.blocker, %s, a.usename, host(a.client_addr), "
+		"a.datname, a.state, (extract(epoch FROM clock_timestamp() - "
+		"CASE WHEN a.state = 'active' THEN a.query_start ELSE a.state_change END) * 1e9)::bigint, "
+		"(extract(epoch FROM clock_timestamp() - a.xact_start) * 1e9)::bigint, "
+		"a.wait_event_type IS NOT DISTINCT FROM 'Lock' FROM b "
 		"LEFT JOIN pg_stat_activity AS a ON a.pid = b.blocker "
 		"ORDER BY b.pid, a.wait_event_type IS NOT DISTINCT FROM 'Lock', "
 		"a.xact_start NULLS LAST",
@@ -192,6 +199,12 @@ static uint64_t elapsed_cell(const char *value, uint64_t *invalid)
 	return value && value[0] == '-' ? 0 : sql_cell_up_to(value, SQL_ELAPSED_MAX_NS, invalid);
 }
 
+static void set_user(struct sql_frame_session *s, const char *user, const char *host)
+{
+	if (user)
+		snprintf(s->user, sizeof(s->user), "%s@%s", user, host ? host : "localhost");
+}
+
 static void fill_session(struct sql_link *link, PGresult *result, struct sql_frame_session *s,
 	uint64_t *invalid)
 {
@@ -217,8 +230,7 @@ static void fill_session(struct sql_link *link, PGresult *result, struct sql_fra
 	/* "(aborted)" may follow. The text is the last statement of the transaction. */
 	s->idle =
 		state && strncmp(state, "idle in transaction", strlen("idle in transaction")) == 0;
-	if (user)
-		snprintf(s->user, sizeof(s->user), "%s@%s", user, host ? host : "localhost");
+	set_user(s, user, host);
 	sql_copy_cell(s->database, sizeof(s->database),
 		postgres_cell(link, result, 0, COLUMN_DATABASE));
 	sql_copy_cell(s->command, sizeof(s->command), state);
@@ -237,6 +249,8 @@ struct sessions {
 	struct sql_answer *answer;
 	struct lock_wait waits[SQL_LOCKS_MAX];
 	unsigned int waits_count;
+	uint64_t ids[SQL_SESSIONS_MAX]; /* that were sent */
+	unsigned int ids_count;
 	bool any_blocked; /* by another session */
 	/* Without parallel workers: */
 	uint64_t active;
@@ -249,6 +263,14 @@ enum lock_column {
 	LOCK_PID,
 	LOCK_BLOCKER,
 	LOCK_WAITED_NS,
+	/* Of the blocker: */
+	LOCK_USER,
+	LOCK_HOST,
+	LOCK_DATABASE,
+	LOCK_STATE,
+	LOCK_ELAPSED_NS,
+	LOCK_TRANSACTION_NS,
+	LOCK_WAITS,
 	LOCK_COLUMNS,
 };
 
@@ -306,6 +328,15 @@ static void take_connections(struct sql_link *link, PGresult *row, struct sql_an
 	sql_copy_cell(c->user, sizeof(c->user), postgres_cell(link, row, 0, COLUMN_USER_MOST));
 }
 
+static bool send_session(struct sessions *s, struct sql_frame_session *session, const char *text,
+	uint64_t text_bytes, bool is_cut)
+{
+	if (!sql_answer_add(s->answer, session, text, text_bytes, is_cut))
+		return false;
+	s->ids[s->ids_count++] = session->connection_id;
+	return true;
+}
+
 static void take_row(struct sql_link *link, PGresult *row, void *userdata)
 {
 	struct sessions *s = userdata;
@@ -329,11 +360,42 @@ static void take_row(struct sql_link *link, PGresult *row, void *userdata)
 	 * The server keeps only the beginning of a long text and does not know how long it was. Its
 	 * length is in the encoding of the server, so it cannot be compared with ours.
 	 */
-	if (!sql_answer_add(s->answer, &session, postgres_cell(link, row, 0, COLUMN_TEXT),
+	if (!send_session(s, &session, postgres_cell(link, row, 0, COLUMN_TEXT),
 		    sql_cell_u64(bytes) + is_cut, is_cut || is_longer))
 		return;
 	s->sent += !session.worker;
 	note_lock(s, &session);
+}
+
+static bool was_sent(const struct sessions *s, uint64_t id)
+{
+	for (unsigned int i = 0; i < s->ids_count; i++)
+		if (s->ids[i] == id)
+			return true;
+	return false;
+}
+
+/* One that waits itself is not at the end of what it is in. */
+static void send_blocker(struct sql_link *link, PGresult *row, uint64_t id, struct sessions *s)
+{
+	struct sql_frame_session session = { .connection_id = id, .tid = (int32_t)id };
+
+	sql_copy_cell(session.command, sizeof(session.command),
+		postgres_cell(link, row, 0, LOCK_STATE));
+	if (!id || !*session.command || was_sent(s, id) ||
+		postgres_is_true(postgres_cell(link, row, 0, LOCK_WAITS)))
+		return;
+	session.idle = strncmp(session.command, "idle", strlen("idle")) == 0;
+	session.elapsed_ns =
+		elapsed_cell(postgres_cell(link, row, 0, LOCK_ELAPSED_NS), &s->answer->invalid);
+	session.transaction_ns = elapsed_cell(postgres_cell(link, row, 0, LOCK_TRANSACTION_NS),
+		&s->answer->invalid);
+	set_user(&session, postgres_cell(link, row, 0, LOCK_USER),
+		postgres_cell(link, row, 0, LOCK_HOST));
+	sql_copy_cell(session.database, sizeof(session.database),
+		postgres_cell(link, row, 0, LOCK_DATABASE));
+	if (send_session(s, &session, NULL, 0, false))
+		s->sent += !session.idle;
 }
 
 static void take_lock(struct sql_link *link, PGresult *row, void *userdata)
@@ -350,6 +412,7 @@ static void take_lock(struct sql_link *link, PGresult *row, void *userdata)
 	blocker = sql_cell_up_to(postgres_cell(link, row, 0, LOCK_BLOCKER), SQL_PID_MAX,
 		&s->answer->invalid);
 	waited_ns = elapsed_cell(postgres_cell(link, row, 0, LOCK_WAITED_NS), &s->answer->invalid);
+	send_blocker(link, row, blocker, s);
 	for (unsigned int i = 0; i < s->waits_count; i++) {
 		if (s->waits[i].connection_id != pid)
 			continue;
