@@ -41,6 +41,9 @@ static void make_queue(const struct session *s, const struct sql_evidence *e,
 		ret_queue->basis = q->candidates ? RECORD_BASIS_inferred : RECORD_BASIS_measured;
 		ret_queue->candidates = q->candidates;
 	}
+	if (q->is_without_session)
+		ret_queue->basis = RECORD_BASIS_measured;
+	ret_queue->without_session = q->is_without_session;
 	ret_queue->behind_first = q->behind_first;
 	if (q->behind_first)
 		set_session(s, e, &q->first, &ret_queue->first);

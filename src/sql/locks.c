@@ -7,7 +7,8 @@
 
 /* A queue is known by the row of its holder; those without a known one by the kind of the lock. */
 #define NO_HOLDER SQL_SESSIONS_MAX
-#define QUEUES (NO_HOLDER + RECORD_LOCK_COUNT)
+#define NO_SESSION (NO_HOLDER + RECORD_LOCK_COUNT)
+#define QUEUES (NO_SESSION + 1)
 
 struct sums {
 	uint32_t waiters;
@@ -42,7 +43,8 @@ static unsigned int find_queue_of(const struct sql_snapshot *s, uint32_t i, uint
 		if (row->lock == RECORD_LOCK_NONE)
 			return (unsigned int)next;
 	}
-	return NO_HOLDER + s->rows[*ret_last].lock;
+	row = &s->rows[*ret_last];
+	return row->blocker_has_no_session ? NO_SESSION : NO_HOLDER + row->lock;
 }
 
 static bool is_in_queue(const struct sql_row *row, uint64_t at_most_ns)
@@ -116,6 +118,7 @@ bool sql_find_queue(const struct sql_snapshot *s, uint64_t since_ns, struct sql_
 		.longest_ns = queues[worst].longest_ns,
 		.waited_ns = queues[worst].waited_ns,
 		.object = "",
+		.is_without_session = worst == NO_SESSION,
 		.has_holder = worst < NO_HOLDER,
 	};
 	if (ret_queue->has_holder)

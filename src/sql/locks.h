@@ -19,6 +19,7 @@ struct sql_queue {
 	uint64_t waited_ns;  /* all together, since the time that was asked for */
 	enum record_lock lock;
 	const char *object; /* "" */
+	bool is_without_session; /* a transaction without a session, as a prepared one, holds it */
 	/* The session at the end of the chain, which waits for no lock itself. */
 	bool has_holder;
 	struct sql_session_view holder;

@@ -136,6 +136,7 @@ int sql_snapshot_add_lock(struct sql_snapshot *s, const struct sql_frame_lock *f
 		row->blocker_id = frame->blocker_id;
 		row->waited_ns = frame->waited_ns;
 		row->candidates = (uint16_t)frame->candidates;
+		row->blocker_has_no_session = frame->has_no_session;
 		row->object = add_name(s, frame->object, before->object);
 		return 0;
 	}
@@ -184,8 +185,9 @@ static void keep_blocker(struct sql_snapshot *s, const struct sql_snapshot *last
 	static const struct sql_row none;
 
 	if (row->blocker_id || before->lock != row->lock ||
-		!has_gone_on(s, last, before->blocker_id))
+		(!before->blocker_has_no_session && !has_gone_on(s, last, before->blocker_id)))
 		return;
+	row->blocker_has_no_session = before->blocker_has_no_session;
 	row->blocker_id = before->blocker_id;
 	row->candidates = before->candidates;
 	row->object = add_name(s, last->texts + before->object,

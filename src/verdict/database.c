@@ -200,6 +200,13 @@ static void say_queue(const struct graph *g, const struct node *n, struct text *
 		text_addf(t, "database %s %s", q->target, other_host_of(q->lock));
 		return;
 	}
+	if (q->without_session) {
+		text_addf(t, "a transaction of database %s that has no session, such as a prepared one, ",
+			q->target);
+		text_add(t, "holds ");
+		add_lock(q, t);
+		return;
+	}
 	if (!q->holder.present) {
 		text_addf(t, "sessions of database %s waited for ", q->target);
 		add_lock(q, t);
@@ -247,7 +254,7 @@ static void add_queue_parts(const struct graph *g, const struct node *n, struct 
 		part->threads = q->waiters;
 		part->longest_ns = q->longest_ns;
 	}
-	if (!q->holder.present && *database_of(g, n)->missing &&
+	if (!q->holder.present && !q->without_session && *database_of(g, n)->missing &&
 		words_add_part(v, RECORD_WHAT_missing, RECORD_BASIS_NONE, &t))
 		text_addf(&t,
 			"the database does not tell who holds the lock; what would let it: %s",

@@ -146,6 +146,29 @@ static void test_an_advisory_lock(void **state)
 	assert_int_equal(q.behind_first, 0);
 }
 
+/* As a prepared one after its program has ended. Whoever waits behind such a waiter is in its queue. */
+static void test_a_transaction_without_a_session(void **state)
+{
+	struct sql_frame_lock frame = { .connection_id = 1,
+		.lock = RECORD_LOCK_row,
+		.waited_ns = 9 * SEC,
+		.has_no_session = 1 };
+	struct sql_queue q;
+
+	(void)state;
+	session(1, 9 * SEC, false);
+	session(2, 5 * SEC, false);
+	session(3, 9 * SEC, false);
+	assert_int_equal(sql_snapshot_add_lock(&answer, &frame), 0);
+	assert_int_equal(wait_for(2, 1, RECORD_LOCK_row, 0), 0);
+	assert_int_equal(wait_for(3, 0, RECORD_LOCK_row, 0), 0);
+	assert_true(sql_find_queue(&answer, 0, &q));
+	assert_true(q.is_without_session);
+	assert_false(q.has_holder);
+	assert_int_equal(q.waiters, 2);
+	assert_int_equal(q.lock, RECORD_LOCK_row);
+}
+
 static void test_unknown_holders_and_circles(void **state)
 {
 	struct sql_queue q;
@@ -276,6 +299,7 @@ int main(void)
 		cmocka_unit_test_setup(test_the_queue_that_costs_most, setup),
 		cmocka_unit_test_setup(test_an_old_wait_is_no_larger, setup),
 		cmocka_unit_test_setup(test_an_advisory_lock, setup),
+		cmocka_unit_test_setup(test_a_transaction_without_a_session, setup),
 		cmocka_unit_test_setup(test_unknown_holders_and_circles, setup),
 		cmocka_unit_test_setup(test_a_wait_is_not_the_whole_statement, setup),
 		cmocka_unit_test(test_a_holder_that_was_told_before),

@@ -210,6 +210,21 @@ static void test_row_locks(void **state)
 	assert_false(mariadb_may_hold_locks(&w->link, 13));
 }
 
+/* One that was prepared by a program that has ended since. */
+static void test_a_transaction_without_a_session(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *a = session(w, 11, 9, "Updating", false);
+
+	transaction(S("11"), S("9"), S("1"), S("9"));
+	replies[1] = (struct reply){ .word = "INNODB_LOCK_WAITS",
+		.count = 1,
+		.rows = { { S("11"), S("0"), NULL, S("`shop`.`orders`"), NULL } } };
+	find(w, false);
+	assert_int_equal(a->blocker_id, 0);
+	assert_true(a->blocker_has_no_session);
+}
+
 /* A reader with its transaction open, an ALTER behind it, and others behind that. */
 static void test_behind_a_waiting_alter(void **state)
 {
@@ -653,6 +668,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_row_locks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_transaction_without_a_session, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind_a_waiting_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind_a_working_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),

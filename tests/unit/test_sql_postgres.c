@@ -343,6 +343,7 @@ static void test_who_blocks(void **state)
 	lock_cells[0] = "2225", lock_cells[1] = "4711", lock_cells[2] = "2000000000";
 	receive_lock(a, &lock);
 	assert_int_equal(lock.blocker_id, 4711);
+	assert_false(lock.has_no_session);
 	assert_int_equal(lock.waited_ns, 2000000000);
 }
 
@@ -375,6 +376,19 @@ static void test_a_blocker_that_is_not_listed(void **state)
 	assert_int_equal(snapshot(a), 0);
 	assert_int_equal(a->answer.sent, 1);
 	memset(lock_cells, 0, sizeof(lock_cells));
+}
+
+/* A prepared transaction has no process. */
+static void test_a_prepared_transaction(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_lock lock;
+
+	cells[WAIT] = "Lock: transactionid";
+	lock_cells[0] = "2225", lock_cells[1] = "0", lock_cells[2] = "2000000000";
+	receive_lock(a, &lock);
+	assert_int_equal(lock.blocker_id, 0);
+	assert_true(lock.has_no_session);
 }
 
 /* Who blocks another session has nothing to do with this one. */
@@ -448,6 +462,7 @@ int main(void)
 		WITH(test_other_columns),
 		WITH(test_who_blocks),
 		WITH(test_a_blocker_that_is_not_listed),
+		WITH(test_a_prepared_transaction),
 		WITH(test_who_blocks_somebody_else),
 		WITH(test_nobody_blocks),
 		WITH(test_an_absurd_blocker),

@@ -336,6 +336,7 @@ static int keep_waits(struct sql_link *link, MYSQL_RES *result, bool is_metadata
 		wait = &link->waits[link->waits_count++];
 		wait->connection_id = id;
 		wait->blocker_id = sql_cell_up_to(cells[WAIT_BLOCKER], UINT64_MAX, invalid);
+		wait->has_no_session = wait->blocker_id == 0 && cells[WAIT_BLOCKER];
 		wait->lock = is_metadata ? lock_of_type(cells[WAIT_TYPE]) : RECORD_LOCK_row;
 		set_object(wait, cells[WAIT_SCHEMA], cells[WAIT_TABLE]);
 	}
@@ -361,6 +362,7 @@ static void set_waits(const struct sql_link *link, struct mariadb_list *list)
 			continue;
 		row->lock = wait->lock;
 		row->blocker_id = wait->blocker_id;
+		row->blocker_has_no_session = wait->has_no_session;
 		text_copy(row->object, sizeof(row->object), wait->object);
 	}
 }
@@ -748,6 +750,7 @@ void mariadb_send_locks(const struct sql_link *link, const struct mariadb_list *
 			.waited_ns = row->waited_s * NSEC_PER_SEC,
 			.lock = row->lock,
 			.candidates = row->candidates,
+			.has_no_session = row->blocker_has_no_session,
 		};
 
 		if (row->lock == RECORD_LOCK_NONE)

@@ -30,6 +30,7 @@ struct mariadb_session {
 	/* What it waits for; lock NONE: for no lock. */
 	enum record_lock lock;
 	uint64_t blocker_id;  /* 0: not known */
+	bool blocker_has_no_session;
 	uint64_t inferred_id; /* until all are known */
 	uint64_t waited_s;
 	uint32_t candidates; /* for the blocker; 0: the server told it */
@@ -73,7 +74,8 @@ struct mariadb_transaction {
 /* Who waits for whom, as the server told it. */
 struct mariadb_wait {
 	uint64_t connection_id;
-	uint64_t blocker_id; /* 0: not known */
+	uint64_t blocker_id; /* 0: not known, or has_no_session */
+	bool has_no_session;
 	enum record_lock lock;
 	char object[SQL_NAME_SIZE];
 };

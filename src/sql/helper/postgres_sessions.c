@@ -243,6 +243,7 @@ struct lock_wait {
 	uint64_t blocker_id;
 	uint64_t waited_ns; /* 0: unknown */
 	enum record_lock lock;
+	bool is_prepared; /* what it waits for */
 };
 
 struct sessions {
@@ -417,6 +418,8 @@ static void take_lock(struct sql_link *link, PGresult *row, void *userdata)
 		if (s->waits[i].connection_id != pid)
 			continue;
 		s->waits[i].blocker_id = blocker;
+		s->waits[i].is_prepared =
+			blocker == 0 && postgres_cell(link, row, 0, LOCK_BLOCKER) != NULL;
 		s->waits[i].waited_ns = waited_ns;
 	}
 }
@@ -450,6 +453,7 @@ static void send_locks(struct sessions *s)
 			.blocker_id = s->waits[i].blocker_id,
 			.waited_ns = s->waits[i].waited_ns,
 			.lock = s->waits[i].lock,
+			.has_no_session = s->waits[i].is_prepared,
 		};
 
 		sql_answer_add_lock(s->answer, &lock);
