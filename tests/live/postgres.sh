@@ -36,7 +36,7 @@ postgres_start()
 {
 	_postgres_run postgres -D "$1" -c listen_addresses= \
 		-c unix_socket_directories="$STALL_DIR/pgsocket" -c shared_buffers=16MB \
-		-c autovacuum=off -c max_wal_size=512MB "${@:2}" \
+		-c autovacuum=off -c max_wal_size=512MB -c max_prepared_transactions=1 "${@:2}" \
 		>"$STALL_DIR/postgres.log" 2>&1 </dev/null
 	POSTGRES_PID=$STALL_PID
 	wait_until 30 _postgres_answers_or_gone && postgres_sql 'SELECT 1' >/dev/null && return 0
