@@ -47,8 +47,9 @@ static void add_lock(struct text *t, const struct record_sql *q)
 	if (q->lock == RECORD_LOCK_NONE)
 		return;
 	if (q->lock == RECORD_LOCK_replica || q->lock == RECORD_LOCK_cluster) {
-		text_add(t, q->lock == RECORD_LOCK_replica ? "  waits for a replica to confirm"
-							   : "  waits for its cluster");
+		text_add(t,
+			q->lock == RECORD_LOCK_replica ? "  waits for a replica to confirm"
+						       : "  waits for its cluster");
 		return;
 	}
 	text_addf(t, "  waits for a lock (%s", record_lock_text(q->lock));

@@ -18,7 +18,7 @@ struct sql_queue {
 	uint64_t longest_ns; /* that one of them has waited */
 	uint64_t waited_ns;  /* all together, since the time that was asked for */
 	enum record_lock lock;
-	const char *object; /* "" */
+	const char *object;	 /* "" */
 	bool is_without_session; /* a transaction without a session, as a prepared one, holds it */
 	/* The session at the end of the chain, which waits for no lock itself. */
 	bool has_holder;
@@ -31,8 +31,8 @@ struct sql_queue {
 
 /*
  * The queue that has waited most since `since_ns` (CLOCK_MONOTONIC), all sessions together. Whoever
- * has waited for an advisory lock since before may do so on purpose, as for who leads a cluster, and
- * is in no queue. False: no session waits for a lock.
+ * has waited for an advisory lock since before may do so on purpose, as for who leads a cluster,
+ * and is in no queue. False: no session waits for a lock.
  */
 bool sql_find_queue(const struct sql_snapshot *answer, uint64_t since_ns,
 	struct sql_queue *ret_queue);

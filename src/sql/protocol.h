@@ -132,7 +132,8 @@ struct sql_frame_lock {
 	uint32_t lock;		/* enum record_lock */
 	/* 0: the server says who blocks; else it is the likeliest of so many sessions. */
 	uint32_t candidates;
-	uint32_t has_no_session;    /* what blocks is a transaction without one, as a prepared one is */
+	uint32_t
+		has_no_session; /* what blocks is a transaction without one, as a prepared one is */
 	char object[SQL_NAME_SIZE]; /* "shop.orders"; "" */
 };
 

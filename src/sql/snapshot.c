@@ -164,7 +164,7 @@ static const struct sql_row *find_same(const struct sql_snapshot *s, uint64_t an
 		return NULL;
 	error_ns = started_ns - (int64_t)(s->answered_ns - other->elapsed_ns);
 	return error_ns < (int64_t)STARTED_ERROR_NS && error_ns > -(int64_t)STARTED_ERROR_NS ? other
-											    : NULL;
+											     : NULL;
 }
 
 /* Whether a session has ended no transaction since the last answer, so that it has its locks. */

@@ -52,7 +52,7 @@ struct sql_row {
 	bool background;
 	bool idle; /* in a transaction, without a running statement */
 	bool worker;
-	bool asleep; /* it sleeps on purpose: SLEEP(), pg_sleep() */
+	bool asleep;		     /* it sleeps on purpose: SLEEP(), pg_sleep() */
 	bool blocker_has_no_session; /* it is a transaction without one, as a prepared one is */
 	/* where in `texts` each text begins; 0: empty */
 	uint16_t user;

@@ -201,7 +201,8 @@ static void say_queue(const struct graph *g, const struct node *n, struct text *
 		return;
 	}
 	if (q->without_session) {
-		text_addf(t, "a transaction of database %s that has no session, such as a prepared one, ",
+		text_addf(t,
+			"a transaction of database %s that has no session, such as a prepared one, ",
 			q->target);
 		text_add(t, "holds ");
 		add_lock(q, t);

@@ -30,9 +30,9 @@ struct any_thread {
 };
 
 enum any_thread_found {
-	ANY_THREAD_NONE, /* of all threads */
-	ANY_THREAD_WAITS, /* one is in D, perhaps for a moment */
-	ANY_THREAD_LASTS, /* one has been in D since the look before */
+	ANY_THREAD_NONE,    /* of all threads */
+	ANY_THREAD_WAITS,   /* one is in D, perhaps for a moment */
+	ANY_THREAD_LASTS,   /* one has been in D since the look before */
 	ANY_THREAD_UNKNOWN, /* there was no time to look at all of them */
 };
 

@@ -43,7 +43,8 @@
 #define UNEXPLAINED_PCT 5.0
 /*
  * A wait that is shorter than a sample explains no waiting all the time, but many after each other
- * do. A thread that is in D for a third of the time is so in as many looks in a row once in two hours.
+ * do. A thread that is in D for a third of the time is so in as many looks in a row once in two
+ * hours.
  */
 #define LOOKS_BELIEVED 8
 

@@ -97,7 +97,8 @@ bool watch_lacks_memory(const struct watch *watch);
 /*
  * Begins a sample: reads what the host says, and has a thread scan those of watched processes,
  * which may hang. `armed`: an incident is open, or the host lacks memory, so all of them are
- * scanned each time, and nothing is opened that can be left for later. 0, or a negative errno when /proc/stat cannot be read; then there is no new sample.
+ * scanned each time, and nothing is opened that can be left for later. 0, or a negative errno when
+ * /proc/stat cannot be read; then there is no new sample.
  */
 int watch_begin_sample(struct watch *watch, bool armed);
 /* It can be read once the sample that was begun may be ready. */

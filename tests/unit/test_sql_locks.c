@@ -146,7 +146,7 @@ static void test_an_advisory_lock(void **state)
 	assert_int_equal(q.behind_first, 0);
 }
 
-/* As a prepared one after its program has ended. Whoever waits behind such a waiter is in its queue. */
+/* As a prepared one after its program has ended. Who waits behind its waiters is in its queue. */
 static void test_a_transaction_without_a_session(void **state)
 {
 	struct sql_frame_lock frame = { .connection_id = 1,

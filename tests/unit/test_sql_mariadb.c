@@ -571,7 +571,7 @@ static void test_missing_columns(void **state)
 	assert_string_equal(said, "the server answers with 3 columns instead of 8");
 }
 
-/* Threads of replication that wait for the other side run nothing, as MariaDB and MySQL tell them. */
+/* Replication threads that wait for the other side run nothing, as MariaDB and MySQL tell them. */
 static void test_replication(void **state)
 {
 	static const struct {
@@ -579,7 +579,8 @@ static void test_replication(void **state)
 		bool is_active;
 	} threads[] = {
 		{ "system user", "Slave_IO", "Waiting for master to send event", false },
-		{ "system user", "Slave_SQL", "Slave has read all relay log; waiting for more", false },
+		{ "system user", "Slave_SQL", "Slave has read all relay log; waiting for more",
+			false },
 		{ "system user", "Slave_worker", "Waiting for work from SQL thread", false },
 		{ "system user", "Connect", "Waiting for source to send event", false },
 		{ "system user", "Query", "Replica has read all relay log; waiting", false },

@@ -668,7 +668,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_row_locks, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_transaction_without_a_session, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_transaction_without_a_session, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_behind_a_waiting_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_behind_a_working_alter, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_several_transactions, setup, teardown),
@@ -681,7 +682,8 @@ int main(void)
 		cmocka_unit_test(test_what_locks_the_server),
 		cmocka_unit_test_setup_teardown(test_who_waits_to_lock_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_holder_without_a_transaction, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_holder_without_a_transaction, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_an_answer_that_is_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_locked_by_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),

@@ -244,7 +244,8 @@ static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t 
 		link->transactions[count++] = (struct mariadb_transaction){
 			.connection_id =
 				sql_cell_up_to(row[TRANSACTION_CONNECTION], UINT64_MAX, invalid),
-			.age_s = sql_cell_up_to(row[TRANSACTION_AGE_S], MARIADB_TIME_S_MAX, invalid),
+			.age_s =
+				sql_cell_up_to(row[TRANSACTION_AGE_S], MARIADB_TIME_S_MAX, invalid),
 			.waits = sql_cell_u64(row[TRANSACTION_WAITS]) == 1,
 			.waited_s = sql_cell_up_to(row[TRANSACTION_WAITED_S], MARIADB_TIME_S_MAX,
 				invalid),
@@ -345,8 +346,8 @@ static int keep_waits(struct sql_link *link, MYSQL_RES *result, bool is_metadata
 }
 
 /*
- * Between the questions a session may have gone on. Where its statement is older than the answer, it
- * waits as it did then.
+ * Between the questions a session may have gone on. Where its statement is older than the answer,
+ * it waits as it did then.
  */
 static void set_waits(const struct sql_link *link, struct mariadb_list *list)
 {

@@ -29,7 +29,7 @@ struct mariadb_session {
 	uint64_t transaction_s;
 	/* What it waits for; lock NONE: for no lock. */
 	enum record_lock lock;
-	uint64_t blocker_id;  /* 0: not known */
+	uint64_t blocker_id; /* 0: not known */
 	bool blocker_has_no_session;
 	uint64_t inferred_id; /* until all are known */
 	uint64_t waited_s;

@@ -54,7 +54,7 @@ static const char show_query[] = "SHOW FULL PROCESSLIST";
 /* With the first 100 bytes of each statement. */
 static const char short_query[] = "SHOW PROCESSLIST";
 #define SHORT_BYTES_MIN 97
-/* MySQL tells of threads of replication the user who has started them, and no command of their own. */
+/* MySQL tells of replication threads the user who has started them, and no command of their own. */
 static const char select_query[] =
 	"SELECT PROCESSLIST_ID, "
 	"IF(NAME RLIKE '^thread/sql/(slave|replica)_', 'system user', PROCESSLIST_USER), "
@@ -281,7 +281,8 @@ static bool is_background(const char *user)
 static bool is_active(const char *user, const char *command, const char *state)
 {
 	static const char *const never[] = { "Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID" };
-	static const char *const waits[] = { "Waiting ", "Slave has read all", "Replica has read all" };
+	static const char *const waits[] = { "Waiting ", "Slave has read all",
+		"Replica has read all" };
 
 	if (is_one_of(command, never, ARRAY_SIZE(never)))
 		return false;

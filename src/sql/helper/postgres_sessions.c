@@ -389,8 +389,8 @@ static void send_blocker(struct sql_link *link, PGresult *row, uint64_t id, stru
 	session.idle = strncmp(session.command, "idle", strlen("idle")) == 0;
 	session.elapsed_ns =
 		elapsed_cell(postgres_cell(link, row, 0, LOCK_ELAPSED_NS), &s->answer->invalid);
-	session.transaction_ns = elapsed_cell(postgres_cell(link, row, 0, LOCK_TRANSACTION_NS),
-		&s->answer->invalid);
+	session.transaction_ns =
+		elapsed_cell(postgres_cell(link, row, 0, LOCK_TRANSACTION_NS), &s->answer->invalid);
 	set_user(&session, postgres_cell(link, row, 0, LOCK_USER),
 		postgres_cell(link, row, 0, LOCK_HOST));
 	sql_copy_cell(session.database, sizeof(session.database),
