@@ -429,7 +429,7 @@ static void test_searches_that_are_cut_off(void **state)
 	struct fixture *f = *state;
 	struct record_writer writer;
 
-	put_file(f, "full/large", 64 * KIB);
+	put_file(f, "full/large", 256 * KIB);
 	open_file(f, 10, 3, "full/large", "0100001");
 	put_file(f, "full/small", 4 * KIB);
 	open_file(f, 20, 3, "full/small", "0100001");
@@ -442,7 +442,7 @@ static void test_searches_that_are_cut_off(void **state)
 	assert_int_equal(writer.search, RECORD_SEARCH_cut_off);
 	assert_int_equal(writer.pid, 10);
 	assert_string_equal(writer.comm, "program10");
-	grow(f, "full/small", 8 * KIB);
+	grow(f, "full/small", 128 * KIB);
 	writer = look(f);
 	assert_int_equal(writer.pid, 20);
 	/* One that saw all is right, whatever was seen before. */
