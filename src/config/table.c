@@ -377,7 +377,7 @@ const struct config_setting config_settings[] = {
 	{ CONFIG_SQL_ANY, "enabled", CONFIG_TYPE_BOOL, SQL_FIELD(enabled), .standard = "yes",
 	  .help = "Whether this database is asked." },
 	{ CONFIG_SQL_ANY, "type", CONFIG_TYPE_CHOICE, SQL_FIELD(type), .choices = sql_types,
-	  .standard = "mariadb", .help = "The kind of server." },
+	  .standard = "mariadb", .help = "The kind of server. Of PostgreSQL it must be version 12 or later." },
 	{ CONFIG_SQL_ANY, "socket", CONFIG_TYPE_PATH, SQL_TEXT_FIELD(socket),
 	  .standard = "", .example = "/run/mysqld/mysqld.sock",
 	  .help = "The Unix socket of the server. Empty means the usual one of its type. It cannot be "

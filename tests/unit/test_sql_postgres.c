@@ -167,10 +167,12 @@ static int pg_socket(const PGconn *pg)
 	return fds[0];
 }
 
+static const char *version = "15.0";
+
 static const char *pg_parameter(const PGconn *pg, const char *name)
 {
 	(void)pg, (void)name;
-	return "15.0";
+	return version;
 }
 
 static void pg_finish(PGconn *pg)
@@ -334,6 +336,23 @@ static void receive_lock(struct asker *a, struct sql_frame_lock *ret_lock)
 	assert_int_equal(ret_lock->lock, RECORD_LOCK_row);
 }
 
+static void test_an_old_server(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_server server = { 0 };
+	char said[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(said), missing = TEXT_ON(a->error);
+
+	sql_driver_postgresql.disconnect(a->link);
+	text_reset(&error);
+	version = "11.22 (Debian 11.22-1)";
+	assert_int_equal(sql_driver_postgresql.connect(a->link, NULL, &server, &error, &missing),
+		-EOPNOTSUPP);
+	version = "15.0";
+	assert_string_equal(said,
+		"this is PostgreSQL 11.22 (Debian 11.22-1); expected 12 or later");
+}
+
 static void test_who_blocks(void **state)
 {
 	struct asker *a = *state;
@@ -460,6 +479,7 @@ int main(void)
 		WITH(test_row),
 		WITH(test_absurd_numbers_cost_themselves),
 		WITH(test_other_columns),
+		WITH(test_an_old_server),
 		WITH(test_who_blocks),
 		WITH(test_a_blocker_that_is_not_listed),
 		WITH(test_a_prepared_transaction),

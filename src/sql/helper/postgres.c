@@ -13,6 +13,7 @@
 #include "util/clock.h"
 
 #define SERVER_USER "postgres"
+#define VERSION_MIN 12U
 /* Debian's; the library has another one where it was built for another system. */
 #define USUAL_DIR "/run/postgresql"
 /*
@@ -179,6 +180,17 @@ static const char about_query[] =
 	"current_setting('port')) FROM pg_attribute "
 	"WHERE attrelid = 'pg_catalog.pg_stat_activity'::regclass AND attnum > 0";
 
+/* The questions have words that are younger. */
+static int check_version(const struct sql_link *link, struct text *error)
+{
+	const char *version = link->lib.PQparameterStatus(link->pg, "server_version");
+
+	if (!version || strtoul(version, NULL, 10) >= VERSION_MIN)
+		return 0;
+	text_addf(error, "this is PostgreSQL %s; expected %u or later", version, VERSION_MIN);
+	return -EOPNOTSUPP;
+}
+
 static int describe(struct sql_link *link, struct sql_frame_server *server, struct text *error)
 {
 	struct text missing = TEXT_ON(server->missing);
@@ -235,7 +247,8 @@ static int connect_server(struct sql_link *link, const char *password,
 		return r;
 	}
 	link->describe_until_ns = clock_mono_ns() + DESCRIBE_TIMEOUT_NS;
-	if ((r = set_session(link, error)) < 0 || (r = describe(link, ret_server, error)) < 0 ||
+	if ((r = check_version(link, error)) < 0 || (r = set_session(link, error)) < 0 ||
+		(r = describe(link, ret_server, error)) < 0 ||
 		((r = postgres_rehearse_snapshot(link, error)) < 0 && r != -ETIMEDOUT)) {
 		disconnect(link);
 		return r;
