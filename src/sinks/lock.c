@@ -11,10 +11,13 @@
 
 int lock_open(int spool_fd)
 {
-	_cleanup_close_ int fd = openat(spool_fd, LOCK_NAME,
-		O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	/* Making it takes the lock of the directory, which whoever reads that may keep for ever. */
+	_cleanup_close_ int fd = openat(spool_fd, LOCK_NAME, flags);
 	struct stat st;
 
+	if (fd < 0 && errno == ENOENT)
+		fd = openat(spool_fd, LOCK_NAME, flags | O_CREAT, 0600);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid())

@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -22,61 +20,54 @@
 #include "sinks/lock.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/detached_worker.h"
 #include "util/file.h"
 #include "util/log.h"
 #include "util/text.h"
-#include "util/thread.h"
 
-/* The whole stack is locked in memory; the deepest frames hold two paths. */
+/* The whole stack is locked in memory; the deepest frames are those of fill(). */
 #define THREAD_STACK_BYTES (48 * 1024)
 
-#define RETRY_MS (30 * 1000)
+#define RETRY_NS (30 * NSEC_PER_SEC)
 /* How long its end is waited for: whoever reads the directory may keep its lock for ever. */
 #define END_MS 200
+/* The same of the first file at the start, which the host may be slow to allocate. */
+#define FIRST_MS 2000
 /* A process has one preallocator, and a second one during a reload. */
 #define NAMES_MAX 8
 
-enum preallocator_state {
-	PREALLOCATOR_MAKING, /* the thread owns `file` */
-	PREALLOCATOR_READY,  /* the event loop owns `file` */
-};
-
-/* Shared by the thread and the spool sink; the last of them to leave frees it. */
-struct preallocator {
-	int references;
-	int wake_fd;
-	int lock_fd;
-	bool stopping;
-	bool live;    /* an open incident has a file mapped */
-	bool failing; /* the last attempt failed */
-	enum preallocator_state state;
-	struct spool_file file;
-	char spool_dir[PATH_MAX];
+/* The thread's while it is busy, but for `is_released`. */
+struct making {
+	struct spool_file file; /* the next one */
+	struct spool_file used; /* to be cut off and given up */
+	size_t used_bytes;
+	bool is_released; /* it has been; atomic */
+	bool is_last;	  /* no next file is wanted, and that there is goes */
+	int error;	  /* of the last file that was to be made; 0 */
 	size_t bytes;
 	gid_t group;
-	int logged_error;
 	bool logged_lock;
 	bool logged_access;
 };
 
-static void file_reset(struct preallocator *s, struct spool_file *file)
-{
-	if (file->map)
-		munmap(file->map, file->bytes);
-	if (file->fd >= 0)
-		lock_drop(s->lock_fd, file->inode);
-	close_fd(file->fd);
-	*file = (struct spool_file){ .fd = -1 };
-}
+struct preallocator {
+	struct detached_worker *worker;
+	struct making *making;
+	int lock_fd;
+	bool live; /* an open incident has a file mapped */
+	uint64_t retry_ns;
+	int logged_error;
+	char spool_dir[PATH_MAX];
+};
 
-static void preallocator_unref(struct preallocator *s)
+static void file_reset(int lock_fd, struct spool_file *file)
 {
-	if (__atomic_sub_fetch(&s->references, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!file->map)
 		return;
-	file_reset(s, &s->file);
-	close_fd(s->wake_fd);
-	close_fd(s->lock_fd);
-	free(s);
+	munmap(file->map, file->bytes);
+	lock_drop(lock_fd, file->inode);
+	close(file->fd);
+	*file = (struct spool_file){ 0 };
 }
 
 /*
@@ -114,9 +105,9 @@ static int sum_spool(int dir_fd, uint64_t *ret_bytes)
 /*
  * Creates the file and takes its lock. The link count is checked after that, because the writer of
  * another process may have removed the file before it was locked. The writers also remove files
- * that an earlier process with this id left behind.
+ * that an earlier process with this id left behind. Returns a descriptor, or a negative errno.
  */
-static int create_locked(const struct preallocator *s, int dir_fd, struct spool_file *file)
+static int create_locked(int dir_fd, int lock_fd, struct spool_file *file)
 {
 	for (unsigned int i = 0; i < NAMES_MAX; i++) {
 		_cleanup_close_ int fd = -1;
@@ -132,16 +123,15 @@ static int create_locked(const struct preallocator *s, int dir_fd, struct spool_
 			continue;
 		if (fd < 0 || fstat(fd, &st) < 0)
 			return -errno;
-		if (lock_take(s->lock_fd, st.st_ino) < 0)
+		if (lock_take(lock_fd, st.st_ino) < 0)
 			continue;
 		if (fstat(fd, &st) < 0 || st.st_nlink == 0) {
-			lock_drop(s->lock_fd, st.st_ino);
+			lock_drop(lock_fd, st.st_ino);
 			continue;
 		}
 		flock(fd, LOCK_EX | LOCK_NB);
 		file->inode = st.st_ino;
-		file->fd = TAKE_FD(fd);
-		return 0;
+		return TAKE_FD(fd);
 	}
 	return -EBUSY;
 }
@@ -170,212 +160,229 @@ static int fill(int fd, size_t bytes)
 	return 0;
 }
 
-static int make_file(struct preallocator *s, int dir_fd)
+static int map_file(struct making *m, struct spool_file *file)
 {
-	struct spool_file file = { .fd = -1, .bytes = s->bytes };
-	int r;
-
-	r = create_locked(s, dir_fd, &file);
-	if (r < 0)
-		return r;
-	r = file_set_access(file.fd, 0640, s->group);
-	if (r < 0 && !s->logged_access)
-		log_warning("cannot change the group of files in %s to %s: %s, ignoring",
-			s->spool_dir, FILE_GROUP, strerror(-r));
-	s->logged_access = s->logged_access || r < 0;
-	r = fill(file.fd, s->bytes);
-	if (r < 0) {
-		unlinkat(dir_fd, file.name, 0);
-		file_reset(s, &file);
-		return r;
-	}
-	s->file = file;
-	return 0;
-}
-
-static int map_file(struct preallocator *s)
-{
-	void *map = mmap(NULL, s->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-		s->file.fd, 0);
+	void *map = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+		file->fd, 0);
 
 	if (map == MAP_FAILED)
 		return -errno;
-	if (mlock(map, s->bytes) < 0 && !s->logged_lock) {
+	if (mlock(map, m->bytes) < 0 && !m->logged_lock) {
 		log_warning("cannot lock the spool in memory: %s, ignoring", strerror(errno));
-		s->logged_lock = true;
+		m->logged_lock = true;
 	}
-	s->file.map = map;
+	file->map = map;
+	file->bytes = m->bytes;
 	return 0;
 }
 
-/* 0 also when there is nothing to do; -EDQUOT: the spool is full. */
-static int prepare(struct preallocator *s)
+static int make_file(struct making *m, int dir_fd, int lock_fd)
 {
-	_cleanup_close_ int dir_fd = -1;
-	uint64_t used = 0;
+	struct spool_file file = { 0 };
+	_cleanup_close_ int fd = create_locked(dir_fd, lock_fd, &file);
 	int r;
 
-	if (__atomic_load_n(&s->state, __ATOMIC_ACQUIRE) == PREALLOCATOR_READY ||
-		__atomic_load_n(&s->live, __ATOMIC_ACQUIRE))
-		return 0;
-	if (s->file.fd < 0) {
-		dir_fd = open(s->spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (dir_fd < 0)
-			return -errno;
-		r = sum_spool(dir_fd, &used);
-		if (r < 0)
-			return r;
-		if (used + s->bytes > PREALLOCATOR_FILES_MAX * s->bytes)
-			return -EDQUOT;
-		r = make_file(s, dir_fd);
-		if (r < 0)
-			return r;
-	}
-	r = map_file(s);
-	if (r < 0)
+	if (fd < 0)
+		return fd;
+	file.fd = fd;
+	r = file_set_access(fd, 0640, m->group);
+	if (r < 0 && !m->logged_access)
+		log_warning("cannot change the group of files in record.spool_dir to %s: %s, "
+			    "ignoring",
+			FILE_GROUP, strerror(-r));
+	m->logged_access = m->logged_access || r < 0;
+	r = fill(fd, m->bytes);
+	if (r == 0)
+		r = map_file(m, &file);
+	if (r < 0) {
+		unlinkat(dir_fd, file.name, 0);
+		lock_drop(lock_fd, file.inode);
 		return r;
-	__atomic_store_n(&s->state, PREALLOCATOR_READY, __ATOMIC_RELEASE);
+	}
+	TAKE_FD(fd);
+	m->file = file;
 	return 0;
 }
 
-static void log_outcome(struct preallocator *s, int error)
+/* -EDQUOT: the spool is full. */
+static int prepare(struct making *m, int dir_fd, int lock_fd)
 {
-	if (error == s->logged_error)
+	uint64_t used = 0;
+	int r = sum_spool(dir_fd, &used);
+
+	if (r < 0)
+		return r;
+	if (used + m->bytes > PREALLOCATOR_FILES_MAX * m->bytes)
+		return -EDQUOT;
+	return make_file(m, dir_fd, lock_fd);
+}
+
+/* Cutting off the padding makes it a finished record. */
+static void release(struct making *m, int lock_fd)
+{
+	if (m->used.map && ftruncate(m->used.fd, (off_t)m->used_bytes) < 0)
+		log_warning("cannot truncate a file in record.spool_dir: %s, ignoring",
+			strerror(errno));
+	file_reset(lock_fd, &m->used);
+	__atomic_store_n(&m->is_released, true, __ATOMIC_RELEASE);
+}
+
+/* If the file has no name any more, the name may belong to a newer preallocator. */
+static void remove_unused(struct making *m, int dir_fd, int lock_fd)
+{
+	struct stat st;
+
+	if (m->file.map && fstat(m->file.fd, &st) == 0 && st.st_nlink > 0)
+		unlinkat(dir_fd, m->file.name, 0);
+	file_reset(lock_fd, &m->file);
+}
+
+static void run(void *state, const int *fds)
+{
+	struct making *m = state;
+
+	release(m, fds[1]);
+	if (m->is_last)
+		remove_unused(m, fds[0], fds[1]);
+	else if (!m->file.map)
+		m->error = prepare(m, fds[0], fds[1]);
+}
+
+/* The owner's side */
+
+static void log_outcome(struct preallocator *p)
+{
+	const int error = p->making->error;
+
+	if (error == p->logged_error)
 		return;
 	if (error == -EDQUOT)
 		log_warning("%s is full of records that cannot be copied to record.dir: "
 			    "incidents are not recorded until it has room again",
-			s->spool_dir);
+			p->spool_dir);
 	else if (error < 0)
 		log_warning("cannot make the next spool file in %s: %s; trying again every 30 s",
-			s->spool_dir, strerror(-error));
+			p->spool_dir, strerror(-error));
 	else
-		log_info("%s has room for the next spool file again", s->spool_dir);
-	s->logged_error = error;
+		log_info("%s has room for the next spool file again", p->spool_dir);
+	p->logged_error = error;
 }
 
-static void unlink_unused(const struct preallocator *s)
+/* False: it is busy with something else. */
+static bool wait_for_thread(const struct preallocator *p, unsigned int most_ms)
 {
-	_cleanup_close_ int dir_fd = open(s->spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
+	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
 
-	/* If the file has no name any more, the name may belong to a newer preallocator. */
-	if (dir_fd >= 0 && fstat(s->file.fd, &st) == 0 && st.st_nlink > 0)
-		unlinkat(dir_fd, s->file.name, 0);
+	for (unsigned int i = 0; i < most_ms && detached_worker_is_busy(p->worker); i++)
+		nanosleep(&pause, NULL);
+	return !detached_worker_is_busy(p->worker);
 }
 
-static void *preallocator_run(void *arg)
+static int start_thread(struct preallocator *p, const struct preallocator_options *options)
 {
-	struct preallocator *s = arg;
-	struct pollfd pfd = { .fd = s->wake_fd, .events = POLLIN };
-	eventfd_t ignored;
-	int r = s->logged_error;
+	const struct detached_worker_options worker = { .run = run,
+		.stack_bytes = THREAD_STACK_BYTES,
+		.fds = { options->spool_fd, p->lock_fd },
+		.fds_count = 2,
+		.done_fd = -1 };
+	struct making *m = calloc(1, sizeof(*m));
 
-	thread_take_priority();
-	for (;;) {
-		poll(&pfd, 1, r < 0 ? RETRY_MS : -1);
-		eventfd_read(s->wake_fd, &ignored);
-		if (__atomic_load_n(&s->stopping, __ATOMIC_ACQUIRE))
-			break;
-		r = prepare(s);
-		log_outcome(s, r);
-		__atomic_store_n(&s->failing, r < 0, __ATOMIC_RELEASE);
-	}
-	/* In every state, because the file is not taken any more. */
-	if (s->file.fd >= 0)
-		unlink_unused(s);
-	preallocator_unref(s);
-	return NULL;
+	if (!m)
+		return -ENOMEM;
+	m->bytes = options->bytes;
+	m->group = options->group;
+	p->making = m;
+	return detached_worker_new(&worker, m, &p->worker);
 }
 
 int preallocator_new(const struct preallocator_options *options,
 	struct preallocator **ret_preallocator)
 {
-	struct preallocator *s = calloc(1, sizeof(*s));
+	struct preallocator *p = calloc(1, sizeof(*p));
 	int r;
 
-	if (!s)
+	if (!p)
 		return -ENOMEM;
-	s->references = 1;
-	s->file.fd = -1;
-	s->wake_fd = -1;
-	text_copy(s->spool_dir, sizeof(s->spool_dir), options->spool_dir);
-	s->bytes = options->bytes;
-	s->group = options->group;
-	s->lock_fd = lock_open(options->spool_fd);
-	r = s->lock_fd < 0 ? s->lock_fd : 0;
-	if (r == 0) {
-		s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-		r = s->wake_fd < 0 ? -errno : prepare(s);
-	}
-	if (r == -EDQUOT) {
-		log_outcome(s, r);
-		s->failing = true;
-		r = 0;
-	}
-	if (r == 0) {
-		s->references = 2;
-		r = thread_start_sharing_fds(preallocator_run, s, THREAD_STACK_BYTES);
-		if (r < 0)
-			s->references = 1;
-	}
+	text_copy(p->spool_dir, sizeof(p->spool_dir), options->spool_dir);
+	p->lock_fd = lock_open(options->spool_fd);
+	r = p->lock_fd < 0 ? p->lock_fd : start_thread(p, options);
 	if (r < 0) {
-		if (s->file.fd >= 0)
-			unlink_unused(s);
-		preallocator_unref(s);
+		close_fd(p->lock_fd);
+		free(p);
 		return r;
 	}
-	*ret_preallocator = s;
+	detached_worker_start(p->worker);
+	/* Whoever reads the directory may keep it waiting for ever: later it is made, or never. */
+	if (wait_for_thread(p, FIRST_MS) && p->making->error < 0 && p->making->error != -EDQUOT) {
+		r = p->making->error;
+		preallocator_free(p);
+		return r;
+	}
+	*ret_preallocator = p;
 	return 0;
 }
 
-struct preallocator *preallocator_free(struct preallocator *preallocator)
+struct preallocator *preallocator_free(struct preallocator *p)
 {
-	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
-
-	if (!preallocator)
+	if (!p)
 		return NULL;
-	__atomic_store_n(&preallocator->stopping, true, __ATOMIC_RELEASE);
-	preallocator_wake(preallocator);
 	/* The process may exit next. The next start removes what the thread does not come to. */
-	for (unsigned int i = 0; i < END_MS; i++) {
-		if (__atomic_load_n(&preallocator->references, __ATOMIC_ACQUIRE) == 1)
-			break;
-		nanosleep(&pause, NULL);
+	if (wait_for_thread(p, END_MS)) {
+		p->making->is_last = true;
+		detached_worker_start(p->worker);
+		(void)wait_for_thread(p, END_MS);
 	}
-	preallocator_unref(preallocator);
+	detached_worker_free(p->worker);
+	close_fd(p->lock_fd);
+	free(p);
 	return NULL;
 }
 
-bool preallocator_take(struct preallocator *preallocator, struct spool_file *ret_file)
+void preallocator_tick(struct preallocator *p, uint64_t now_ns)
 {
-	if (__atomic_load_n(&preallocator->state, __ATOMIC_ACQUIRE) != PREALLOCATOR_READY)
+	if (p->live || detached_worker_is_busy(p->worker))
+		return;
+	log_outcome(p);
+	if (p->making->file.map || now_ns < p->retry_ns)
+		return;
+	p->retry_ns = now_ns + RETRY_NS;
+	detached_worker_start(p->worker);
+}
+
+bool preallocator_take(struct preallocator *p, struct spool_file *ret_file)
+{
+	if (p->live || detached_worker_is_busy(p->worker) || !p->making->file.map) {
+		/* It is needed now. */
+		p->retry_ns = 0;
 		return false;
-	*ret_file = preallocator->file;
-	preallocator->file = (struct spool_file){ .fd = -1 };
-	__atomic_store_n(&preallocator->live, true, __ATOMIC_RELEASE);
-	__atomic_store_n(&preallocator->state, PREALLOCATOR_MAKING, __ATOMIC_RELEASE);
-	preallocator_wake(preallocator);
+	}
+	*ret_file = p->making->file;
+	p->making->file = (struct spool_file){ 0 };
+	p->live = true;
 	return true;
 }
 
-void preallocator_give_back(struct preallocator *preallocator, struct spool_file *file)
+void preallocator_give_back(struct preallocator *p, struct spool_file *file, size_t used_bytes)
 {
-	file_reset(preallocator, file);
-	__atomic_store_n(&preallocator->live, false, __ATOMIC_RELEASE);
-	preallocator_wake(preallocator);
+	p->making->used = *file;
+	p->making->used_bytes = used_bytes;
+	p->making->is_released = false;
+	p->retry_ns = 0;
+	p->live = false;
+	*file = (struct spool_file){ 0 };
+	detached_worker_start(p->worker);
 }
 
-bool preallocator_is_ready(const struct preallocator *preallocator)
+bool preallocator_has_released(const struct preallocator *p)
 {
-	return __atomic_load_n(&preallocator->state, __ATOMIC_ACQUIRE) == PREALLOCATOR_READY ||
-		__atomic_load_n(&preallocator->failing, __ATOMIC_ACQUIRE) ||
-		__atomic_load_n(&preallocator->live, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&p->making->is_released, __ATOMIC_ACQUIRE);
 }
 
-void preallocator_wake(struct preallocator *preallocator)
+bool preallocator_is_ready(const struct preallocator *p)
 {
-	eventfd_write(preallocator->wake_fd, 1);
+	return p->live ||
+		(!detached_worker_is_busy(p->worker) &&
+			(p->making->file.map || p->making->error < 0));
 }
 
 bool preallocator_name_is_ours(const char *name)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* While records cannot be copied to the durable directory, the spool holds up to so many files. */
@@ -22,10 +23,10 @@
  * is not finished.
  */
 struct spool_file {
-	int fd; /* -1: none */
-	ino_t inode;
-	char *map; /* filled with '\n' */
+	char *map; /* filled with '\n'; NULL: there is none */
 	size_t bytes;
+	ino_t inode;
+	int fd; /* of the thread that has made it */
 	char name[PREALLOCATOR_NAME_SIZE];
 };
 
@@ -39,26 +40,32 @@ struct preallocator_options {
 struct preallocator;
 
 /*
- * Makes the first file at once. Returns a negative errno when that fails, unless the spool is full.
+ * Makes the first file at once, or after the start where that takes long. Returns a negative errno
+ * when it fails, unless the spool is full.
  */
 int preallocator_new(const struct preallocator_options *options,
 	struct preallocator **ret_preallocator);
 /* Has the thread remove the file that was not taken; waits 200 ms for that at most. */
 struct preallocator *preallocator_free(struct preallocator *preallocator);
+/* Call it about once a second: has the next file made, where that has failed before. */
+void preallocator_tick(struct preallocator *preallocator, uint64_t now_ns);
 
 /*
  * Hands the file over to the caller until it gives it back; false when none is ready. While the
  * caller has it, no next file is made, or an incident would need twice the memory.
  */
 bool preallocator_take(struct preallocator *preallocator, struct spool_file *ret_file);
-/* Nothing will be written to the file any more: unmaps, unlocks and closes it. */
-void preallocator_give_back(struct preallocator *preallocator, struct spool_file *file);
+/*
+ * Nothing will be written to the file any more: it has `used_bytes`, and the thread cuts off what is
+ * behind, unmaps, unlocks and closes it. Returns at once.
+ */
+void preallocator_give_back(struct preallocator *preallocator, struct spool_file *file,
+	size_t used_bytes);
+/* Whether it has done so. */
+bool preallocator_has_released(const struct preallocator *preallocator);
 
 /* Whether the next file is ready or cannot be made at present. */
 bool preallocator_is_ready(const struct preallocator *preallocator);
-
-/* Wakes the thread to try again, when there was no file to take. Returns at once. */
-void preallocator_wake(struct preallocator *preallocator);
 
 /* Whether the name begins with PREALLOCATOR_PREFIX. */
 bool preallocator_name_is_ours(const char *name);

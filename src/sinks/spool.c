@@ -33,9 +33,10 @@ struct spool {
 	struct preallocator *preallocator;
 	struct namer *namer;
 	struct writer *writer;
-	struct spool_file live; /* file of the open incident; fd -1: there is none */
+	struct spool_file live; /* file of the open incident; map NULL: there is none */
 	bool named;		/* it has the name of the record */
 	bool ended;		/* the record, but the file has no name yet */
+	bool released;		/* the file was given back, which the writer waits for */
 	uint64_t lines;
 	size_t used;
 	size_t stuck_bytes;  /* used by `stuck` lines of one operation each */
@@ -152,7 +153,7 @@ static void spool_append(struct spool *s, const struct record *r, const char *li
 
 static bool spool_is_live(const struct spool *s)
 {
-	return s->live.fd >= 0 && !s->ended;
+	return s->live.map && !s->ended;
 }
 
 /*
@@ -161,8 +162,12 @@ static bool spool_is_live(const struct spool *s)
  */
 static void spool_look_at_name(struct spool *s)
 {
-	int r = s->live.fd >= 0 ? namer_result(s->namer) : -EINPROGRESS;
+	int r = s->live.map ? namer_result(s->namer) : -EINPROGRESS;
 
+	if (s->released && preallocator_has_released(s->preallocator)) {
+		s->released = false;
+		writer_end(s->writer);
+	}
 	if (r == -EINPROGRESS)
 		return;
 	if (r < 0)
@@ -172,9 +177,9 @@ static void spool_look_at_name(struct spool *s)
 	s->named = r == 0;
 	if (s->named && !s->ended)
 		return;
-	preallocator_give_back(s->preallocator, &s->live);
+	preallocator_give_back(s->preallocator, &s->live, s->used);
 	s->ended = false;
-	writer_end(s->writer);
+	s->released = true;
 }
 
 /* Takes the preallocated file, if it is ready, and writes the line that waits for it. */
@@ -182,10 +187,8 @@ static void spool_begin(struct spool *s)
 {
 	static const struct record open = { .type = RECORD_OPEN };
 
-	if (!preallocator_take(s->preallocator, &s->live)) {
-		preallocator_wake(s->preallocator);
+	if (!preallocator_take(s->preallocator, &s->live))
 		return;
-	}
 	s->used = s->lines = 0;
 	s->stuck_bytes = s->sample_bytes = 0;
 	s->named = false;
@@ -204,10 +207,6 @@ static void spool_end(struct spool *s)
 	}
 	if (!spool_is_live(s))
 		return;
-	/* Cutting off the padding makes it a finished record. */
-	if (ftruncate(s->live.fd, (off_t)s->used) < 0)
-		log_warning("cannot truncate the spool file of %s: %s, ignoring", s->incident,
-			strerror(errno));
 	s->ended = true;
 	spool_look_at_name(s);
 }
@@ -250,8 +249,8 @@ static void spool_tick(void *state, uint64_t now_mono_ns)
 {
 	struct spool *s = state;
 
-	(void)now_mono_ns;
 	spool_look_at_name(s);
+	preallocator_tick(s->preallocator, now_mono_ns);
 	if (s->waiting_len > 0)
 		spool_begin(s);
 }
@@ -270,14 +269,16 @@ static bool spool_is_flushed(void *state)
 	 * The preallocator must have finished, too, or its thread would leave an incomplete file at
 	 * exit.
 	 */
-	return !s->ended && writer_is_flushed(s->writer) && preallocator_is_ready(s->preallocator);
+	return !s->ended && !s->released && writer_is_flushed(s->writer) &&
+		preallocator_is_ready(s->preallocator);
 }
 
 static bool spool_keeps_records(const void *state)
 {
 	const struct spool *s = state;
 
-	return s->ended || !writer_dir_works(s->writer) || !writer_is_flushed(s->writer);
+	return s->ended || s->released || !writer_dir_works(s->writer) ||
+		!writer_is_flushed(s->writer);
 }
 
 static void spool_close(void *state)
@@ -288,9 +289,11 @@ static void spool_close(void *state)
 		spool_end(s);
 		/* Without a name the record is found by the next start, or by this writer. */
 		if (s->ended)
-			preallocator_give_back(s->preallocator, &s->live);
+			preallocator_give_back(s->preallocator, &s->live, s->used);
 	}
 	preallocator_free(s->preallocator);
+	if (s->released)
+		writer_end(s->writer);
 	namer_free(s->namer);
 	writer_free(s->writer);
 	close_fd(s->dir_fd);
@@ -312,7 +315,6 @@ static int spool_open(const struct sinks_options *options, void **ret_state)
 
 	if (!s)
 		return -ENOMEM;
-	s->live.fd = -1;
 	s->dir_fd = dir_open_or_make(config->record.spool_dir, DIR_SPOOL, group);
 	if (s->dir_fd < 0)
 		return s->dir_fd;

@@ -173,12 +173,13 @@ static void test_an_id_that_is_taken_already(void **state)
 	assert_int_equal(dirs_count(d->config.record.spool_dir, ""), 1);
 }
 
-/* Reads a directory into memory that is not there until `release`, or until two seconds later. */
+/* Reads a directory into memory that is not there until `release`, or until five seconds later. */
 struct held_directory {
 	const char *path;
 	int uffd;
 	char *page;
 	bool release;
+	bool released;
 	pthread_t reader, provider;
 };
 
@@ -198,8 +199,9 @@ static void *held_provide(void *arg)
 	uint64_t begin_ns = clock_mono_ns();
 
 	while (!__atomic_load_n(&h->release, __ATOMIC_ACQUIRE) &&
-		clock_mono_ns() - begin_ns < 2 * NSEC_PER_SEC)
+		clock_mono_ns() - begin_ns < 5 * NSEC_PER_SEC)
 		dirs_pause();
+	__atomic_store_n(&h->released, true, __ATOMIC_RELEASE);
 	ioctl(h->uffd, UFFDIO_ZEROPAGE, &zeros);
 	return NULL;
 }
@@ -262,27 +264,35 @@ static void test_a_reader_of_the_directory_is_not_waited_for(void **state)
 	assert_int_equal(dirs_count(d->config.record.spool_dir, ""), 0);
 }
 
-/* Records one line after it has been told to, with a lock that must not outlive it. */
-static void be_killed(const struct dirs *d, int in, int out, int locked_fd)
+/*
+ * Opens an incident after it has been told to, or closes one then, with a lock that must not outlive
+ * it.
+ */
+static void be_killed(const struct dirs *d, int in, int out, int locked_fd, bool closes)
 {
 	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
 	char c = 0;
 
 	dirs_flush(sinks);
 	flock(locked_fd, LOCK_EX | LOCK_NB);
+	if (closes) {
+		dirs_write_record(sinks, RECORD_OPEN, 0);
+		dirs_wait_count(d->config.record.spool_dir, FIRST, 1);
+	}
 	if (write(out, &c, 1) != 1 || read(in, &c, 1) != 1)
 		_exit(1);
-	dirs_write_record(sinks, RECORD_OPEN, 0);
+	if (closes)
+		(void)dirs_close(sinks, 0);
+	else
+		dirs_write_record(sinks, RECORD_OPEN, 0);
 	if (write(out, &c, 1) != 1)
 		_exit(1);
 	pause();
 	_exit(1);
 }
 
-/* A thread that the kill does not reach keeps nothing of the process but what it hangs at. */
-static void test_a_kill_while_a_reader_has_the_directory(void **state)
+static void kill_while_a_reader_has_the_directory(const struct dirs *d, bool closes)
 {
-	const struct dirs *d = *state;
 	struct held_directory held;
 	int to[2], from[2], fd;
 	uint64_t begin_ns;
@@ -297,7 +307,7 @@ static void test_a_kill_while_a_reader_has_the_directory(void **state)
 	assert_true(child >= 0);
 	if (child == 0) {
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-		be_killed(d, to[0], from[1], fd);
+		be_killed(d, to[0], from[1], fd, closes);
 	}
 	assert_int_equal(read(from[0], &c, 1), 1);
 	if (!held_begin(&held, d->config.record.spool_dir)) {
@@ -318,6 +328,7 @@ static void test_a_kill_while_a_reader_has_the_directory(void **state)
 		assert_true(clock_mono_ns() - begin_ns < DIRS_PATIENCE_NS);
 		dirs_pause();
 	}
+	assert_false(__atomic_load_n(&held.released, __ATOMIC_ACQUIRE));
 	held_end(&held);
 	waitpid(child, NULL, 0);
 	close(fd);
@@ -325,12 +336,43 @@ static void test_a_kill_while_a_reader_has_the_directory(void **state)
 	/* The next one files the record. */
 	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
 	dirs_flush(sinks);
-	assert_int_equal(dirs_summary(d->config.record.dir, FIRST_ID).counts.records, 1);
+	assert_int_equal(dirs_summary(d->config.record.dir, FIRST_ID).counts.records, 1 + closes);
 	sinks_free(sinks);
 	for (unsigned int i = 0; i < 2; i++) {
 		close(to[i]);
 		close(from[i]);
 	}
+}
+
+/* A thread that the kill does not reach keeps nothing of the process but what it hangs at. */
+static void test_a_kill_while_a_file_is_to_be_named(void **state)
+{
+	kill_while_a_reader_has_the_directory(*state, false);
+}
+
+static void test_a_kill_while_the_next_file_is_to_be_made(void **state)
+{
+	kill_while_a_reader_has_the_directory(*state, true);
+}
+
+/* The daemon starts meanwhile: its first incidents may have no file, but there is a daemon. */
+static void test_a_start_while_a_reader_has_the_directory(void **state)
+{
+	const struct dirs *d = *state;
+	struct held_directory held;
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+
+	sinks_free(sinks);
+	if (!held_begin(&held, d->config.record.spool_dir))
+		skip();
+	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	assert_false(__atomic_load_n(&held.released, __ATOMIC_ACQUIRE));
+	held_end(&held);
+	dirs_flush(sinks);
+	assert_int_equal(dirs_write_incident(d, sinks, 0, 3), 0);
+	dirs_flush(sinks);
+	assert_int_equal(dirs_summary(d->config.record.dir, FIRST_ID).counts.records, 5);
+	sinks_free(sinks);
 }
 
 /* Such as one that removes what it does not know. The next incident is recorded. */
@@ -513,7 +555,9 @@ int main(void)
 		WITH_DIRS(test_an_incident_right_after_another_begins_late),
 		WITH_DIRS(test_an_id_that_is_taken_already),
 		WITH_DIRS(test_a_reader_of_the_directory_is_not_waited_for),
-		WITH_DIRS(test_a_kill_while_a_reader_has_the_directory),
+		WITH_DIRS(test_a_kill_while_a_file_is_to_be_named),
+		WITH_DIRS(test_a_kill_while_the_next_file_is_to_be_made),
+		WITH_DIRS(test_a_start_while_a_reader_has_the_directory),
 		WITH_DIRS(test_a_file_that_is_removed_before_it_is_used),
 		WITH_DIRS(test_a_reader_cannot_keep_a_record_from_being_moved),
 		WITH_DIRS(test_a_spool_on_a_disk_is_refused),
