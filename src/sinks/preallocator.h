@@ -56,8 +56,8 @@ void preallocator_tick(struct preallocator *preallocator, uint64_t now_ns);
  */
 bool preallocator_take(struct preallocator *preallocator, struct spool_file *ret_file);
 /*
- * Nothing will be written to the file any more: it has `used_bytes`, and the thread cuts off what is
- * behind, unmaps, unlocks and closes it. Returns at once.
+ * Nothing will be written to the file any more: it has `used_bytes`, and the thread cuts off what
+ * is behind, unmaps, unlocks and closes it. Returns at once.
  */
 void preallocator_give_back(struct preallocator *preallocator, struct spool_file *file,
 	size_t used_bytes);

@@ -265,8 +265,8 @@ static void test_a_reader_of_the_directory_is_not_waited_for(void **state)
 }
 
 /*
- * Opens an incident after it has been told to, or closes one then, with a lock that must not outlive
- * it.
+ * Opens an incident after it has been told to, or closes one then, with a lock that must not
+ * outlive it.
  */
 static void be_killed(const struct dirs *d, int in, int out, int locked_fd, bool closes)
 {
