@@ -96,6 +96,15 @@ bool mariadb_may_hold_locks(const struct sql_link *link, uint64_t connection_id)
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
 	struct text *error);
 
+/* NULL: it is not in the list. */
+struct mariadb_session *mariadb_find_session(const struct mariadb_list *list,
+	uint64_t connection_id);
+
+/* In mariadb_infer.c: of those that wait for a table or the server, which does not say for whom. */
+void mariadb_infer_blockers(const struct sql_link *link, struct mariadb_list *list);
+/* Keeps who was seen to lock the whole server, for as long as it may have that lock. */
+void mariadb_note_global(struct sql_link *link, const struct mariadb_list *list);
+
 /* Whether an answer is one about locks. */
 bool mariadb_is_about_locks(enum mariadb_question question);
 /*
