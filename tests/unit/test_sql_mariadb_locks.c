@@ -560,6 +560,7 @@ static void test_an_answer_that_is_late(void **state)
 	at = 0;
 	w->link.pending = MARIADB_ASKS_METADATA_LOCKS;
 	w->link.waits_asked_ns = asked_ns;
+	w->list.asked_ns = clock_mono_ns();
 	assert_int_equal(mariadb_keep_late_locks(&w->link, (MYSQL_RES *)w, asked_ns, &error), 0);
 	/* The server is left alone for so much longer. */
 	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
@@ -576,6 +577,103 @@ static void test_an_answer_that_is_late(void **state)
 	alter->time_s = 0;
 	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
 	assert_int_equal(alter->blocker_id, 0);
+}
+
+/* The same for who waits for a row, and for row locks, which are asked for after that. */
+static void test_transactions_that_are_late(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *waits = session(w, 11, 9, "Updating", false);
+	struct mariadb_session *went_on = session(w, 12, 0, "Updating", false);
+	struct mariadb_session *sleeper = session(w, 13, 9, "", false);
+	struct reply locks = { .count = 1,
+		.rows = { { S("11"), S("13"), S("shop"), S("orders"), NULL } } };
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+	const uint64_t asked_ns = clock_mono_ns() - NSEC_PER_SEC;
+
+	text_reset(&error);
+	sleeper->idle = true;
+	transaction(S("11"), S("8"), S("1"), S("7"));
+	transaction(S("12"), S("8"), S("1"), S("7"));
+	transaction(S("13"), S("30"), S("0"), NULL);
+	w->list.asked_ns = clock_mono_ns();
+	w->link.waits_asked_ns = asked_ns;
+	w->link.pending = MARIADB_ASKS_TRANSACTIONS;
+	current = &replies[0];
+	at = 0;
+	assert_int_equal(mariadb_keep_late_locks(&w->link, (MYSQL_RES *)w, asked_ns, &error), 0);
+	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
+	assert_int_equal(asked, 0);
+	assert_int_equal(waits->lock, RECORD_LOCK_row);
+	assert_int_equal(waits->waited_s, 7);
+	assert_int_equal(went_on->lock, RECORD_LOCK_NONE);
+	assert_int_equal(went_on->transaction_s, 0);
+	assert_int_equal(sleeper->transaction_s, 30);
+	w->link.pending = MARIADB_ASKS_ROW_LOCKS;
+	current = &locks;
+	at = 0;
+	assert_int_equal(mariadb_keep_late_locks(&w->link, (MYSQL_RES *)w, asked_ns, &error), 0);
+	assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
+	assert_int_equal(waits->blocker_id, 13);
+	assert_string_equal(waits->object, "shop.orders");
+}
+
+/* Who waited for a row a while ago may have got it since, in the same statement. */
+static void test_transactions_without_an_answer(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *row = statement(w, 11, 9, "Updating", "UPDATE other SET a = 1");
+	struct mariadb_session *alter = session(w, 12, 8, "Waiting for table metadata lock", true);
+	char byte;
+
+	transaction(S("11"), S("9"), S("1"), S("9"));
+	transaction(S("13"), S("41"), S("0"), NULL);
+	replies[1] = (struct reply){ .word = "INNODB_LOCK_WAITS" };
+	find(w, false);
+	assert_int_equal(row->lock, RECORD_LOCK_row);
+	assert_int_equal(alter->blocker_id, 13);
+	row->lock = RECORD_LOCK_NONE;
+	row->transaction_s = alter->blocker_id = 0;
+	assert_int_equal(recv(sockets[1], &byte, 1, 0), 1);
+	w->list.asked_ns = clock_mono_ns();
+	find(w, false);
+	assert_int_equal(w->link.pending, MARIADB_ASKS_TRANSACTIONS);
+	assert_int_equal(row->lock, RECORD_LOCK_NONE);
+	assert_int_equal(row->transaction_s, 0);
+	assert_int_equal(alter->blocker_id, 0);
+	/* For the list of sessions they are good enough. */
+	assert_true(mariadb_may_hold_locks(&w->link, 13));
+}
+
+/* A late answer does not tell of a session that has gone on, or that is not in the list. */
+static void test_holders_by_an_answer_that_is_late(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *alter = session(w, 12, 8, "Waiting for table metadata lock", true);
+	struct mariadb_session *sleeper = session(w, 13, 0, "", false);
+	char error_buf[SQL_ERROR_SIZE];
+	struct text error = TEXT_ON(error_buf);
+	const uint64_t asked_ns = clock_mono_ns() - NSEC_PER_SEC;
+
+	text_reset(&error);
+	sleeper->idle = true;
+	sleeper->text = NULL;
+	transaction(S("13"), S("41"), S("0"), NULL);
+	transaction(S("14"), S("40"), S("0"), NULL);
+	for (uint64_t slept_s = 0; slept_s < 6; slept_s += 5) {
+		sleeper->time_s = slept_s;
+		w->list.asked_ns = clock_mono_ns();
+		w->link.pending = MARIADB_ASKS_TRANSACTIONS;
+		current = &replies[0];
+		at = 0;
+		assert_int_equal(mariadb_keep_late_locks(&w->link, (MYSQL_RES *)w, asked_ns,
+					 &error),
+			0);
+		assert_int_equal(mariadb_find_locks(&w->link, false, &w->list, &error), 0);
+		assert_int_equal(alter->blocker_id, slept_s ? 13 : 0);
+		assert_int_equal(alter->candidates, slept_s ? 1 : 0);
+	}
 }
 
 static void test_what_is_locked_by_its_name(void **state)
@@ -685,6 +783,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_holder_without_a_transaction, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_an_answer_that_is_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_transactions_that_are_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_transactions_without_an_answer, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(test_holders_by_an_answer_that_is_late, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_locked_by_its_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle_questions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_working_alter_of_another_table, setup,

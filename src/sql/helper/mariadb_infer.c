@@ -92,9 +92,16 @@ static struct holders find_statements(const struct mariadb_list *list,
  * A transaction keeps its metadata locks to its end. One that began with the statement that is at
  * work has those of that statement only.
  */
-static bool may_hold(const struct mariadb_transaction *t, const struct mariadb_session *row)
+static bool may_hold(const struct sql_link *link, const struct mariadb_list *list,
+	const struct mariadb_transaction *t)
 {
-	if (!row || row->idle)
+	const struct mariadb_session *row = mariadb_find_session(list, t->connection_id);
+
+	if (!row)
+		return link->transactions_asked_ns >= list->asked_ns;
+	if (!mariadb_has_stayed(list, row, link->transactions_asked_ns))
+		return false;
+	if (row->idle)
 		return true;
 	if (row->lock != RECORD_LOCK_NONE || row->is_ddl)
 		return false;
@@ -106,10 +113,10 @@ static struct holders find_older(const struct sql_link *link, const struct maria
 {
 	struct holders h = { 0 };
 
-	for (size_t i = 0; i < link->transactions_count; i++) {
+	for (size_t i = 0; link->transactions_asked_ns && i < link->transactions_count; i++) {
 		const struct mariadb_transaction *t = &link->transactions[i];
 
-		if (t->age_s >= age_s && may_hold(t, mariadb_find_session(list, t->connection_id)))
+		if (t->age_s >= age_s && may_hold(link, list, t))
 			add_holder(&h, t->connection_id, t->age_s);
 	}
 	return h;

@@ -87,10 +87,11 @@ struct sql_link {
 	const char *metadata_locks_query;
 	struct mariadb_transaction *transactions; /* sorted by connection_id; NULL: none yet */
 	size_t transactions_count;
-	struct mariadb_wait *waits; /* who waits for whom, as last told; NULL: not yet */
+	uint64_t transactions_asked_ns; /* 0: they are not those of the last question */
+	struct mariadb_wait *waits;	/* who waits for whom, as last told; NULL: not yet */
 	size_t waits_count;
 	uint64_t waits_asked_ns;
-	bool waits_are_late; /* they came after the answer for which they were asked for */
+	bool has_late_locks; /* some came after the answer for which they were asked for */
 	/* The session that was last seen to lock the whole server, while it is there; 0: none. */
 	uint64_t global_id;
 	uint64_t global_waiter_id; /* one that waits to do so */

@@ -2,7 +2,6 @@
 #include "sql/helper/mariadb_locks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +191,20 @@ static const struct mariadb_transaction *find_transaction(const struct sql_link 
 		compare_transactions);
 }
 
+/* As last told, if that is recent. */
+static const struct mariadb_transaction *find_current(const struct sql_link *link,
+	uint64_t connection_id)
+{
+	return link->transactions_asked_ns ? find_transaction(link, connection_id) : NULL;
+}
+
+bool mariadb_has_stayed(const struct mariadb_list *list, const struct mariadb_session *row,
+	uint64_t asked_ns)
+{
+	return asked_ns >= list->asked_ns ||
+		row->time_s * NSEC_PER_SEC >= clock_mono_ns() - asked_ns;
+}
+
 bool mariadb_is_blocker(const struct sql_link *link, uint64_t connection_id)
 {
 	for (size_t i = 0; i < link->waits_count; i++)
@@ -229,8 +242,8 @@ static int ask(struct sql_link *link, enum mariadb_question question, const char
 }
 
 /* Reads the answer, and frees it; for this and the next. */
-static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t *invalid,
-	struct text *error)
+static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t asked_ns,
+	uint64_t *invalid, struct text *error)
 {
 	MYSQL_ROW row;
 	size_t count = 0;
@@ -255,6 +268,7 @@ static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t 
 	if (link->transactions)
 		qsort(link->transactions, count, sizeof(*link->transactions), compare_transactions);
 	link->transactions_count = count;
+	link->transactions_asked_ns = asked_ns;
 	return r;
 }
 
@@ -270,9 +284,9 @@ static void set_transactions(const struct sql_link *link, struct mariadb_list *l
 {
 	for (size_t i = 0; i < list->count; i++) {
 		struct mariadb_session *row = &list->rows[i];
-		const struct mariadb_transaction *t = find_transaction(link, row->connection_id);
+		const struct mariadb_transaction *t = find_current(link, row->connection_id);
 
-		if (!t)
+		if (!t || !mariadb_has_stayed(list, row, link->transactions_asked_ns))
 			continue;
 		row->transaction_s = t->age_s;
 		if (!t->waits || row->idle)
@@ -345,21 +359,15 @@ static int keep_waits(struct sql_link *link, MYSQL_RES *result, bool is_metadata
 	return r;
 }
 
-/*
- * Between the questions a session may have gone on. Where its statement is older than the answer,
- * it waits as it did then.
- */
 static void set_waits(const struct sql_link *link, struct mariadb_list *list)
 {
-	const uint64_t age_ns = clock_mono_ns() - link->waits_asked_ns;
-
 	for (size_t i = 0; i < link->waits_count; i++) {
 		const struct mariadb_wait *wait = &link->waits[i];
 		struct mariadb_session *row = mariadb_find_session(list, wait->connection_id);
 
 		if (!row || row->idle ||
 			(wait->lock != RECORD_LOCK_row && row->lock == RECORD_LOCK_NONE) ||
-			(link->waits_are_late && row->time_s * NSEC_PER_SEC < age_ns))
+			!mariadb_has_stayed(list, row, link->waits_asked_ns))
 			continue;
 		row->lock = wait->lock;
 		row->blocker_id = wait->blocker_id;
@@ -378,20 +386,21 @@ static void note_cost(struct sql_link *link, uint64_t begin_ns)
 }
 
 static int keep(struct sql_link *link, enum mariadb_question question, MYSQL_RES *result,
-	uint64_t *invalid, struct text *error)
+	uint64_t asked_ns, uint64_t *invalid, struct text *error)
 {
 	return question == MARIADB_ASKS_TRANSACTIONS
-		? keep_transactions(link, result, invalid, error)
+		? keep_transactions(link, result, asked_ns, invalid, error)
 		: keep_waits(link, result, question == MARIADB_ASKS_METADATA_LOCKS, invalid, error);
 }
 
 static int ask_and_keep(struct sql_link *link, enum mariadb_question question, const char *query,
 	struct mariadb_list *list, struct text *error)
 {
+	const uint64_t asked_ns = clock_mono_ns();
 	MYSQL_RES *result;
 	int r = ask(link, question, query, &result, error);
 
-	return r < 0 || !result ? r : keep(link, question, result, &list->invalid, error);
+	return r < 0 || !result ? r : keep(link, question, result, asked_ns, &list->invalid, error);
 }
 
 static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *list,
@@ -401,8 +410,9 @@ static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *l
 
 	link->waits_count = 0;
 	link->waits_asked_ns = clock_mono_ns();
+	link->transactions_asked_ns = 0;
 	r = ask_and_keep(link, MARIADB_ASKS_TRANSACTIONS, link->transactions_query, list, error);
-	if (r == 0 && any_row_is_waited_for(link) && link->row_locks_query)
+	if (r == 0 && link->row_locks_query && any_row_is_waited_for(link))
 		r = ask_and_keep(link, MARIADB_ASKS_ROW_LOCKS, link->row_locks_query, list, error);
 	if (r == 0 && any_state && link->metadata_locks_query)
 		r = ask_and_keep(link, MARIADB_ASKS_METADATA_LOCKS, link->metadata_locks_query,
@@ -424,8 +434,8 @@ int mariadb_keep_late_locks(struct sql_link *link, MYSQL_RES *result, uint64_t a
 	note_cost(link, asked_ns);
 	if (!result || !mariadb_has_columns(link, result, cells_of(question), error))
 		return 0;
-	link->waits_are_late = true;
-	return keep(link, question, result, &ignored, error);
+	link->has_late_locks = true;
+	return keep(link, question, result, asked_ns, &ignored, error);
 }
 
 static void explain(struct sql_link *link, struct mariadb_list *list)
@@ -433,7 +443,7 @@ static void explain(struct sql_link *link, struct mariadb_list *list)
 	set_transactions(link, list);
 	set_waits(link, list);
 	mariadb_infer_blockers(link, list);
-	link->waits_are_late = false;
+	link->has_late_locks = false;
 }
 
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
@@ -448,7 +458,7 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 	if (!link->transactions_query)
 		return 0;
 	if (begin_ns < link->locks_after_ns) {
-		if (link->waits_are_late)
+		if (link->has_late_locks)
 			explain(link, list);
 		return 0;
 	}
@@ -471,7 +481,7 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 static void send_blocker(const struct sql_link *link, const struct mariadb_list *list,
 	uint64_t connection_id, struct sql_answer *answer)
 {
-	const struct mariadb_transaction *t = find_transaction(link, connection_id);
+	const struct mariadb_transaction *t = find_current(link, connection_id);
 	struct sql_frame_session s = { .connection_id = connection_id, .idle = 1 };
 
 	if (mariadb_find_session(list, connection_id) ||

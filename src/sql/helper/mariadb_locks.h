@@ -100,6 +100,13 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 struct mariadb_session *mariadb_find_session(const struct mariadb_list *list,
 	uint64_t connection_id);
 
+/*
+ * Whether what was asked about a session at asked_ns holds for its row: in a list that was made
+ * later it is still in that statement, or still without one.
+ */
+bool mariadb_has_stayed(const struct mariadb_list *list, const struct mariadb_session *row,
+	uint64_t asked_ns);
+
 /* In mariadb_infer.c: of those that wait for a table or the server, which does not say for whom. */
 void mariadb_infer_blockers(const struct sql_link *link, struct mariadb_list *list);
 /* Keeps who was seen to lock the whole server, for as long as it may have that lock. */

@@ -87,10 +87,11 @@ void mariadb_forget_threads(struct sql_link *link)
 	free(link->transactions);
 	link->transactions = NULL;
 	link->transactions_count = 0;
+	link->transactions_asked_ns = 0;
 	free(link->waits);
 	link->waits = NULL;
 	link->waits_count = 0;
-	link->waits_are_late = false;
+	link->has_late_locks = false;
 	link->locks_after_ns = 0;
 }
 
