@@ -188,6 +188,19 @@ live_wait_until_ms()
 	wait_until 60 _live_is_past "$1"
 }
 
+# live_read_cpu PID: the CPU time of all its threads so far, in nanoseconds, into CPU_NS.
+live_read_cpu()
+{
+	local file ns rest
+
+	CPU_NS=0
+	for file in "/proc/$1/task"/*/schedstat; do
+		read -r ns rest <"$file"
+		CPU_NS=$((CPU_NS + ns))
+	done
+	: "$rest"
+}
+
 # live_clock_ns: sets LIVE_CLOCK_NS to the clock of all records and of what the workloads measure.
 live_clock_ns()
 {
