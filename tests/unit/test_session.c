@@ -64,6 +64,45 @@ static bool clear_time_has_passed_twice(struct fixture *f)
 
 /* Tests */
 
+static bool knows_the_unit(struct fixture *f)
+{
+	char exe[RECORD_LIST_SIZE], unit[RECORD_LIST_SIZE];
+
+	enrich_process(f->enrich, 88, 500 * (NSEC_PER_SEC / 100), exe, unit);
+	return strcmp(unit, "database.service") == 0;
+}
+
+static bool memory_stalls(struct fixture *f)
+{
+	f->memory_us += 500000;
+	tree_put_psi(f->t, "memory", f->memory_us, f->memory_us);
+	return watch_lacks_memory(f->watch);
+}
+
+static bool a_database_starts(struct fixture *f)
+{
+	tree_put_thread(f->t, 88, 88, "database", 'S', 500, 9);
+	tree_put_cgroup(f->t, 88, "0::/system.slice/database.service\n");
+	return memory_stalls(f) && mark(f);
+}
+
+static bool memory_stalls_for_a_while(struct fixture *f)
+{
+	assert_true(memory_stalls(f));
+	assert_false(knows_the_unit(f));
+	return tree_is_watched(f->watch, 88) && has_passed(f, 2 * CLEAR_NS);
+}
+
+/* To look up more takes memory, and locks that others hold for long on such a host. */
+static void test_nothing_is_looked_up_without_memory(void **state)
+{
+	static const step steps[] = { memory_stalls, a_database_starts, memory_stalls_for_a_while,
+		knows_the_unit, NULL };
+	struct fixture *f = *state;
+
+	run(f, steps);
+}
+
 static void test_starts_idle(void **state)
 {
 	static const step steps[] = { mark, clear_time_has_passed_twice, is_idle, NULL };
@@ -559,6 +598,7 @@ int main(void)
 		session_test(test_the_longest_possible_hold),
 		session_test(test_max_time),
 		session_test(test_stop),
+		session_test(test_nothing_is_looked_up_without_memory),
 		cmocka_unit_test(test_state_names),
 	};
 

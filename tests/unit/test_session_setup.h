@@ -49,6 +49,7 @@ struct fixture {
 	const step *steps;
 	bool guarded;
 	unsigned int busy, iowait, iowait_step; /* ticks, for the tree's stat */
+	uint64_t memory_us;			/* of stalls, for the tree's pressure */
 	uint64_t mark_ns;
 	unsigned int closed;
 	char closed_incident[RECORD_ID_SIZE];
@@ -131,6 +132,8 @@ static inline int setup(void **state)
 
 	/* Somebody waits for what is counted as waiting for I/O. */
 	tree_put_thread(f->t, 77, 77, "backup", 'D', 500, 9);
+	tree_put_psi(f->t, "memory", 0, 0);
+	tree_list_add(&f->t->process, "database");
 	set_config(&f->config);
 	assert_int_equal(pipe2(f->output, O_CLOEXEC | O_NONBLOCK), 0);
 	fcntl(f->output[1], F_SETPIPE_SZ, OUTPUT_SIZE);
