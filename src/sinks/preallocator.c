@@ -36,14 +36,13 @@
 /* A process has one preallocator, and a second one during a reload. */
 #define NAMES_MAX 8
 
-/* The thread's while it is busy, but for `is_released`. */
+/* The thread's while it is busy. */
 struct making {
 	struct spool_file file; /* the next one */
 	struct spool_file used; /* to be cut off and given up */
 	size_t used_bytes;
-	bool is_released; /* it has been; atomic */
-	bool is_last;	  /* no next file is wanted, and that there is goes */
-	int error;	  /* of the last file that was to be made; 0 */
+	bool is_last; /* no next file is wanted, and that there is goes */
+	int error;    /* of the last file that was to be made; 0 */
 	size_t bytes;
 	gid_t group;
 	bool logged_lock;
@@ -224,7 +223,6 @@ static void release(struct making *m, int lock_fd)
 		log_warning("cannot truncate a file in record.spool_dir: %s, ignoring",
 			strerror(errno));
 	file_reset(lock_fd, &m->used);
-	__atomic_store_n(&m->is_released, true, __ATOMIC_RELEASE);
 }
 
 /* If the file has no name any more, the name may belong to a newer preallocator. */
@@ -351,9 +349,13 @@ void preallocator_tick(struct preallocator *p, uint64_t now_ns)
 
 bool preallocator_take(struct preallocator *p, struct spool_file *ret_file)
 {
-	if (p->live || detached_worker_is_busy(p->worker) || !p->making->file.map) {
-		/* It is needed now. */
-		p->retry_ns = 0;
+	/* It is needed now. */
+	p->retry_ns = 0;
+	if (p->live || detached_worker_is_busy(p->worker))
+		return false;
+	if (!p->making->file.map) {
+		log_outcome(p);
+		detached_worker_start(p->worker);
 		return false;
 	}
 	*ret_file = p->making->file;
@@ -366,16 +368,10 @@ void preallocator_give_back(struct preallocator *p, struct spool_file *file, siz
 {
 	p->making->used = *file;
 	p->making->used_bytes = used_bytes;
-	p->making->is_released = false;
 	p->retry_ns = 0;
 	p->live = false;
 	*file = (struct spool_file){ 0 };
 	detached_worker_start(p->worker);
-}
-
-bool preallocator_has_released(const struct preallocator *p)
-{
-	return __atomic_load_n(&p->making->is_released, __ATOMIC_ACQUIRE);
 }
 
 bool preallocator_is_ready(const struct preallocator *p)

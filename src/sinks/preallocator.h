@@ -61,8 +61,6 @@ bool preallocator_take(struct preallocator *preallocator, struct spool_file *ret
  */
 void preallocator_give_back(struct preallocator *preallocator, struct spool_file *file,
 	size_t used_bytes);
-/* Whether it has done so. */
-bool preallocator_has_released(const struct preallocator *preallocator);
 
 /* Whether the next file is ready or cannot be made at present. */
 bool preallocator_is_ready(const struct preallocator *preallocator);

@@ -36,7 +36,6 @@ struct spool {
 	struct spool_file live; /* file of the open incident; map NULL: there is none */
 	bool named;		/* it has the name of the record */
 	bool ended;		/* the record, but the file has no name yet */
-	bool released;		/* the file was given back, which the writer waits for */
 	uint64_t lines;
 	size_t used;
 	size_t stuck_bytes;  /* used by `stuck` lines of one operation each */
@@ -164,10 +163,6 @@ static void spool_look_at_name(struct spool *s)
 {
 	int r = s->live.map ? namer_result(s->namer) : -EINPROGRESS;
 
-	if (s->released && preallocator_has_released(s->preallocator)) {
-		s->released = false;
-		writer_end(s->writer);
-	}
 	if (r == -EINPROGRESS)
 		return;
 	if (r < 0)
@@ -179,7 +174,7 @@ static void spool_look_at_name(struct spool *s)
 		return;
 	preallocator_give_back(s->preallocator, &s->live, s->used);
 	s->ended = false;
-	s->released = true;
+	writer_end(s->writer, s->incident);
 }
 
 /* Takes the preallocated file, if it is ready, and writes the line that waits for it. */
@@ -269,16 +264,14 @@ static bool spool_is_flushed(void *state)
 	 * The preallocator must have finished, too, or its thread would leave an incomplete file at
 	 * exit.
 	 */
-	return !s->ended && !s->released && writer_is_flushed(s->writer) &&
-		preallocator_is_ready(s->preallocator);
+	return !s->ended && writer_is_flushed(s->writer) && preallocator_is_ready(s->preallocator);
 }
 
 static bool spool_keeps_records(const void *state)
 {
 	const struct spool *s = state;
 
-	return s->ended || s->released || !writer_dir_works(s->writer) ||
-		!writer_is_flushed(s->writer);
+	return s->ended || !writer_dir_works(s->writer) || !writer_is_flushed(s->writer);
 }
 
 static void spool_close(void *state)
@@ -292,8 +285,6 @@ static void spool_close(void *state)
 			preallocator_give_back(s->preallocator, &s->live, s->used);
 	}
 	preallocator_free(s->preallocator);
-	if (s->released)
-		writer_end(s->writer);
 	namer_free(s->namer);
 	writer_free(s->writer);
 	close_fd(s->dir_fd);

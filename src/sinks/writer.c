@@ -30,6 +30,9 @@
 
 #define COPY_BYTES (64 * 1024)
 
+/* The first pause, which doubles. */
+#define HELD_PAUSE_NS (2 * NSEC_PER_MSEC)
+
 /* Shared by the thread and the spool sink; the last of them to leave frees it. */
 struct writer {
 	int references;
@@ -42,6 +45,7 @@ struct writer {
 	/* Of the open incident: its id, packed (0: there is none), and how much its file has. */
 	uint64_t live;
 	uint64_t live_bytes;
+	uint64_t ended; /* the one that ended last; 0: none has */
 	char spool_dir[PATH_MAX];
 	char dir[PATH_MAX];
 	struct retention_limits limits;
@@ -50,7 +54,8 @@ struct writer {
 	uint64_t save_ns;
 	uint64_t age_check_ns;
 	/* Used by the thread only. */
-	int logged_error; /* the last error that was logged; 0: none */
+	uint64_t pause_ns; /* until it looks again whether that one has been let go */
+	int logged_error;  /* the last error that was logged; 0: none */
 	int logged_part_error;
 	bool logged_access;
 	struct part saved; /* of the open incident, or of the one that ended last */
@@ -66,6 +71,7 @@ struct pass {
 	int error;	/* the first error that kept a record in the spool */
 	int part_error; /* the first error for which a part stays what it is */
 	bool busy;     /* another process has a record or a part; it may be killed and still hang */
+	bool held;     /* our preallocator has not let go yet of the record that ended last */
 	bool same_dir; /* spool and durable directory are one */
 };
 
@@ -103,9 +109,10 @@ void writer_note_bytes(struct writer *writer, size_t bytes)
 	__atomic_store_n(&writer->live_bytes, bytes, __ATOMIC_RELEASE);
 }
 
-void writer_end(struct writer *writer)
+void writer_end(struct writer *writer, const char *incident)
 {
 	__atomic_store_n(&writer->live, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&writer->ended, pack_id(incident), __ATOMIC_RELEASE);
 	__atomic_add_fetch(&writer->passes_wanted, 1, __ATOMIC_RELEASE);
 	wake(writer);
 }
@@ -178,6 +185,17 @@ static int copy_record(const struct pass *pass, int fd, const char *name, off_t 
 	return r;
 }
 
+static void note_taken(struct pass *pass, const char *incident)
+{
+	const uint64_t ended = __atomic_load_n(&pass->writer->ended, __ATOMIC_ACQUIRE);
+	char ours[RECORD_ID_SIZE];
+
+	pass->busy = true;
+	unpack_id(ended, ours);
+	if (ended && strncmp(incident, ours, strlen(ours)) == 0)
+		pass->held = true;
+}
+
 /*
  * 0 also when there is nothing to do; else the negative errno that keeps the record in the spool.
  * Two processes may do this with one record at the same time: both come to the same bytes.
@@ -193,7 +211,7 @@ static int move_record(struct pass *pass, const char *name)
 	if (fd < 0)
 		return fd;
 	if (lock_is_taken(pass->lock_fd, st.st_ino)) {
-		pass->busy = true;
+		note_taken(pass, name);
 		return 0;
 	}
 	/* Its size may have changed until then. */
@@ -325,7 +343,8 @@ static void visit_preallocated(struct pass *pass, const char *name)
 	if (fd < 0)
 		return;
 	if (lock_take(pass->lock_fd, st.st_ino) < 0) {
-		pass->busy = pass->busy || record_fd_incident(fd, incident) == 0;
+		if (record_fd_incident(fd, incident) == 0)
+			note_taken(pass, incident);
 		return;
 	}
 	if (is_name_of(pass, name, st.st_ino))
@@ -462,16 +481,31 @@ static int until_ms(uint64_t then_ns)
 	return then_ns > now_ns ? (int)((then_ns - now_ns) / NSEC_PER_MSEC) + 1 : 0;
 }
 
-static void wait_for_work(const struct writer *w, uint64_t next_pass_ns)
+static void wait_for_work(const struct writer *w, uint64_t next_ns)
 {
 	struct pollfd pfd = { .fd = w->wake_fd, .events = POLLIN };
-	uint64_t until_ns = next_pass_ns;
+	uint64_t until_ns = next_ns;
 	eventfd_t ignored;
 
 	if (__atomic_load_n(&w->live, __ATOMIC_ACQUIRE))
 		until_ns = clock_mono_ns() + w->save_ns;
-	poll(&pfd, 1, until_ms(until_ns < next_pass_ns ? until_ns : next_pass_ns));
+	poll(&pfd, 1, until_ms(until_ns < next_ns ? until_ns : next_ns));
 	eventfd_read(w->wake_fd, &ignored);
+}
+
+/*
+ * When to look again. What the preallocator is to let go it lets go at once, unless its thread hangs.
+ */
+static uint64_t next_pass_ns(struct writer *w, const struct pass *pass, int error)
+{
+	const uint64_t now_ns = clock_mono_ns();
+
+	w->pause_ns = pass->held ? 2 * w->pause_ns + HELD_PAUSE_NS : 0;
+	if (pass->held && w->pause_ns < w->retry_ns)
+		return now_ns + w->pause_ns;
+	if (error < 0 || pass->part_error < 0 || pass->busy)
+		return now_ns + w->retry_ns;
+	return w->limits.max_age_ns ? now_ns + w->age_check_ns : UINT64_MAX;
 }
 
 static void full_pass(struct writer *w, uint64_t *ret_next_ns)
@@ -482,25 +516,21 @@ static void full_pass(struct writer *w, uint64_t *ret_next_ns)
 
 	log_outcome(w, r);
 	log_part_outcome(w, pass.part_error);
-	__atomic_store_n(&w->left_over, pass.error < 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->left_over, pass.error < 0 || pass.held, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->passes_done, wanted, __ATOMIC_RELEASE);
-	*ret_next_ns = UINT64_MAX;
-	if (r < 0 || pass.part_error < 0 || pass.busy)
-		*ret_next_ns = clock_mono_ns() + w->retry_ns;
-	else if (w->limits.max_age_ns)
-		*ret_next_ns = clock_mono_ns() + w->age_check_ns;
+	*ret_next_ns = next_pass_ns(w, &pass, r);
 }
 
 static void *writer_run(void *arg)
 {
 	struct writer *w = arg;
-	uint64_t next_pass_ns = 0;
+	uint64_t next_ns = 0;
 	struct pass ignored;
 
 	while (!is_stopping(w)) {
-		if (clock_mono_ns() >= next_pass_ns ||
+		if (clock_mono_ns() >= next_ns ||
 			__atomic_load_n(&w->passes_wanted, __ATOMIC_ACQUIRE) != w->passes_done) {
-			full_pass(w, &next_pass_ns);
+			full_pass(w, &next_ns);
 		} else {
 			int r = writer_pass(w, true, &ignored);
 
@@ -508,7 +538,7 @@ static void *writer_run(void *arg)
 				log_outcome(w, r);
 		}
 		if (!is_stopping(w))
-			wait_for_work(w, next_pass_ns);
+			wait_for_work(w, next_ns);
 	}
 	/* These are open in the table of this thread. */
 	close_fd(w->saved.fd);

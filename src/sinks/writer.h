@@ -49,11 +49,12 @@ struct writer *writer_free(struct writer *writer);
 
 /*
  * For the event loop; they return at once. The record of an incident in the spool is written from
- * now on; its first `bytes` are whole lines; it is finished.
+ * now on; its first `bytes` are whole lines; it is finished, and will be moved as soon as its lock
+ * is dropped.
  */
 void writer_begin(struct writer *writer, const char *incident);
 void writer_note_bytes(struct writer *writer, size_t bytes);
-void writer_end(struct writer *writer);
+void writer_end(struct writer *writer, const char *incident);
 
 /* Whether the durable directory could be opened for writing at the last try. */
 bool writer_dir_works(const struct writer *writer);

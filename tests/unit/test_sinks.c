@@ -531,6 +531,21 @@ static void test_durable_directories(void **state)
 	close(fd);
 }
 
+/* Its file is let go by another thread, which the writer does not wait a second for. */
+static void test_a_record_is_moved_without_a_tick(void **state)
+{
+	const struct dirs *d = *state;
+	struct sinks *sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+
+	assert_true(dirs_open(d, sinks, 0, DIRS_PATIENCE_NS));
+	dirs_wait_count(d->config.record.spool_dir, FIRST, 1);
+	sinks_tick(sinks, clock_mono_ns());
+	dirs_close(sinks, 0);
+	dirs_wait_count(d->config.record.spool_dir, FIRST, 0);
+	assert_int_equal(dirs_summary(d->config.record.dir, FIRST_ID).counts.records, 2);
+	sinks_free(sinks);
+}
+
 static void test_spool_and_durable_directory_may_be_the_same(void **state)
 {
 	struct dirs *d = *state;
@@ -563,6 +578,7 @@ int main(void)
 		WITH_DIRS(test_a_spool_on_a_disk_is_refused),
 		WITH_DIRS(test_a_spool_of_somebody_else_is_refused),
 		WITH_DIRS(test_durable_directories),
+		WITH_DIRS(test_a_record_is_moved_without_a_tick),
 		WITH_DIRS(test_spool_and_durable_directory_may_be_the_same),
 	};
 

@@ -209,7 +209,7 @@ static void keep_until_copied(const struct dirs *d, struct saving *s)
 
 	fill_disk(d, path);
 	close(s->lock_fd);
-	writer_end(s->writer);
+	writer_end(s->writer, FIRST_ID);
 	wait_attempts(d, &s->saved, 5);
 	assert_false(writer_is_flushed(s->writer));
 	assert_int_equal(unlink(path), 0);

@@ -162,7 +162,7 @@ static void test_a_file_that_is_being_made_is_left_alone(void **state)
 	assert_int_equal(writer_new(&options, &writer), 0);
 	assert_int_equal(pthread_create(&thread, NULL, make_files, &m), 0);
 	for (; clock_mono_ns() - begin_ns < 2 * NSEC_PER_SEC; passes++) {
-		writer_end(writer);
+		writer_end(writer, FIRST_ID);
 		while (!writer_is_flushed(writer) && clock_mono_ns() - begin_ns < DIRS_PATIENCE_NS)
 			usleep(1);
 	}
