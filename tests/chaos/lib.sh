@@ -128,17 +128,20 @@ chaos_fds_are()
 	return 1
 }
 
-# chaos_new_records: files of records that no fault has judged so far, into CHAOS_RECORDS.
+# chaos_new_records: copies of the records that no fault has judged so far, into CHAOS_RECORDS. What is in the spool may
+# be moved at any moment.
 chaos_new_records()
 {
-	local dir file
+	local dir file copies=$STALL_DIR/judged
 
 	CHAOS_RECORDS=()
+	mkdir -p "$copies"
 	for dir in "${CHAOS_DIRS[@]}"; do
 		for file in "$dir"/*.jsonl; do
 			if [[ -e $file && -z ${CHAOS_SEEN[${file##*/}]-} ]]; then
 				CHAOS_SEEN[${file##*/}]=1
-				CHAOS_RECORDS+=("$file")
+				cp "$file" "$copies/" 2>/dev/null || cp "$LIVE_RECORDS/${file##*/}" "$copies/"
+				CHAOS_RECORDS+=("$copies/${file##*/}")
 			fi
 		done
 	done
