@@ -494,7 +494,7 @@ static void wait_for_work(const struct writer *w, uint64_t next_ns)
 }
 
 /*
- * When to look again. What the preallocator is to let go it lets go at once, unless its thread hangs.
+ * When to look again. The preallocator lets go of a record at once, unless its thread hangs.
  */
 static uint64_t next_pass_ns(struct writer *w, const struct pass *pass, int error)
 {
