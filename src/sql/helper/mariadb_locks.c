@@ -137,15 +137,6 @@ static enum record_lock lock_of_state(const char *state)
 	return RECORD_LOCK_NONE;
 }
 
-struct mariadb_session *mariadb_find_session(const struct mariadb_list *list,
-	uint64_t connection_id)
-{
-	for (size_t i = 0; connection_id && i < list->count; i++)
-		if (list->rows[i].connection_id == connection_id)
-			return &list->rows[i];
-	return NULL;
-}
-
 /* Statements that last, and that no state explains. */
 static unsigned int count_lasting(const struct mariadb_list *list)
 {
@@ -196,13 +187,6 @@ static const struct mariadb_transaction *find_current(const struct sql_link *lin
 	uint64_t connection_id)
 {
 	return link->transactions_asked_ns ? find_transaction(link, connection_id) : NULL;
-}
-
-bool mariadb_has_stayed(const struct mariadb_list *list, const struct mariadb_session *row,
-	uint64_t asked_ns)
-{
-	return asked_ns >= list->asked_ns ||
-		row->time_s * NSEC_PER_SEC >= clock_mono_ns() - asked_ns;
 }
 
 bool mariadb_is_blocker(const struct sql_link *link, uint64_t connection_id)

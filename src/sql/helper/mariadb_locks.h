@@ -7,61 +7,7 @@
 #ifndef IOSTALL_SQL_MARIADB_LOCKS_H
 #define IOSTALL_SQL_MARIADB_LOCKS_H
 
-#include "record/enums.h"
-#include "sql/helper/mariadb_link.h"
-#include "util/clock.h"
-
-#define MARIADB_TIME_S_MAX (SQL_ELAPSED_MAX_NS / NSEC_PER_SEC)
-
-struct mariadb_session {
-	uint64_t connection_id;
-	uint64_t text_bytes;
-	uint64_t time_s;
-	int32_t tid; /* by threads only */
-	char user[SQL_NAME_SIZE];
-	char database[SQL_NAME_SIZE];
-	char command[SQL_NAME_SIZE];
-	char state[SQL_STATE_SIZE];
-	bool background;
-	bool idle;   /* it sleeps with its transaction open */
-	bool is_ddl; /* its statement changes or locks a table as a whole */
-	char *text;  /* its beginning; NULL: none. Not sent where sql.text is off */
-	uint64_t transaction_s;
-	/* What it waits for; lock NONE: for no lock. */
-	enum record_lock lock;
-	uint64_t blocker_id; /* 0: not known */
-	bool blocker_has_no_session;
-	uint64_t inferred_id; /* until all are known */
-	uint64_t waited_s;
-	uint32_t candidates; /* for the blocker; 0: the server told it */
-	char object[SQL_NAME_SIZE];
-};
-
-/* Of more users those that come first in the server's list are counted. */
-#define MARIADB_USERS_MAX 64
-
-/* Of a list; the others in an answer are for blockers that are told only after it. */
-#define MARIADB_SESSIONS_MAX (SQL_SESSIONS_MAX - 16)
-
-/* Rows are read one by one; only as many as an answer may have are kept. */
-struct mariadb_list {
-	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
-	size_t count;
-	size_t sleepers; /* of them, idle */
-	uint64_t active; /* with those that are not kept */
-	uint64_t idle;
-	uint64_t asked_ns;
-	uint64_t invalid;
-	size_t bytes_read;
-	bool is_short; /* only the beginning of each statement was asked for */
-	uint32_t connections;
-	uint32_t users_count;
-	struct mariadb_user {
-		char name[SQL_NAME_SIZE];
-		uint32_t connections;
-		uint32_t idle;
-	} users[MARIADB_USERS_MAX];
-};
+#include "sql/helper/mariadb_list.h"
 
 /* A transaction of InnoDB that is open. */
 struct mariadb_transaction {
@@ -95,17 +41,6 @@ bool mariadb_may_hold_locks(const struct sql_link *link, uint64_t connection_id)
  */
 int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_list *list,
 	struct text *error);
-
-/* NULL: it is not in the list. */
-struct mariadb_session *mariadb_find_session(const struct mariadb_list *list,
-	uint64_t connection_id);
-
-/*
- * Whether what was asked about a session at asked_ns holds for its row: in a list that was made
- * later it is still in that statement, or still without one.
- */
-bool mariadb_has_stayed(const struct mariadb_list *list, const struct mariadb_session *row,
-	uint64_t asked_ns);
 
 /* In mariadb_infer.c: of those that wait for a table or the server, which does not say for whom. */
 void mariadb_infer_blockers(const struct sql_link *link, struct mariadb_list *list);

@@ -70,8 +70,6 @@ static const char allowed_query[] = "SELECT @@max_connections";
 
 /* Of a server that never ends: what follows is not read. */
 #define ANSWER_BYTES_MAX (64UL << 20)
-/* A pool may have hundreds in a transaction: the longest are kept, beside those that run. */
-#define SLEEPERS_MAX 64
 /* Further threads are not remembered; each takes 32 bytes. */
 #define THREADS_MAX 16384
 
@@ -300,13 +298,6 @@ static int compare_rows(const void *a, const void *b)
 	return (y->time_s > x->time_s) - (y->time_s < x->time_s);
 }
 
-static void free_list(struct mariadb_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->rows[i].text);
-	free(list->rows);
-}
-
 /* The length of "10.0.0.1:4711" without the port. */
 static int host_len(const char *host)
 {
@@ -317,39 +308,6 @@ static int host_len(const char *host)
 	return (int)(colon - host);
 }
 
-static struct mariadb_session *find_shortest(struct mariadb_list *list, bool is_idle)
-{
-	struct mariadb_session *shortest = NULL;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (list->rows[i].idle == is_idle &&
-			(!shortest || list->rows[i].time_s < shortest->time_s))
-			shortest = &list->rows[i];
-	return shortest;
-}
-
-/*
- * Where to keep a session that has run for so long; NULL: all that are kept have run for longer.
- * Who holds a lock is found among many that wait for it.
- */
-static struct mariadb_session *find_room(struct mariadb_list *list, bool is_idle, uint64_t time_s,
-	bool is_blocker)
-{
-	const bool is_further_sleeper = is_idle && list->sleepers < SLEEPERS_MAX;
-	struct mariadb_session *shortest;
-
-	if (list->count < MARIADB_SESSIONS_MAX && (!is_idle || is_further_sleeper)) {
-		list->sleepers += is_idle;
-		return &list->rows[list->count++];
-	}
-	shortest = find_shortest(list, is_idle && !is_further_sleeper);
-	if (!shortest || (!is_blocker && !is_further_sleeper && time_s <= shortest->time_s))
-		return NULL;
-	list->sleepers += is_further_sleeper;
-	free(shortest->text);
-	return shortest;
-}
-
 static struct mariadb_session *keep_session(const struct sql_link *link, struct mariadb_list *list,
 	const MYSQL_ROW cells, bool is_idle, uint64_t text_bytes)
 {
@@ -357,7 +315,7 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 	const char *user = cells[CELL_USER] ? cells[CELL_USER] : "";
 	const char *host = cells[CELL_HOST] ? cells[CELL_HOST] : "";
 	const bool is_blocker = mariadb_is_blocker(link, sql_cell_u64(cells[CELL_ID]));
-	struct mariadb_session *row = find_room(list, is_idle, time_s, is_blocker);
+	struct mariadb_session *row = mariadb_list_find_room(list, is_idle, time_s, is_blocker);
 
 	if (!row)
 		return NULL;
@@ -646,7 +604,7 @@ int mariadb_snapshot(struct sql_link *link, struct sql_answer *answer, struct te
 		r = ask_allowed(link, &list, error);
 	if (r == 0)
 		send_list(link, &list, answer);
-	free_list(&list);
+	mariadb_list_free(&list);
 	if (r == 0 && !answer->is_glance)
 		link->asked_at_ns = clock_mono_ns();
 	return r;
