@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -203,7 +204,17 @@ static int make_file(struct making *m, int dir_fd, int lock_fd)
 	return 0;
 }
 
-/* -EDQUOT: the spool is full. */
+/* Others need their room in /run, too: an eighth of it is left to them. */
+static bool has_room(int dir_fd, size_t bytes)
+{
+	struct statvfs fs;
+
+	/* Without blocks it has no limit. */
+	return fstatvfs(dir_fd, &fs) < 0 || fs.f_blocks == 0 ||
+		fs.f_bavail * fs.f_frsize >= bytes + fs.f_blocks / 8 * fs.f_frsize;
+}
+
+/* -EDQUOT: the spool is full; -ENOSPC: what it is on is. */
 static int prepare(struct making *m, int dir_fd, int lock_fd)
 {
 	uint64_t used = 0;
@@ -213,6 +224,8 @@ static int prepare(struct making *m, int dir_fd, int lock_fd)
 		return r;
 	if (used + m->bytes > PREALLOCATOR_FILES_MAX * m->bytes)
 		return -EDQUOT;
+	if (!has_room(dir_fd, m->bytes))
+		return -ENOSPC;
 	return make_file(m, dir_fd, lock_fd);
 }
 
@@ -260,7 +273,9 @@ static void log_outcome(struct preallocator *p)
 			p->spool_dir);
 	else if (error < 0)
 		log_warning("cannot make the next spool file in %s: %s; trying again every 30 s",
-			p->spool_dir, strerror(-error));
+			p->spool_dir,
+			error == -ENOSPC ? "no room for it beside an eighth that is left to others"
+					 : strerror(-error));
 	else
 		log_info("%s has room for the next spool file again", p->spool_dir);
 	p->logged_error = error;
@@ -293,6 +308,12 @@ static int start_thread(struct preallocator *p, const struct preallocator_option
 	return detached_worker_new(&worker, m, &p->worker);
 }
 
+/* What ends without a change of the configuration. */
+static bool may_pass(int error)
+{
+	return error == -EDQUOT || error == -ENOSPC || error == -ENOMEM;
+}
+
 int preallocator_new(const struct preallocator_options *options,
 	struct preallocator **ret_preallocator)
 {
@@ -311,8 +332,8 @@ int preallocator_new(const struct preallocator_options *options,
 	}
 	detached_worker_start(p->worker);
 	/* Whoever reads the directory may keep it waiting for ever: later it is made, or never. */
-	if (wait_for_thread(p, FIRST_MS) && p->making->error < 0 && p->making->error != -EDQUOT) {
-		r = p->making->error;
+	r = wait_for_thread(p, FIRST_MS) ? p->making->error : 0;
+	if (r < 0 && !may_pass(r)) {
 		preallocator_free(p);
 		return r;
 	}

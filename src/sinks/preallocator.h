@@ -41,7 +41,7 @@ struct preallocator;
 
 /*
  * Makes the first file at once, or after the start where that takes long. Returns a negative errno
- * when it fails, unless the spool is full.
+ * when it fails for another reason than a lack of room or memory.
  */
 int preallocator_new(const struct preallocator_options *options,
 	struct preallocator **ret_preallocator);

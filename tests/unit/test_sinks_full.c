@@ -78,12 +78,12 @@ static bool mount_tmpfs(const char *path, const char *options)
 }
 
 /* Takes all the room that there is by a file, whose path is returned. */
-static void fill_disk(const struct dirs *d, char ret_path[static 2 * PATH_MAX])
+static void fill_disk(const char *dir, char ret_path[static 2 * PATH_MAX])
 {
 	static const char filler[4096];
 	_cleanup_close_ int fd = -1;
 
-	snprintf(ret_path, 2 * PATH_MAX, "%s/filler", d->config.record.dir);
+	snprintf(ret_path, 2 * PATH_MAX, "%s/filler", dir);
 	fd = open(ret_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	while (write(fd, filler, sizeof(filler)) > 0)
@@ -101,7 +101,7 @@ static void test_with_a_full_disk_records_stay_in_the_spool(void **state)
 		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
 		skip();
 	}
-	fill_disk(d, path);
+	fill_disk(d->config.record.dir, path);
 	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
 	dirs_write_incident(d, sinks, 0, 100);
 	assert_false(sinks_flush(sinks, 50 * NSEC_PER_MSEC));
@@ -190,7 +190,7 @@ static void test_what_was_saved_stays_when_the_disk_becomes_full(void **state)
 	char path[2 * PATH_MAX], part[64];
 
 	save_first_line(d, s);
-	fill_disk(d, path);
+	fill_disk(d->config.record.dir, path);
 	writer_note_bytes(s->writer, s->len);
 	wait_attempts(d, &s->saved, 5);
 	/* Once there is room, the rest follows. */
@@ -207,7 +207,7 @@ static void keep_until_copied(const struct dirs *d, struct saving *s)
 {
 	char path[2 * PATH_MAX];
 
-	fill_disk(d, path);
+	fill_disk(d->config.record.dir, path);
 	close(s->lock_fd);
 	writer_end(s->writer, FIRST_ID);
 	wait_attempts(d, &s->saved, 5);
@@ -247,22 +247,41 @@ static void test_what_was_saved_stays_when_another_incident_opens(void **state)
 	close(next_lock_fd);
 }
 
-static void test_a_full_spool_is_noticed_at_start(void **state)
+/* It starts all the same, and records as soon as there is room: an eighth is that of others. */
+static void test_a_start_where_run_is_full(void **state)
+{
+	struct dirs *d = *state;
+	char path[2 * PATH_MAX];
+	struct sinks *sinks;
+
+	assert_int_equal(mkdir(d->config.record.spool_dir, 0700), 0);
+	if (!mount_tmpfs(d->config.record.spool_dir, "size=4m,mode=750")) {
+		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
+		skip();
+	}
+	fill_disk(d->config.record.spool_dir, path);
+	d->config.record.spool_bytes = 1 << 20;
+	sinks = dirs_start(d, SINK_BIT(spool), -1, false);
+	assert_false(dirs_open(d, sinks, 0, NSEC_PER_SEC));
+	dirs_close(sinks, 0);
+	/* There is room for it, but not for others beside it. */
+	assert_int_equal(truncate(path, 11 << 18), 0);
+	assert_false(dirs_open(d, sinks, 1, NSEC_PER_SEC));
+	dirs_close(sinks, 1);
+	assert_int_equal(truncate(path, 2 << 20), 0);
+	assert_int_equal(dirs_write_incident(d, sinks, 2, 3), 0);
+	dirs_flush(sinks);
+	sinks_free(sinks);
+	assert_int_equal(dirs_count(d->config.record.dir, ".jsonl"), 1);
+	umount2(d->config.record.spool_dir, MNT_DETACH);
+}
+
+static void test_what_is_no_spool_is_noticed_at_start(void **state)
 {
 	struct dirs *d = *state;
 	const struct sinks_options options = { .config = &d->config, .wanted = SINK_BIT(spool) };
 	struct sinks *sinks;
 
-	assert_int_equal(mkdir(d->config.record.spool_dir, 0700), 0);
-	if (!mount_tmpfs(d->config.record.spool_dir, "size=1m,mode=750")) {
-		print_message("a tmpfs cannot be mounted here: %s\n", strerror(errno));
-		skip();
-	}
-	d->config.record.spool_bytes = 2 << 20;
-	assert_int_equal(sinks_new(&options, &sinks), -ENOSPC);
-	assert_int_equal(dirs_count(d->config.record.spool_dir, ""), 0);
-	umount2(d->config.record.spool_dir, MNT_DETACH);
-	rmdir(d->config.record.spool_dir);
 	dirs_write(d->root, "spool", "", 0);
 	assert_int_equal(sinks_new(&options, &sinks), -ENOTDIR);
 	text_copy(d->config.record.spool_dir, PATH_MAX, "/nonexistent/spool");
@@ -312,7 +331,8 @@ int main(void)
 		WITH_DIRS(test_what_was_saved_stays_when_the_disk_becomes_full),
 		WITH_DIRS(test_what_was_saved_stays_until_the_record_is_copied),
 		WITH_DIRS(test_what_was_saved_stays_when_another_incident_opens),
-		WITH_DIRS(test_a_full_spool_is_noticed_at_start),
+		WITH_DIRS(test_a_start_where_run_is_full),
+		WITH_DIRS(test_what_is_no_spool_is_noticed_at_start),
 		WITH_DIRS(test_the_spool_has_a_limit),
 	};
 
