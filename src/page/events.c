@@ -333,7 +333,7 @@ static void tell_verdict(struct page *p, const struct record *r)
 	draw_colour(d, DRAW_BOLD);
 	draw_add(d, "so far: ");
 	draw_colour(d, DRAW_PLAIN);
-	draw_add(d, v->sentence);
+	draw_text(d, DRAW_TEXT_SIZE, v->sentence);
 	draw_end(d);
 }
 

@@ -157,6 +157,19 @@ static void test_databases_and_the_kernel(void **state)
 	assert_told(f, "04:12:11  kernel a\\x0a\\x1b[2J\n");
 }
 
+/* Any user can give such a name to a process or a file. */
+static void test_a_verdict_with_control_characters(void **state)
+{
+	struct page_fixture *f = *state;
+	char *sentence = f->record.verdict.sentence;
+
+	begin(f);
+	data_verdict(&f->record);
+	f->record.verdict.final = false;
+	text_copy(sentence, sizeof(f->record.verdict.sentence), "a\n\x1b[2J reads");
+	assert_told(f, "04:12:32  so far: a\\x0a\\x1b[2J reads\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +179,7 @@ int main(void)
 		WITH_PAGE(test_samples_are_quiet),
 		WITH_PAGE(test_no_completions),
 		WITH_PAGE(test_databases_and_the_kernel),
+		WITH_PAGE(test_a_verdict_with_control_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
