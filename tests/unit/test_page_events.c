@@ -167,7 +167,7 @@ static void test_a_verdict_with_control_characters(void **state)
 	data_verdict(&f->record);
 	f->record.verdict.final = false;
 	text_copy(sentence, sizeof(f->record.verdict.sentence), "a\n\x1b[2J reads");
-	assert_told(f, "04:12:32  so far: a\\x0a\\x1b[2J reads\n");
+	assert_told(f, "04:12:30  so far: a\\x0a\\x1b[2J reads\n");
 }
 
 int main(void)
