@@ -34,8 +34,10 @@ struct spool {
 	struct namer *namer;
 	struct writer *writer;
 	struct spool_file live; /* file of the open incident; map NULL: there is none */
-	bool named;		/* it has the name of the record */
-	bool ended;		/* the record, but the file has no name yet */
+	/* Its incident: the next one may open before it has its name. */
+	char live_incident[RECORD_ID_SIZE];
+	bool named; /* it has the name of the record */
+	bool ended; /* the record, but the file has no name yet */
 	uint64_t lines;
 	size_t used;
 	size_t stuck_bytes;  /* used by `stuck` lines of one operation each */
@@ -168,13 +170,13 @@ static void spool_look_at_name(struct spool *s)
 	if (r < 0)
 		s->dropped += s->lines;
 	else if (!s->named && !s->ended)
-		writer_begin(s->writer, s->incident);
+		writer_begin(s->writer, s->live_incident);
 	s->named = r == 0;
 	if (s->named && !s->ended)
 		return;
 	preallocator_give_back(s->preallocator, &s->live, s->used);
 	s->ended = false;
-	writer_end(s->writer, s->incident);
+	writer_end(s->writer, s->live_incident);
 }
 
 /* Takes the preallocated file, if it is ready, and writes the line that waits for it. */
@@ -187,7 +189,8 @@ static void spool_begin(struct spool *s)
 	s->used = s->lines = 0;
 	s->stuck_bytes = s->sample_bytes = 0;
 	s->named = false;
-	namer_start(s->namer, s->live.name, s->incident);
+	memcpy(s->live_incident, s->incident, sizeof(s->live_incident));
+	namer_start(s->namer, s->live.name, s->live_incident);
 	spool_append(s, &open, s->waiting, s->waiting_len);
 	s->waiting_len = 0;
 }
