@@ -83,29 +83,27 @@ static void cleanup_reader(struct record_reader **reader)
 	record_reader_free(*reader);
 }
 
-/* False when the file has no complete `open` line. */
-static bool read_open(int fd, struct record *ret_record)
+/*
+ * What the record says of itself: nothing, where it cannot be read or has no complete `open` line.
+ * -ENOMEM: not read.
+ */
+static int describe(int fd, const struct retention_clock *clock, struct kept_file *file)
 {
+	_cleanup_free_ struct record *r = malloc(sizeof(*r));
 	_cleanup_(cleanup_reader) struct record_reader *reader = NULL;
 	struct record_line line;
 
-	return record_reader_new(fd, &reader) == 0 &&
-		record_reader_next(reader, ret_record, &line) > 0 && line.decoded &&
-		ret_record->type == RECORD_OPEN;
-}
-
-/* What the record says of itself. */
-static void describe(int fd, const struct retention_clock *clock, struct kept_file *file)
-{
-	_cleanup_free_ struct record *r = malloc(sizeof(*r));
-
 	file->mono_ns = 0;
 	file->continues = false;
-	if (!r || !read_open(fd, r))
-		return;
+	if (!r || record_reader_new(fd, &reader) == -ENOMEM)
+		return -ENOMEM;
+	if (!reader || record_reader_next(reader, r, &line) <= 0 || !line.decoded ||
+		r->type != RECORD_OPEN)
+		return 0;
 	file->continues = *r->open.continues;
 	if (*clock->boot_id && strcmp(r->open.boot_id, clock->boot_id) == 0)
 		file->mono_ns = r->mono_ns;
+	return 0;
 }
 
 static uint64_t age_ns(const struct kept_file *file, const struct stat *st,
@@ -194,7 +192,9 @@ static int list_read(int dir_fd, const struct retention_limits *limits,
 			continue;
 		memcpy(file.name, entry->d_name, RECORD_FILE_SIZE);
 		file.bytes = (uint64_t)st.st_size + hook_output_bytes(dir_fd, entry->d_name);
-		describe(record_fd, clock, &file);
+		r = describe(record_fd, clock, &file);
+		if (r < 0)
+			return r;
 		file.too_old = limits->max_age_ns && age_ns(&file, &st, clock) > limits->max_age_ns;
 		r = list_add(list, &file);
 		if (r < 0)
