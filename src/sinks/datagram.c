@@ -16,7 +16,10 @@
  * An incident sends two messages, so those of four incidents are kept while the receiver is gone.
  */
 #define PENDING_MAX 8
-/* Tries once a second: a receiver that restarts is back long before that. */
+/*
+ * Tries once a second where nobody is: a receiver that restarts is back long before that. One whose
+ * queue is full hangs as the host does, perhaps for longer.
+ */
 #define TRIES_MAX 60
 
 struct pending {
@@ -62,8 +65,12 @@ int datagram_new(const char *name, const char *path, struct datagram **ret_datag
 
 struct datagram *datagram_free(struct datagram *d)
 {
-	if (d)
-		close_fd(d->fd);
+	if (!d)
+		return NULL;
+	if (d->count > 0 && d->was_there)
+		log_warning("%s at %s has not taken the last %u messages", d->name,
+			d->address.sun_path, d->count);
+	close_fd(d->fd);
 	free(d);
 	return NULL;
 }
@@ -80,11 +87,16 @@ static int send_bytes(struct datagram *d, const char *bytes, size_t len)
 	return r;
 }
 
+static bool is_gone(int error)
+{
+	return error == -ECONNREFUSED || error == -ENOENT;
+}
+
 /* Whether the receiver may accept the message later. */
 static bool is_temporary(int error)
 {
-	return error == -EAGAIN || error == -ENOBUFS || error == -ECONNREFUSED ||
-		error == -ENOENT || error == -EINTR || error == -ENOMEM;
+	return is_gone(error) || error == -EAGAIN || error == -ENOBUFS || error == -EINTR ||
+		error == -ENOMEM;
 }
 
 /* A host without such a log loses nothing: only what a receiver did not take is counted. */
@@ -147,7 +159,7 @@ void datagram_retry(struct datagram *d)
 			d->logged_error = 0;
 			d->first = (d->first + 1) % PENDING_MAX;
 			d->count--;
-		} else if (is_temporary(r) && ++p->tries < TRIES_MAX) {
+		} else if (is_temporary(r) && (!is_gone(r) || ++p->tries < TRIES_MAX)) {
 			return;
 		} else {
 			drop_oldest(d, r);
