@@ -2,8 +2,13 @@
 /* What doctor says of the destinations of records. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/doctor.h"
@@ -12,40 +17,120 @@
 #include "util/cleanup.h"
 #include "util/file.h"
 
+/* How long the disk of a path may take before it counts as one that hangs. */
+#define ANSWER_MS 2000
+
+struct finding {
+	enum doctor_verdict verdict;
+	char detail[512];
+};
+
+struct place {
+	const char *path;
+	enum dir_use use;
+};
+
+__attribute__((format(printf, 3, 4))) static void find(struct finding *ret_finding,
+	enum doctor_verdict verdict, const char *format, ...)
+{
+	va_list ap;
+
+	ret_finding->verdict = verdict;
+	va_start(ap, format);
+	vsnprintf(ret_finding->detail, sizeof(ret_finding->detail), format, ap);
+	va_end(ap);
+}
+
 /*
  * Creates the directory and a file in it, since access() allows root everything, and removes both.
  */
-static bool check_directory(struct doctor *d, const char *name, const char *path, enum dir_use use)
+static void look_at_directory(const void *arg, struct finding *ret_finding)
 {
-	bool made = mkdir(path, 0750) == 0;
-	_cleanup_close_ int dir_fd = dir_open_or_make(path, use, FILE_NO_GROUP);
+	const struct place *place = arg;
+	const char *path = place->path;
+	bool made = access(path, F_OK) < 0 && mkdir(path, 0750) == 0;
+	_cleanup_close_ int dir_fd = dir_open_or_make(path, place->use, FILE_NO_GROUP);
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
 	int error = fd < 0 && errno != EOPNOTSUPP ? errno : 0;
-	bool is_fit = error || use != DIR_SPOOL || file_is_in_memory(path);
+	bool is_fit = error || place->use != DIR_SPOOL || file_is_in_memory(path);
 
 	if (made)
 		rmdir(path);
-	if (error) {
-		doctor_report(d, "sink", name, FAILS, "%s: %s", path, strerror(error));
-		return false;
-	}
-	if (dir_fd < 0) {
-		doctor_report(d, "sink", name, FAILS, "%s: %s", path, dir_strerror(dir_fd));
-		return false;
-	}
-	if (!is_fit) {
-		doctor_report(d, "sink", name, FAILS,
+	if (error)
+		find(ret_finding, FAILS, "%s: %s", path, strerror(error));
+	else if (dir_fd < 0)
+		find(ret_finding, FAILS, "%s: %s", path, dir_strerror(dir_fd));
+	else if (!is_fit)
+		find(ret_finding, FAILS,
 			"%s is not on tmpfs; mount a tmpfs there, with `mount -t tmpfs -o mode=0750 "
 			"tmpfs %s`",
 			path, path);
-		return false;
-	}
-	if (made)
-		doctor_report(d, "sink", name, WORKS, "%s does not exist yet and can be created",
-			path);
 	else
-		doctor_report(d, "sink", name, WORKS, "%s", path);
-	return true;
+		find(ret_finding, WORKS, "%s%s", path,
+			made ? " does not exist yet and can be created" : "");
+}
+
+static int take_finding(int fd, struct finding *ret_finding)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int r;
+
+	do
+		r = poll(&pfd, 1, ANSWER_MS);
+	while (r < 0 && errno == EINTR);
+	if (r == 0)
+		return -ETIMEDOUT;
+	return read(fd, ret_finding, sizeof(*ret_finding)) == sizeof(*ret_finding) ? 0 : -EIO;
+}
+
+/* In a process of its own, which may hang with the disk that the path is on. */
+static int look_apart(void (*look)(const void *arg, struct finding *ret_finding), const void *arg,
+	struct finding *ret_finding)
+{
+	int fds[2], r;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	pid = fork();
+	if (pid == 0) {
+		look(arg, ret_finding);
+		_exit(write(fds[1], ret_finding, sizeof(*ret_finding)) < 0);
+	}
+	r = pid < 0 ? -errno : 0;
+	close(fds[1]);
+	if (r == 0)
+		r = take_finding(fds[0], ret_finding);
+	close(fds[0]);
+	if (pid < 0)
+		return r;
+	kill(pid, SIGKILL);
+	/* One that hangs does not end. */
+	waitpid(pid, NULL, r == -ETIMEDOUT ? WNOHANG : 0);
+	return r;
+}
+
+static bool check_apart(struct doctor *d, const char *name, const char *path,
+	void (*look)(const void *arg, struct finding *ret_finding), const void *arg)
+{
+	struct finding finding = { 0 };
+	int r = look_apart(look, arg, &finding);
+
+	if (r == -ETIMEDOUT)
+		find(&finding, DEGRADED,
+			"%s does not answer within 2 s: its disk hangs, or its file system is frozen",
+			path);
+	else if (r < 0)
+		find(&finding, FAILS, "%s: %s", path, strerror(-r));
+	doctor_report(d, "sink", name, finding.verdict, "%s", finding.detail);
+	return finding.verdict == WORKS;
+}
+
+static bool check_directory(struct doctor *d, const char *name, const char *path, enum dir_use use)
+{
+	const struct place place = { path, use };
+
+	return check_apart(d, name, path, look_at_directory, &place);
 }
 
 /* The sinks of sinks.def that send to a socket. */
@@ -69,25 +154,33 @@ static void check_sockets(struct doctor *d)
 	}
 }
 
+static void look_at_hook(const void *arg, struct finding *ret_finding)
+{
+	const struct config_hook *hook = arg;
+	const char *path = *hook->command ? hook->command : hook->socket;
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		find(ret_finding, DEGRADED, "%s: %s", path, strerror(errno));
+	else if (*hook->command ? !S_ISREG(st.st_mode) || !(st.st_mode & 0111)
+				: !S_ISSOCK(st.st_mode))
+		find(ret_finding, DEGRADED, "%s is not %s", path,
+			*hook->command ? "a program" : "a socket");
+	else
+		find(ret_finding, WORKS, "%s", path);
+}
+
 static void check_hooks(struct doctor *d)
 {
 	for (unsigned int i = 0; i < d->config->hooks_count; i++) {
 		const struct config_hook *hook = &d->config->hooks[i];
 		const char *path = *hook->command ? hook->command : hook->socket;
-		struct stat st;
 
-		if (!*path)
+		if (*path)
+			check_apart(d, hook->section, path, look_at_hook, hook);
+		else
 			doctor_report(d, "sink", hook->section, WORKS,
 				"off: neither command nor socket is set");
-		else if (stat(path, &st) < 0)
-			doctor_report(d, "sink", hook->section, DEGRADED, "%s: %s", path,
-				strerror(errno));
-		else if (*hook->command ? !S_ISREG(st.st_mode) || !(st.st_mode & 0111)
-					: !S_ISSOCK(st.st_mode))
-			doctor_report(d, "sink", hook->section, DEGRADED, "%s is not %s", path,
-				*hook->command ? "a program" : "a socket");
-		else
-			doctor_report(d, "sink", hook->section, WORKS, "%s", path);
 	}
 }
 
