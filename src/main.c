@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/commands.h"
 #include "util/exit.h"
@@ -24,6 +26,15 @@ static int print_help(const struct options_command *command)
 	return EXIT_CODE_OK;
 }
 
+/* What was to be printed and could not be, as on a full disk, is no success. */
+static int end(int code)
+{
+	if ((fflush(stdout) == 0 && !ferror(stdout)) || code != EXIT_CODE_OK)
+		return code;
+	log_error("cannot write to standard output: %s", strerror(errno));
+	return EXIT_CODE_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	const struct options_command *command = &none;
@@ -41,12 +52,12 @@ int main(int argc, char **argv)
 	if (options_parse(command, argc, argv, &o, error) < 0)
 		return usage_error(error);
 	if (o.version)
-		return command_version.run(&o);
+		return end(command_version.run(&o));
 	if (o.help)
-		return print_help(command);
+		return end(print_help(command));
 	if (command == &none)
 		return usage_error("the command is missing; see iostall --help");
 	if (o.verbose)
 		log_set_level(LOG_LEVEL_DEBUG);
-	return command->run(&o);
+	return end(command->run(&o));
 }
