@@ -25,7 +25,8 @@ static const struct {
 	struct limits limits;
 	double ns; /* one unit of a time, otherwise 0 */
 } threshold_units[] = {
-	{ "%", { 0, 100 }, 0 },
+	/* Rules fire above it, and none of these values is above 100. */
+	{ "%", { 0, 99.9 }, 0 },
 	{ "cpus", { 0, 8192 }, 0 }, /* NR_CPUS of the largest configurations */
 	{ "ms", { 0, 3600000 }, 1e6 }, { "s", { 0, 3600 }, 1e9 },
 	{ "threads", { 0, 4194304 }, 0 }, /* PID_MAX_LIMIT */
@@ -152,7 +153,7 @@ void config_value_describe(const struct config_setting *s, struct text *t)
 		break;
 	case CONFIG_TYPE_THRESHOLD:
 		limits = threshold_limits(s);
-		text_addf(t, "%.0f to %.0f %s", limits.min, limits.max, s->unit);
+		text_addf(t, "%.0f to %.10g %s", limits.min, limits.max, s->unit);
 		break;
 	case CONFIG_TYPE_CHOICE:
 		text_add(t, "one of ");

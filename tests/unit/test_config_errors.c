@@ -122,7 +122,7 @@ static const struct error_case text_errors[] = {
 	{ "[record]\nmax_count = 0",
 	  "x.conf:2: record.max_count: \"0\" is out of range; expected 1 to 1000000" },
 	{ "[rule.iowait]\nset = 101",
-	  "x.conf:2: rule.iowait.set: \"101\" is out of range; expected 0 to 100 %" },
+	  "x.conf:2: rule.iowait.set: \"101\" is out of range; expected 0 to 99.9 %" },
 	{ "[rule.iowait]\nset = 20ms",
 	  "x.conf:2: rule.iowait.set: \"20ms\" is not a number of %; expected e.g. 20 "
 	  "or 20 %" },

@@ -166,18 +166,19 @@ static void test_limits_of_thresholds(void **state)
 	for (unsigned int i = 0; i < config_settings_count; i++) {
 		const struct config_setting *s = &config_settings[i];
 		struct text t = TEXT_ON(limits);
-		unsigned long max;
+		double max;
+		char *end;
 
 		if (s->type != CONFIG_TYPE_THRESHOLD)
 			continue;
 		text_reset(&t);
 		config_value_describe(s, &t);
-		max = strtoul(limits + strlen("0 to "), NULL, 10);
+		max = strtod(limits + strlen("0 to "), &end);
 		/* What an unknown unit would get: add the rule's unit to the table of units. */
-		assert_int_not_equal(max, 1000000000);
-		snprintf(value, sizeof(value), "%lu %s", max, s->unit);
-		assert_int_equal(parse_value(s, value, reason), 0);
-		snprintf(value, sizeof(value), "%lu.001", max);
+		assert_true(max < 1e9);
+		assert_string_equal(end + 1, s->unit);
+		assert_int_equal(parse_value(s, limits + strlen("0 to "), reason), 0);
+		snprintf(value, sizeof(value), "%.3f", max + 0.001);
 		assert_int_equal(parse_value(s, value, reason), -EINVAL);
 		assert_int_equal(parse_value(s, "0", reason), 0);
 		assert_int_equal(parse_value(s, "1e1", reason), -EINVAL);
