@@ -99,18 +99,9 @@ static uint64_t began_ns(const struct session *s, const struct session_request *
  * all of watch.history. A daemon that has just been started may look at a freeze that is older
  * than itself.
  */
-static uint64_t oldest_ns(const struct session *s, const struct session_request *request)
+static uint64_t oldest_ns(const struct session *s)
 {
-	const struct config *c = s->o.config;
-	const struct record_reading *oldest;
-
-	if (watch_history_count(s->o.watch) < 2)
-		return 0;
-	oldest = watch_history_get(s->o.watch, 0);
-	return oldest->mono_ns + c->watch.history_ns <=
-			request->trigger_ns + 2 * c->watch.interval_ns
-		? oldest->mono_ns
-		: 0;
+	return watch_history_is_full(s->o.watch) ? watch_history_get(s->o.watch, 0)->mono_ns : 0;
 }
 
 /* An operator who triggers by hand wants to know about everything. */
@@ -118,7 +109,7 @@ static uint64_t well_ns(const struct session *s, const struct session_request *r
 {
 	if (request->hold_ns > 0)
 		return 0;
-	return s->fired_hold ? began_ns(s, request) : oldest_ns(s, request);
+	return s->fired_hold ? began_ns(s, request) : oldest_ns(s);
 }
 
 static void arm(struct session *s, const struct session_request *request, uint64_t waited_ns)

@@ -583,6 +583,11 @@ unsigned int watch_history_count(const struct watch *w)
 	return w->history.count;
 }
 
+bool watch_history_is_full(const struct watch *w)
+{
+	return w->history.size > 1 && w->history.count == w->history.size;
+}
+
 const struct record_reading *watch_history_get(const struct watch *w, unsigned int i)
 {
 	return history_get(&w->history, i);

@@ -180,6 +180,8 @@ const struct record_limits *watch_limits(const struct watch *watch);
 
 /* The samples kept, the newest included; index 0 is the oldest. NULL beyond the count. */
 unsigned int watch_history_count(const struct watch *watch);
+/* Whether it goes back for as long as it can. */
+bool watch_history_is_full(const struct watch *watch);
 const struct record_reading *watch_history_get(const struct watch *watch, unsigned int i);
 
 /*
