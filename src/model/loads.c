@@ -54,6 +54,7 @@ static void set_load(struct model_load *load, const struct record_io_by *line)
 		.busy_ns = line->busy_ns,
 		.bytes = line->bytes + line->discard_bytes,
 		.read_bytes = line->read_bytes,
+		.discard_bytes = line->discard_bytes,
 		.requests = { line->read_requests, line->write_requests, line->discard_requests,
 			line->flush_requests },
 		.before_ns = line->before_busy_ns,

@@ -20,6 +20,7 @@ struct model_load {
 	uint64_t busy_ns; /* how long the disk was busy with it */
 	uint64_t bytes;	  /* read, written and discarded */
 	uint64_t read_bytes;
+	uint64_t discard_bytes;
 	uint64_t requests[MODEL_KINDS];
 	/* Of a file: what had begun before tracing, which is not in the others. */
 	uint64_t before_ns;

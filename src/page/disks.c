@@ -6,12 +6,17 @@
 #include <string.h>
 
 #include "page/internal.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/number.h"
 #include "util/sort.h"
 
 /* A user, or all others together, with a smaller share gets no row, except the first. */
 #define SHARE_SHOWN_PCT 0.5
-#define TWO_LISTS_COLUMNS 90
+/* "  100 %  ", before who or which file. */
+#define SHARE_COLUMNS 9
+/* Of who and which file: otherwise the two lists are not side by side. */
+#define NAME_COLUMNS_MIN 16
 /* Disks that are left out and named; others are counted. */
 #define NAMED_MAX 4
 /* Disks below a disk that have a row, and above it. */
@@ -54,16 +59,31 @@ int page_main_disk(const struct page *p)
 	return first >= 0 ? first : busiest;
 }
 
-static void add_moved(struct text *t, uint64_t read_bytes, uint64_t write_bytes)
+/* "read 16.0 MiB, written 67.0 KiB" */
+static void add_moved(struct text *t, uint64_t read_bytes, uint64_t write_bytes,
+	uint64_t discard_bytes)
 {
-	if (read_bytes || !write_bytes) {
-		text_add(t, "read ");
-		record_add_size(t, read_bytes);
+	const struct {
+		const char *what;
+		uint64_t bytes;
+	} moved[] = { { "read ", read_bytes }, { "written ", write_bytes },
+		{ "discarded ", discard_bytes } };
+	const char *before = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(moved); i++) {
+		if (!moved[i].bytes && (i > 0 || write_bytes || discard_bytes))
+			continue;
+		text_add(t, before);
+		text_add(t, moved[i].what);
+		record_add_size(t, moved[i].bytes);
+		before = ", ";
 	}
-	if (write_bytes) {
-		text_add(t, read_bytes ? ", written " : "written ");
-		record_add_size(t, write_bytes);
-	}
+}
+
+static void add_moved_by(struct text *t, const struct model_load *load)
+{
+	add_moved(t, load->read_bytes, minus(load->bytes, load->read_bytes + load->discard_bytes),
+		load->discard_bytes);
 }
 
 /* "time in queue: from 16 us ▁▃█▁ to 4.20 s, median 240 us" */
@@ -116,7 +136,7 @@ static void add_requests(struct text *t, const struct model_disk *disk)
 	}
 	text_add_count(t, disk->requests, "request", "requests");
 	text_add(t, ", ");
-	add_moved(t, disk->read_bytes, disk->write_bytes);
+	add_moved(t, disk->read_bytes, disk->write_bytes, 0);
 	if (disk->in_flight)
 		text_addf(t, ", %" PRIu64 " in flight at the end", disk->in_flight);
 }
@@ -189,9 +209,9 @@ static void add_user(struct draw *d, const struct share_list *list, const struct
 	text_reset(&t);
 	text_addf(&t, pct >= 9.95 ? "%.0f %%" : "%.1f %%", pct);
 	text_reset(&m);
-	add_moved(&m, load->read_bytes, load->bytes - load->read_bytes);
+	add_moved_by(&m, load);
 	draw_addf(d, "%7s  ", share);
-	columns -= 9;
+	columns -= SHARE_COLUMNS;
 	columns = columns > (unsigned int)m.len + 2 ? columns - (unsigned int)m.len - 2 : columns;
 	if (list->is_file) {
 		draw_path(d, columns, page_or_dash(*load->relation ? load->relation : load->name));
@@ -264,6 +284,29 @@ static void print_list(struct draw *d, const struct share_list *list)
 	}
 }
 
+/* How many columns the sizes of a list leave for its names. */
+static unsigned int columns_of_names(const struct share_list *list, unsigned int columns)
+{
+	unsigned int widest = 0;
+
+	for (uint32_t i = 0; i < list->shown; i++) {
+		char moved[96];
+		struct text m = TEXT_ON(moved);
+
+		text_reset(&m);
+		add_moved_by(&m, &list->loads[i]);
+		widest = m.len > widest ? (unsigned int)m.len : widest;
+	}
+	return columns > SHARE_COLUMNS + widest + 2 ? columns - SHARE_COLUMNS - widest - 2 : 0;
+}
+
+static bool fit_side_by_side(const struct share_list *a, const struct share_list *b,
+	unsigned int half)
+{
+	return columns_of_names(a, half) >= NAME_COLUMNS_MIN &&
+		columns_of_names(b, half) >= NAME_COLUMNS_MIN;
+}
+
 static void print_users(struct page *p, int disk)
 {
 	struct share_list processes = share_list_of(p, disk, false);
@@ -271,7 +314,7 @@ static void print_users(struct page *p, int disk)
 	struct draw *d = &p->draw;
 	unsigned int half = d->style.columns / 2 - 2;
 
-	if (d->style.columns < TWO_LISTS_COLUMNS || processes.rows == 0 || files.rows == 0) {
+	if (processes.rows == 0 || files.rows == 0 || !fit_side_by_side(&processes, &files, half)) {
 		print_list(d, &processes);
 		print_list(d, &files);
 		return;

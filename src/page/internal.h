@@ -22,7 +22,7 @@
 #define PAGE_BLOCKED_MAX 256
 
 /* Limits of what is printed: together no more than 90 lines of 100 columns. */
-#define PAGE_SENTENCE_LINES 3
+#define PAGE_SENTENCE_CHARACTERS 480
 #define PAGE_TIMELINE_ROWS 14
 #define PAGE_TIMELINE_ROWS_SHORT 10
 #define PAGE_TIMELINE_SHORT_S 30

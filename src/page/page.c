@@ -160,7 +160,8 @@ static void print_verdict(struct page *p)
 		draw_add(d, ")");
 	}
 	draw_end(d);
-	draw_wrapped(d, 0, d->style.verbose ? 100 : PAGE_SENTENCE_LINES, p->verdict.sentence);
+	draw_wrapped(d, 0, d->style.verbose ? 100 : PAGE_SENTENCE_CHARACTERS / d->style.columns + 1,
+		p->verdict.sentence);
 }
 
 /* What is escaped already. */

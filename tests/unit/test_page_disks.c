@@ -148,6 +148,45 @@ static void test_shares_have_a_title_and_a_rest(void **state)
 	assert_has(f, "\n  share of its time by file\n");
 }
 
+/* What fstrim gives back has not been written. */
+static void test_discards_are_not_writes(void **state)
+{
+	struct page_fixture *f = *state;
+
+	add_open(f);
+	add_device(f, 16, "sdb", "");
+	page_make_operation(f, RECORD_STALL, 5, 1000, 500)->dev = (struct record_dev){ 7, 16 };
+	add(f);
+	add_user(f, "process", "fstrim", 12, 3 << 20, 90);
+	f->record.io_by.dev = (struct record_dev){ 7, 16 };
+	f->record.io_by.discard_bytes = 5 << 20;
+	add(f);
+	print(f, 100);
+	assert_has(f, "  read 3.0 MiB, discarded 5.0 MiB\n");
+}
+
+/* Two lists stand side by side only where that leaves room for who and which file. */
+static void test_lists_leave_room_for_names(void **state)
+{
+	struct page_fixture *f = *state;
+
+	add_open(f);
+	make_device(f, 0, "sdb", "")->dev = (struct record_dev){ 8, 16 };
+	add(f);
+	add_verdict(f);
+	add_user(f, "process", "mariadbd", 2211, 690 << 20, 69);
+	f->record.io_by.write_bytes = 691 << 20;
+	f->record.io_by.bytes = f->record.io_by.read_bytes + f->record.io_by.write_bytes;
+	add(f);
+	add_user(f, "file", "/srv/big", 0, 1000 << 20, 100);
+	print(f, 100);
+	assert_has(f, "  mariadbd[2211] inferred  read 690.0 MiB, written 691.0 MiB\n");
+	assert_has(f, "\n  share of its time by file\n");
+	print(f, 160);
+	assert_has(f, " by process ");
+	assert_has(f, "  mariadbd[2211] inferred ");
+}
+
 /* A thread may have another name than its process; the page says both, the same way everywhere. */
 static void test_one_name_for_a_process(void **state)
 {
@@ -277,6 +316,8 @@ int main(void)
 		WITH_PAGE(test_disks_that_are_left_out_are_named),
 		WITH_PAGE(test_a_circle_of_disks),
 		WITH_PAGE(test_shares_have_a_title_and_a_rest),
+		WITH_PAGE(test_discards_are_not_writes),
+		WITH_PAGE(test_lists_leave_room_for_names),
 		WITH_PAGE(test_one_name_for_a_process),
 		WITH_PAGE(test_the_ends_of_a_histogram),
 		WITH_PAGE(test_no_completions_has_one_length),
