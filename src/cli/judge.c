@@ -22,6 +22,7 @@ struct judgement {
 	char path[RECORD_PATH_SIZE];
 	struct model model;
 	struct graph graph;
+	struct record_reader_counts counts;
 	struct record record;  /* the line that was read last */
 	struct record verdict; /* with number and time of the line that the record has */
 	bool has_verdict;
@@ -70,6 +71,7 @@ static int read_record(struct judgement *j, int fd)
 		log_error("%s is not a record: it has no valid open line", j->path);
 		return EXIT_CODE_RECORD;
 	}
+	j->counts = *record_reader_get_counts(reader);
 	return EXIT_CODE_OK;
 }
 
@@ -113,7 +115,7 @@ static int judge_record(struct judgement *j, const struct config *c, const char 
 	judge(&j->model, &j->graph, &j->verdict.verdict);
 	j->verdict.verdict.final = true;
 	print(j, o);
-	return EXIT_CODE_OK;
+	return log_passed_lines(j->path, &j->counts, ", not judged");
 }
 
 static bool needs_config(const struct options *o)

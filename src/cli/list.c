@@ -220,13 +220,7 @@ static bool list_one(FILE *out, const struct record_store *store, const char *id
 		print_json(out, &summary, path);
 	else
 		print_row(out, &summary);
-	if (summary.counts.newer)
-		log_warning("%s has %" PRIu64 " lines of a later version", path,
-			summary.counts.newer);
-	if (summary.counts.garbage)
-		log_error("%s has %" PRIu64 " lines that are not records", path,
-			summary.counts.garbage);
-	return summary.counts.garbage == 0;
+	return log_passed_lines(path, &summary.counts, "") == EXIT_CODE_OK;
 }
 
 int list_records(FILE *out, const struct config *c, const struct list_options *options)

@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
+#include "util/exit.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -112,4 +114,18 @@ int open_record(const struct config *c, const char *name, char ret_path[RECORD_P
 	if (fd < 0)
 		log_error("cannot open %s: %s", ret_path, record_store_strerror(fd));
 	return fd < 0 ? -1 : fd;
+}
+
+int log_passed_lines(const char *path, const struct record_reader_counts *counts,
+	const char *newer_are)
+{
+	if (counts->newer)
+		log_warning("%s has %" PRIu64 " lines of a later version%s", path, counts->newer,
+			newer_are);
+	if (counts->unknown_values)
+		log_warning("%s has %" PRIu64 " values of a later version, which count as unknown",
+			path, counts->unknown_values);
+	if (counts->garbage)
+		log_error("%s has %" PRIu64 " lines that are not records", path, counts->garbage);
+	return counts->garbage ? EXIT_CODE_RECORD : EXIT_CODE_OK;
 }

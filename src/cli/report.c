@@ -24,6 +24,7 @@ struct reading {
 	struct symbolizer *symbolizer; /* NULL: no line has needed it */
 	struct record record;
 	char incident[RECORD_ID_SIZE]; /* "": it has no valid `open` line */
+	struct record_reader_counts counts;
 };
 
 struct pages {
@@ -65,6 +66,10 @@ static int read_record(struct reading *reading, int fd)
 	while (r >= 0 && (r = record_reader_next(reader, &reading->record, &line)) > 0)
 		if (line.decoded)
 			r = take_line(reading);
+	if (r == 0) {
+		reading->counts = *record_reader_get_counts(reader);
+		report_note_lines(reading->report, &reading->counts);
+	}
 	return r;
 }
 
@@ -202,7 +207,11 @@ static int run(const struct options *o)
 	}
 	for (; r == EXIT_CODE_OK && pages->count < o->args_count; pages->count++)
 		r = read_incident(config, o->args[pages->count], &pages->incidents[pages->count]);
-	return r == EXIT_CODE_OK ? write_page(pages, options_get(o, "output")) : r;
+	if (r == EXIT_CODE_OK)
+		r = write_page(pages, options_get(o, "output"));
+	for (unsigned int i = 0; r == EXIT_CODE_OK && i < pages->count; i++)
+		r = log_passed_lines(o->args[i], &pages->incidents[i].counts, ", left out");
+	return r;
 }
 
 static const struct options_item items[] = {

@@ -144,6 +144,17 @@ static void show_page(struct show *show)
 	fwrite(t.buf, 1, t.len, show->out);
 }
 
+static void show_csv(struct show *show)
+{
+	const uint64_t without = report_write_csv(show->report, show->out);
+
+	if (without)
+		log_warning("%s has %" PRIu64
+			    " operations without a line of their own, as they are like "
+			    "others: they have no row",
+			show->path, without);
+}
+
 /* What is known when all lines have been read. 0 or a negative errno. */
 static int show_whole(struct show *show)
 {
@@ -155,7 +166,7 @@ static int show_whole(struct show *show)
 	if (show->options.as == SHOW_FOLDED)
 		folded_print(show->folded, show->out);
 	else if (show->options.as == SHOW_CSV)
-		report_write_csv(show->report, show->out);
+		show_csv(show);
 	else if (show->options.as == SHOW_PAGE)
 		show_page(show);
 	return 0;
@@ -173,15 +184,9 @@ static int show_remarks(const struct show *show)
 		fprintf(show->out,
 			s->being_written ? "incomplete: still being written\n"
 					 : "incomplete: the recorder was killed\n");
-	if (s->counts.newer)
-		log_warning("%s has %" PRIu64 " lines of a later version%s", show->path,
-			s->counts.newer, show->options.as == SHOW_JSON ? "" : ", not shown");
-	if (s->counts.garbage) {
-		log_error("%s has %" PRIu64 " lines that are not records, not shown", show->path,
-			s->counts.garbage);
-		return EXIT_CODE_RECORD;
-	}
-	return EXIT_CODE_OK;
+	/* As JSON those of a later version are shown. */
+	return log_passed_lines(show->path, &s->counts,
+		show->options.as == SHOW_JSON ? "" : ", not shown");
 }
 
 static int show_fd(struct show *show, int fd)

@@ -48,6 +48,11 @@ struct record_reader *record_reader_free(struct record_reader *reader)
 	return NULL;
 }
 
+const struct record_reader_counts *record_reader_get_counts(const struct record_reader *reader)
+{
+	return &reader->counts;
+}
+
 static void cleanup_reader(struct record_reader **reader)
 {
 	record_reader_free(*reader);

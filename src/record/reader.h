@@ -46,6 +46,9 @@ struct record_reader *record_reader_free(struct record_reader *reader);
 int record_reader_next(struct record_reader *reader, struct record *ret_record,
 	struct record_line *ret_line);
 
+/* Of the lines so far; at the end, of all. */
+const struct record_reader_counts *record_reader_get_counts(const struct record_reader *reader);
+
 /* What `list` shows of an incident. */
 struct record_summary {
 	char incident[RECORD_ID_SIZE];

@@ -49,7 +49,7 @@ static void put_operation(const struct report *p, const struct report_operation 
 		o->connection_id };
 	const struct statement *statement = statements_find(p->runs, &query);
 	const char *stack = strings_get(&p->strings, o->stack);
-	char begun[RECORD_TIME_SIZE], function[RECORD_NAME_SIZE];
+	char begun[RECORD_TIME_SIZE], function[RECORD_NAME_SIZE], text[STATEMENT_TEXT_SIZE + 4];
 	const size_t len = strcspn(stack, "\n");
 
 	clock_format_rfc3339(p->opened_real_ns + o->start_ns - p->opened_mono_ns, begun,
@@ -67,7 +67,9 @@ static void put_operation(const struct report *p, const struct report_operation 
 	put_text(o->cause ? record_cause_text(o->cause) : "", out);
 	put_text(function, out);
 	put_number(statement ? statement->connection_id : o->connection_id, out);
-	put_text(statement ? statement->text : "", out);
+	snprintf(text, sizeof(text), "%s%s", statement ? statement->text : "",
+		statement && statement->cut ? " ..." : "");
+	put_text(text, out);
 	fputs("\r\n", out);
 }
 
@@ -80,12 +82,14 @@ static int compare_begins(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
-void report_write_csv(struct report *p, FILE *out)
+uint64_t report_write_csv(struct report *p, FILE *out)
 {
+	report_sort_operations(p);
 	sort_in_place(p->operations.items, p->operations.count, sizeof(*p->operations.items),
 		compare_begins);
 	fputs("begun,ms,state,pid,tid,comm,op,path,disk,waits_for,function,session,statement\r\n",
 		out);
 	for (uint32_t i = 0; i < p->operations.count; i++)
 		put_operation(p, &p->operations.items[i], out);
+	return p->alike;
 }

@@ -138,6 +138,7 @@ struct report {
 	struct text data;		  /* the JSON text */
 	struct report *second;		  /* that it is laid beside; NULL: none */
 	uint32_t left_out_count;
+	struct record_reader_counts lines;
 	struct {
 		const char *what;
 		uint64_t count;

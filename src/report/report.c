@@ -380,6 +380,11 @@ static int take(struct report *p, const struct record *r)
 	}
 }
 
+void report_note_lines(struct report *p, const struct record_reader_counts *counts)
+{
+	p->lines = *counts;
+}
+
 int report_add(struct report *p, const struct record *r)
 {
 	model_add(&p->model, r);

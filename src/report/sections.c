@@ -439,13 +439,22 @@ void report_add_losses(struct report *p, struct text *out)
 		text_add(out,
 			"<p>The record has no end: it is still being written, or the recorder was "
 			"killed.</p>\n");
+	lost += p->lines.garbage + p->lines.newer;
 	if (!lost && !p->left_out_count && !p->alike) {
-		text_add(out, "<p class=\"none\">Nothing was lost.</p>\n");
+		/* What was lost is in its end. */
+		if (p->closed)
+			text_add(out, "<p class=\"none\">Nothing was lost.</p>\n");
 	} else {
 		html_begin_table(out, "Lost, or left out here", columns);
 		for (unsigned int i = 0; p->closed && i < RECORD_LOST_COUNT; i++)
 			if (p->close.lost[i])
 				add_lost(out, record_lost_text(i), p->close.lost[i], meaning_of(i));
+		if (p->lines.garbage)
+			add_lost(out, "lines that are damaged", p->lines.garbage,
+				"in the file, but no lines of a record");
+		if (p->lines.newer)
+			add_lost(out, "lines of a later version", p->lines.newer,
+				"in the record, but only a newer iostall can read them");
 		if (p->alike)
 			add_lost(out, "operations that have no line of their own", p->alike,
 				"as others at the same time: a line of the record stands for many");

@@ -301,11 +301,9 @@ static void test_two_incidents(void **state)
 }
 
 /* 10,000 threads hang for a minute: most have no line, and few of the others one at the end. */
-static void test_a_crowd_that_hangs(void **state)
+static void add_crowd(struct page *p)
 {
-	struct page *p = *state;
 	struct record_operation *o = &p->record.operation;
-	const json_t *row;
 
 	add(p, RECORD_OPEN);
 	for (uint64_t s = 1; s <= 60; s += 59) {
@@ -322,6 +320,14 @@ static void test_a_crowd_that_hangs(void **state)
 		o->alike.min_ns = o->alike.max_ns = o->dur_ns;
 		assert_int_equal(report_add(p->report, &p->record), 0);
 	}
+}
+
+static void test_a_crowd_that_hangs(void **state)
+{
+	struct page *p = *state;
+	const json_t *row;
+
+	add_crowd(p);
 	write_page(p);
 	for (size_t i = 0; i < 2; i++) {
 		row = at(json_object_get(json_object_get(p->data, "operations"), "rows"), i);
@@ -421,6 +427,43 @@ static void test_table_of_operations(void **state)
 	assert_non_null(strstr(p->html, ",,\"\"\r\n"));
 }
 
+static void test_table_of_a_crowd(void **state)
+{
+	struct page *p = *state;
+	FILE *out = open_memstream(&p->html, &p->size);
+	const char *row;
+
+	add_crowd(p);
+	assert_int_equal(report_write_csv(p->report, out), 9743);
+	assert_int_equal(fclose(out), 0);
+	row = strstr(p->html, ",60000.000,stuck,");
+	assert_non_null(row);
+	assert_non_null(strstr(row + 1, ",60000.000,stuck,"));
+}
+
+/* What is not shown of a statement is told. */
+static void test_table_of_a_long_statement(void **state)
+{
+	struct page *p = *state;
+	FILE *out = open_memstream(&p->html, &p->size);
+
+	add(p, RECORD_OPEN);
+	data_sql(&p->record);
+	memset(p->record.sql.text, 'x', 400);
+	p->record.sql.text[400] = '\0';
+	p->record.sql.tid = 2230;
+	assert_int_equal(report_add(p->report, &p->record), 0);
+	data_operation(&p->record, RECORD_STALL);
+	p->record.operation.tid = 2230;
+	p->record.operation.connection_id = 17;
+	p->record.operation.start_mono_ns = DATA_MONO_NS;
+	p->record.operation.dur_ns = 2 * NSEC_PER_SEC;
+	assert_int_equal(report_add(p->report, &p->record), 0);
+	assert_int_equal(report_write_csv(p->report, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_non_null(strstr(p->html, "xxx ...\"\r\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +479,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_crowd_that_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_who_waited_for_a_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_of_operations, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_table_of_a_crowd, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_table_of_a_long_statement, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
