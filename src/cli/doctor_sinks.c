@@ -2,15 +2,14 @@
 /* What doctor says of the destinations of records. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/apart.h"
 #include "cli/doctor.h"
 #include "sinks/dir.h"
 #include "sinks/sink.h"
@@ -70,51 +69,41 @@ static void look_at_directory(const void *arg, struct finding *ret_finding)
 			made ? " does not exist yet and can be created" : "");
 }
 
-static int take_finding(int fd, struct finding *ret_finding)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int r;
+/* What is to be looked at in a process of its own. */
+struct task {
+	void (*look)(const void *arg, struct finding *ret_finding);
+	const void *arg;
+};
 
-	do
-		r = poll(&pfd, 1, ANSWER_MS);
-	while (r < 0 && errno == EINTR);
-	if (r == 0)
-		return -ETIMEDOUT;
-	return read(fd, ret_finding, sizeof(*ret_finding)) == sizeof(*ret_finding) ? 0 : -EIO;
+static void run_task(int fd, const void *arg)
+{
+	const struct task *task = arg;
+	struct finding finding = { 0 };
+
+	task->look(task->arg, &finding);
+	send(fd, &finding, sizeof(finding), MSG_NOSIGNAL);
 }
 
-/* In a process of its own, which may hang with the disk that the path is on. */
-static int look_apart(void (*look)(const void *arg, struct finding *ret_finding), const void *arg,
-	struct finding *ret_finding)
+/* 0 or a negative errno. */
+static int look_apart(const struct task *task, struct finding *ret_finding)
 {
-	int fds[2], r;
-	pid_t pid;
+	struct apart apart;
+	int r = apart_start(&apart, run_task, task);
+	ssize_t n;
 
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return -errno;
-	pid = fork();
-	if (pid == 0) {
-		look(arg, ret_finding);
-		_exit(write(fds[1], ret_finding, sizeof(*ret_finding)) < 0);
-	}
-	r = pid < 0 ? -errno : 0;
-	close(fds[1]);
-	if (r == 0)
-		r = take_finding(fds[0], ret_finding);
-	close(fds[0]);
-	if (pid < 0)
+	if (r < 0)
 		return r;
-	kill(pid, SIGKILL);
-	/* One that hangs does not end. */
-	waitpid(pid, NULL, r == -ETIMEDOUT ? WNOHANG : 0);
-	return r;
+	n = apart_receive(&apart, ret_finding, sizeof(*ret_finding), ANSWER_MS);
+	apart_end(&apart);
+	return n < 0 ? (int)n : 0;
 }
 
 static bool check_apart(struct doctor *d, const char *name, const char *path,
 	void (*look)(const void *arg, struct finding *ret_finding), const void *arg)
 {
+	const struct task task = { look, arg };
 	struct finding finding = { 0 };
-	int r = look_apart(look, arg, &finding);
+	int r = look_apart(&task, &finding);
 
 	if (r == -ETIMEDOUT)
 		find(&finding, DEGRADED,

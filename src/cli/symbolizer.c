@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <inttypes.h>
@@ -12,9 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/apart.h"
 #include "iostall/event.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -22,16 +25,16 @@
 #define ID_SIZE (2 * EVENT_BUILD_ID_SIZE + 1)
 /* What is told of a name; those of C++ templates can be of any length. */
 #define NAME_MAX_BYTES 200
+/* For one stack: on a slow disk the largest programs and libdw are read within a second. */
+#define ANSWER_MS 10000
 
 /* The functions of libdw and of the C++ library that are used. */
 static struct {
-	bool tried;
 	bool there;
 	const char *(*addrinfo)(Dwfl_Module *, GElf_Addr, GElf_Off *, GElf_Sym *, GElf_Word *,
 		Elf **, Dwarf_Addr *);
 	Dwfl *(*begin)(const Dwfl_Callbacks *);
 	ssize_t (*build_id)(Elf *, const void **);
-	void (*end)(Dwfl *);
 	Elf *(*getelf)(Dwfl_Module *, GElf_Addr *);
 	int (*report_build_id)(Dwfl_Module *, const unsigned char *, size_t, GElf_Addr);
 	int (*report_end)(Dwfl *, int (*)(Dwfl_Module *, void *, const char *, Dwarf_Addr, void *),
@@ -59,7 +62,7 @@ struct file {
 };
 
 /* Trees of tsearch(3). */
-struct symbolizer {
+struct names {
 	void *modules;
 	void *files;
 	void *searched; /* directories and programs that have been looked at */
@@ -86,12 +89,10 @@ static void load_libdw(void)
 {
 	void *dw = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL), *cxx;
 
-	libdw.tried = true;
 	libdw.there = elf_version(EV_CURRENT) != EV_NONE;
 	libdw.addrinfo = find_function(dw, "dwfl_module_addrinfo");
 	libdw.begin = find_function(dw, "dwfl_begin");
 	libdw.build_id = find_function(dw, "dwelf_elf_gnu_build_id");
-	libdw.end = find_function(dw, "dwfl_end");
 	libdw.getelf = find_function(dw, "dwfl_module_getelf");
 	libdw.report_build_id = find_function(dw, "dwfl_module_report_build_id");
 	libdw.report_end = find_function(dw, "dwfl_report_end");
@@ -111,33 +112,6 @@ static void load_libdw(void)
 	/* Whoever runs a program in C++ has it. */
 	cxx = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	libdw.demangle = cxx ? dlsym(cxx, "__cxa_demangle") : NULL;
-}
-
-struct symbolizer *symbolizer_new(void)
-{
-	if (!libdw.tried)
-		load_libdw();
-	return calloc(1, sizeof(struct symbolizer));
-}
-
-static void free_module(void *item)
-{
-	struct module *module = item;
-
-	if (module->dwfl)
-		libdw.end(module->dwfl);
-	free(module);
-}
-
-struct symbolizer *symbolizer_free(struct symbolizer *s)
-{
-	if (s) {
-		tdestroy(s->modules, free_module);
-		tdestroy(s->files, free);
-		tdestroy(s->searched, free);
-	}
-	free(s);
-	return NULL;
 }
 
 /* Files by their build-ids */
@@ -174,7 +148,7 @@ static bool read_build_id(int fd, char ret_id[ID_SIZE])
 	return size == EVENT_BUILD_ID_SIZE;
 }
 
-static void note_file(struct symbolizer *s, const char *path)
+static void note_file(struct names *s, const char *path)
 {
 	_cleanup_close_ int fd = open_trusted(path);
 	size_t size = strlen(path) + 1;
@@ -190,7 +164,7 @@ static void note_file(struct symbolizer *s, const char *path)
 }
 
 /* Whether it has not been looked at before. */
-static bool is_new(struct symbolizer *s, const char *path)
+static bool is_new(struct names *s, const char *path)
 {
 	char *copy = strdup(path);
 	void *found = copy ? tsearch(copy, &s->searched, compare_ids) : NULL;
@@ -201,7 +175,7 @@ static bool is_new(struct symbolizer *s, const char *path)
 	return false;
 }
 
-static void note_directory(struct symbolizer *s, const char *path)
+static void note_directory(struct names *s, const char *path)
 {
 	DIR *dir = is_new(s, path) ? opendir(path) : NULL;
 	const struct dirent *entry;
@@ -217,7 +191,7 @@ static void note_directory(struct symbolizer *s, const char *path)
 }
 
 /* The directories that a file of ld.so.conf(5) names. */
-static void note_directories_of(struct symbolizer *s, const char *path)
+static void note_directories_of(struct names *s, const char *path)
 {
 	FILE *file = fopen(path, "re");
 	char line[PATH_MAX];
@@ -231,7 +205,7 @@ static void note_directories_of(struct symbolizer *s, const char *path)
 		fclose(file);
 }
 
-static void note_libraries(struct symbolizer *s)
+static void note_libraries(struct names *s)
 {
 	static const char conf[] = "/etc/ld.so.conf.d";
 	DIR *dir;
@@ -251,7 +225,7 @@ static void note_libraries(struct symbolizer *s)
 }
 
 /* NULL: there is none. */
-static const char *find_file(struct symbolizer *s, const char id[ID_SIZE], const char *exe)
+static const char *find_file(struct names *s, const char id[ID_SIZE], const char *exe)
 {
 	void *found;
 
@@ -323,7 +297,7 @@ static void open_file(struct module *module, const char *path)
 }
 
 /* NULL: out of memory. */
-static struct module *find_module(struct symbolizer *s, const char id[ID_SIZE], const char *exe)
+static struct module *find_module(struct names *s, const char id[ID_SIZE], const char *exe)
 {
 	void *found = tfind(id, &s->modules, compare_ids);
 	struct module *module = found ? *(struct module **)found : calloc(1, sizeof(*module));
@@ -398,7 +372,7 @@ static void add_name(const char *name, struct text *out)
 }
 
 /* False: nothing better is known than the frame itself. */
-static bool add_place(struct symbolizer *s, const char *frame, size_t len, bool is_return,
+static bool add_place(struct names *s, const char *frame, size_t len, bool is_return,
 	const char *exe, struct text *out)
 {
 	struct module *module;
@@ -430,7 +404,7 @@ static bool add_place(struct symbolizer *s, const char *frame, size_t len, bool 
 	return true;
 }
 
-void symbolizer_add_stack(struct symbolizer *s, const struct record_offcpu *line, struct text *out)
+static void add_stack(struct names *s, const struct record_offcpu *line, struct text *out)
 {
 	bool is_return = false;
 
@@ -445,19 +419,75 @@ void symbolizer_add_stack(struct symbolizer *s, const struct record_offcpu *line
 	}
 }
 
-void symbolizer_name_stack(struct symbolizer **s, struct record_offcpu *line)
+/* The process of its own */
+
+/* Answers each line with its stack. Nothing is freed: the process ends. */
+static void answer(int fd, const void *arg)
 {
+	struct names names = { 0 };
+	struct record_offcpu line;
 	char buf[2 * RECORD_USTACK_SIZE];
 	struct text t = TEXT_ON(buf);
 
-	if (!*line->ustack || (!*s && !(*s = symbolizer_new())))
-		return;
-	text_reset(&t);
-	symbolizer_add_stack(*s, line, &t);
-	/* Whole lines of it. */
-	if (t.len >= sizeof(line->ustack)) {
-		t.buf[sizeof(line->ustack) - 1] = '\0';
-		*strrchr(t.buf, '\n') = '\0';
+	(void)arg;
+	load_libdw();
+	while (recv(fd, &line, sizeof(line), 0) == sizeof(line)) {
+		text_reset(&t);
+		add_stack(&names, &line, &t);
+		/* Whole lines of it. */
+		if (t.len >= sizeof(line.ustack)) {
+			t.buf[sizeof(line.ustack) - 1] = '\0';
+			*strrchr(t.buf, '\n') = '\0';
+		}
+		if (send(fd, buf, strlen(buf) + 1, MSG_NOSIGNAL) < 0)
+			return;
 	}
-	text_copy(line->ustack, sizeof(line->ustack), t.buf);
+}
+
+struct symbolizer {
+	struct apart apart;
+	int timeout_ms;
+	bool has_failed;
+};
+
+/* NULL: there is no memory for it, or it cannot be started. */
+static struct symbolizer *start(void)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+	struct symbolizer *s = calloc(1, sizeof(*s));
+
+	if (!s || apart_start(&s->apart, answer, NULL) < 0) {
+		free(s);
+		return NULL;
+	}
+	/* Symbols that are fetched from far away take as long as that takes. */
+	s->timeout_ms = servers && *servers ? -1 : ANSWER_MS;
+	return s;
+}
+
+struct symbolizer *symbolizer_free(struct symbolizer *s)
+{
+	if (s)
+		apart_end(&s->apart);
+	free(s);
+	return NULL;
+}
+
+void symbolizer_name_stack(struct symbolizer **s, struct record_offcpu *line)
+{
+	char stack[RECORD_USTACK_SIZE];
+	ssize_t n = -EPIPE;
+
+	if (!*line->ustack || (!*s && !(*s = start())) || (*s)->has_failed)
+		return;
+	if (send((*s)->apart.fd, line, sizeof(*line), MSG_NOSIGNAL) == sizeof(*line))
+		n = apart_receive(&(*s)->apart, stack, sizeof(stack), (*s)->timeout_ms);
+	if (n > 0) {
+		memcpy(line->ustack, stack, (size_t)n);
+		return;
+	}
+	(*s)->has_failed = true;
+	log_warning("functions of programs have no names from here on: %s",
+		n == -ETIMEDOUT ? "reading the programs takes too long, perhaps their disk hangs"
+				: "the process that reads the programs has ended");
 }

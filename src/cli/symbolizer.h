@@ -2,8 +2,8 @@
 /*
  * Names of places in programs, from the files of this host: an `offcpu` line has them as build-id
  * and offset.
- * Called by show. It reads programs with libdw, which is loaded when it is needed, and their debug
- * symbols where libdw finds these, also with debuginfod.
+ * Called by show and report. A process of its own reads programs with libdw, which is loaded when
+ * it is needed, and their debug symbols where libdw finds these, also with debuginfod.
  * Never uses a file with another build-id, nor one that others than root and the caller may write.
  */
 #ifndef IOSTALL_CLI_SYMBOLIZER_H
@@ -14,21 +14,14 @@
 
 struct symbolizer;
 
-/* NULL: out of memory. */
-struct symbolizer *symbolizer_new(void);
 /* NULL is accepted; returns NULL. */
 struct symbolizer *symbolizer_free(struct symbolizer *symbolizer);
 
 /*
- * Appends the frames of line->ustack, one on each line and the innermost first: "function", or
- * "module+0xoffset" where the function is not known, or the frame as it is.
- */
-void symbolizer_add_stack(struct symbolizer *symbolizer, const struct record_offcpu *line,
-	struct text *out);
-
-/*
- * Puts these names in the place of line->ustack, as far as they fit. *symbolizer is made when it is
- * needed; without memory for it the line stays as it is.
+ * Puts the names of its frames in the place of line->ustack, as far as they fit, one on each line
+ * and the innermost first: "function", or "module+0xoffset" where the function is not known, or the
+ * frame as it is. *symbolizer is made when it is needed; without memory for it the line stays as it
+ * is, and so does every line once the disk that has the programs does not answer.
  */
 void symbolizer_name_stack(struct symbolizer **symbolizer, struct record_offcpu *line);
 
