@@ -20,6 +20,8 @@
 /* Something that lasts gets its next line when its length has doubled, and has grown by 2 s. */
 #define GROWTH 2
 #define GROWTH_NS (2 * NSEC_PER_SEC)
+/* "04:12:30  " */
+#define TIME_COLUMNS 10
 
 static void add_time(struct page *p, const struct record *r)
 {
@@ -333,8 +335,7 @@ static void tell_verdict(struct page *p, const struct record *r)
 	draw_colour(d, DRAW_BOLD);
 	draw_add(d, "so far: ");
 	draw_colour(d, DRAW_PLAIN);
-	draw_text(d, DRAW_TEXT_SIZE, v->sentence);
-	draw_end(d);
+	draw_wrapped(d, TIME_COLUMNS, PAGE_SENTENCE_CHARACTERS / d->style.columns + 1, v->sentence);
 }
 
 static void tell_trigger(struct page *p, const struct record *r)

@@ -112,6 +112,9 @@ static bool write_rest(struct terminal *t)
 static void add_text(struct terminal *t, const struct record *r, struct text *text)
 {
 	text_reset(text);
+	/* Its window may have another size by now. */
+	if (r->type == RECORD_OPEN || r->type == RECORD_CLOSE)
+		t->style.columns = page_style_of(t->fd).columns;
 	page_add(t->page, r);
 	page_add_event(t->page, &t->style, r, text);
 	if (r->type != RECORD_CLOSE)

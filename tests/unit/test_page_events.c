@@ -170,6 +170,23 @@ static void test_a_verdict_with_control_characters(void **state)
 	assert_told(f, "04:12:30  so far: a\\x0a\\x1b[2J reads\n");
 }
 
+/* Who is to be blamed may stand at its end. */
+static void test_a_verdict_that_is_longer_than_a_line(void **state)
+{
+	struct page_fixture *f = *state;
+	char *sentence = f->record.verdict.sentence;
+
+	begin(f);
+	data_verdict(&f->record);
+	f->record.verdict.final = false;
+	text_copy(sentence, sizeof(f->record.verdict.sentence),
+		"Table Lock: 12 threads of mariadbd pid 2211 were stuck, the longest for 4.20 s, "
+		"behind session 31 of backup@localhost");
+	assert_string_equal(tell(f, true),
+		"04:12:30  so far: Table Lock: 12 threads of mariadbd pid 2211 were stuck, the "
+		"longest for 4.20 s,\n          behind session 31 of backup@localhost\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +197,7 @@ int main(void)
 		WITH_PAGE(test_no_completions),
 		WITH_PAGE(test_databases_and_the_kernel),
 		WITH_PAGE(test_a_verdict_with_control_characters),
+		WITH_PAGE(test_a_verdict_that_is_longer_than_a_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
