@@ -279,7 +279,7 @@ static void end(struct daemon *d)
 	const struct config *config = d->config;
 	bool stay;
 
-	if (!sinks_flush(d->sinks, FLUSH_TIMEOUT_NS))
+	if (!sinks_flush(d->sinks, FLUSH_TIMEOUT_NS) && sinks_keep_records(d->sinks))
 		log_warning(
 			"not all records could be copied; the rest stays in %s for the next start",
 			config->record.spool_dir);

@@ -132,13 +132,15 @@ bool sinks_keep_records(const struct sinks *sinks)
 	return false;
 }
 
+/* Each is asked, as it goes on with its work then. */
 static bool sinks_are_flushed(struct sinks *sinks)
 {
+	bool all = true;
+
 	for (unsigned int i = 0; i < SINK_COUNT; i++)
-		if (sinks->states[i] && sinks_table[i]->flushed &&
-			!sinks_table[i]->flushed(sinks->states[i]))
-			return false;
-	return true;
+		if (sinks->states[i] && sinks_table[i]->flushed)
+			all &= sinks_table[i]->flushed(sinks->states[i]);
+	return all;
 }
 
 bool sinks_flush(struct sinks *sinks, uint64_t timeout_ns)
