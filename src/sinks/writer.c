@@ -57,6 +57,7 @@ struct writer {
 	uint64_t pause_ns; /* until it looks again whether that one has been let go */
 	int logged_error;  /* the last error that was logged; 0: none */
 	int logged_part_error;
+	int logged_limits_error;
 	bool logged_access;
 	struct part saved; /* of the open incident, or of the one that ended last */
 	char buf[COPY_BYTES];
@@ -397,17 +398,26 @@ static void log_outcome(struct writer *w, int error)
 
 static void keep_limits(struct pass *pass)
 {
-	const struct writer *w = pass->writer;
+	struct writer *w = pass->writer;
 	struct retention_clock clock;
 	int r;
 
 	retention_read_clock(&clock);
 	r = retention_apply(pass->dir_fd, pass->same_dir ? pass->lock_fd : -1, &w->limits, &clock);
-	if (r < 0)
-		log_warning("cannot remove old records from %s: %s, ignoring", w->dir,
+	if (r < 0 && r != w->logged_limits_error)
+		log_warning("cannot remove old records from %s: %s; it is tried again", w->dir,
 			strerror(-r));
 	else if (r > 0)
 		log_info("removed %d old records from %s", r, w->dir);
+	w->logged_limits_error = r < 0 ? r : 0;
+}
+
+/* The last pass was milliseconds ago, and found the same. */
+static bool finds_nothing_new(const struct pass *pass)
+{
+	const struct writer *w = pass->writer;
+
+	return pass->held && w->pause_ns > 0 && w->pause_ns < w->retry_ns;
 }
 
 static bool is_same_dir(int a_fd, int b_fd)
@@ -441,7 +451,7 @@ static int visit_dirs(struct pass *pass, bool only_save)
 		r = for_each_name(pass->dir_fd, pass, visit_durable_name);
 	if (r < 0)
 		pass->part_error = r;
-	if (!only_save && pass->dir_fd >= 0)
+	if (!only_save && pass->dir_fd >= 0 && !finds_nothing_new(pass))
 		keep_limits(pass);
 	if (pass->error < 0)
 		return pass->error;
