@@ -62,6 +62,17 @@ static void log_what_needs_restart(const struct config *a, const struct config *
 			"effect at the next start");
 }
 
+/* What the daemon says of its directories, sockets and hooks is what they are. */
+static void keep_what_needs_restart(const struct config *in_effect, struct config *config)
+{
+	config->record = in_effect->record;
+	config->journal = in_effect->journal;
+	config->syslog = in_effect->syslog;
+	config->hooks_count = in_effect->hooks_count;
+	memcpy(config->hooks, in_effect->hooks, sizeof(config->hooks));
+	config->control = in_effect->control;
+}
+
 static void log_change(void *userdata, const char *change)
 {
 	(void)userdata;
@@ -112,6 +123,7 @@ static void take_config(struct daemon *d, struct config *config,
 	health_replace(&d->health, d->loop, d->config, config, accounts);
 	loop_set_timer(d->sample_timer, config->watch.interval_ns, config->watch.interval_ns);
 	log_reloaded(d->config, config);
+	keep_what_needs_restart(d->config, config);
 	free(d->config);
 	d->config = config;
 	notify_manager("READY=1");
