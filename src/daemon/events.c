@@ -227,11 +227,14 @@ void daemon_on_terminal_gone(void *userdata, uint64_t events)
 	stop(d, EXIT_CODE_OK);
 }
 
+/*
+ * The service manager ends a daemon that it has not heard to be ready. When the host freezes as the
+ * daemon starts, the first message may have been lost.
+ */
 void daemon_on_watchdog(void *userdata, uint64_t expirations)
 {
-	(void)userdata;
 	(void)expirations;
-	notify_manager("WATCHDOG=1");
+	notify_manager(daemon_is_reloading(userdata) ? "WATCHDOG=1" : "READY=1\nWATCHDOG=1");
 }
 
 void daemon_on_closed(void *userdata, const char *incident, const struct record_close *close)

@@ -31,9 +31,9 @@ void notify_manager(const char *state)
 	if (fd < 0)
 		return;
 	/*
- * A lost message delays "ready" or skips one notification of the watchdog, which is sent twice in
- * each of its intervals.
- */
+	 * A message may be lost. That for the watchdog, which comes three times in each of its
+	 * intervals, says once more that the daemon is ready.
+	 */
 	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&address,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
