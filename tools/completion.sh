@@ -141,7 +141,7 @@ _iostall()
 		_iostall_offer "\$word" < <(_iostall_settings_for "\$word")
 		return
 		;;
-	--config | --capture)
+	--config | --capture | --output)
 		# With this, bash quotes what it offers.
 		compopt -o filenames
 		mapfile -t COMPREPLY < <(compgen -f -- "\$word")
@@ -158,7 +158,7 @@ _iostall()
 		words=\$(_iostall_options "\$command")
 	elif [[ -z \$command || \$command == help ]]; then
 		words=\$_iostall_commands
-	elif [[ \$command == show ]]; then
+	elif [[ \$command =~ ^(show|report|judge)\$ ]]; then
 		words=\$(_iostall_incidents)
 	else
 		return
@@ -166,5 +166,6 @@ _iostall()
 	_iostall_offer "\$word" <<<"\$words"
 }
 
-complete -F _iostall iostall
+# Where nothing is offered, such as for a path, files are.
+complete -o default -F _iostall iostall
 TAIL
