@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Puts 96 disks that do a little into a record: before the trigger they take turns in the eight that a sample has, and
-# ten are the first of which it is told who loaded them. $waits threads wait for
+# Puts 96 disks that do a little into a record: before the trigger (as far as the host was up) they take turns in the
+# eight that a sample has, and ten are the first of which it is told who loaded them. $waits threads wait for
 # them for a tenth of a second, each of another program; those beyond the disks for something else.
 input as $open
 | [range(96) | { dev: "\(65 + . / 16 | floor):\(. % 16 * 16)", dev_name: "sd\([99 + . / 24, 97 + . % 24] | map(floor) | implode)" }] as $disks
@@ -9,7 +9,7 @@ input as $open
 	mono_ns: ($open.mono_ns + 1000000000) }) as $load
 | $open, (range(20) as $i
 	| { v: 1, type: "sample", incident: $open.incident, seq: 0, ts: $open.ts, before_trigger: true,
-		mono_ns: ($open.mono_ns - (25 - $i) * 1000000000), interval_ns: 1000000000, devices_left_out: 88,
+		mono_ns: ([$open.mono_ns - (25 - $i) * 1000000000, $i] | max), interval_ns: 1000000000, devices_left_out: 88,
 		devices: [range(8) | $disks[($i * 8 + .) % 96] + { util_pct: 3, inflight: 0, queue: 0.03, reads: 10,
 			read_await_ms: 1, write_await_ms: null, read_bytes: 40960, read_ticks_ms: 10 }] }),
 	(range(10) as $i
