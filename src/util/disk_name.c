@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/cleanup.h"
+
 static size_t count_digits(const char *s)
 {
 	return strspn(s, "0123456789");
@@ -63,6 +65,11 @@ bool disk_name_is_on(const char *name, const char *disk)
 
 bool disk_name_is_stacked(const char *name)
 {
-	return strncmp(name, "loop", 4) == 0 || strncmp(name, "dm-", 3) == 0 ||
-		strncmp(name, "md", 2) == 0;
+	static const char *const drivers[] = { "loop", "dm-", "md", "drbd", "bcache" };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(drivers); i++)
+		if (strncmp(name, drivers[i], strlen(drivers[i])) == 0)
+			return true;
+	/* A volume of ZFS. */
+	return strncmp(name, "zd", 2) == 0 && isdigit((unsigned char)name[2]);
 }

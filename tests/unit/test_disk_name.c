@@ -61,12 +61,27 @@ static void test_what_is_on_a_disk(void **state)
 	assert_false(disk_name_is_on("nvme1n1", "nvme0c1n1"));
 }
 
+/* Their drivers count a request as it begins, on older kernels. */
+static void test_stacked_disks(void **state)
+{
+	static const char *const stacked[] = { "loop7", "dm-0", "md127", "drbd0", "bcache1",
+		"zd16" };
+	static const char *const others[] = { "sda", "vdb", "nvme0n1", "mmcblk0", "zda", "rbd0" };
+
+	(void)state;
+	for (unsigned int i = 0; i < sizeof(stacked) / sizeof(stacked[0]); i++) {
+		assert_true(disk_name_is_stacked(stacked[i]));
+		assert_false(disk_name_is_stacked(others[i]));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_partitions),
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_what_is_on_a_disk),
+		cmocka_unit_test(test_stacked_disks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
