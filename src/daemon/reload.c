@@ -181,8 +181,9 @@ void daemon_grow(struct daemon *d)
 {
 	int r;
 
+	/* Threads pile up in a shortage of memory, too, which this would make worse. */
 	if (d->next || clock_mono_ns() < d->grow_after_ns || d->stopping ||
-		!session_is_outgrown(d->session))
+		watch_lacks_memory(d->watch) || !session_is_outgrown(d->session))
 		return;
 	log_debug("this host has more threads than there is room for: loading the probes anew");
 	r = daemon_new_session(d, d->config, &d->next);

@@ -431,8 +431,13 @@ bool watch_end_sample(struct watch *w, bool armed)
 	w->has_threads = thread_scanner_take(&w->threads, &w->processes, &w->cgroups.freezers,
 		&w->clock, &s->threads, &w->limits.stopped);
 	w->io_pct = find_io_pct(w, s);
+	/*
+	 * A look at a process that nobody has looked at for long allocates, as does that of others,
+	 * for which it may have to wait: without memory only new ones are looked at.
+	 */
 	processes_scan(&w->processes, &w->clock,
-		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE, armed);
+		watch_clock_ns(&w->clock) + w->interval_ns / IDLE_PROCESSES_SHARE,
+		armed && !watch_lacks_memory(w));
 	filesystems_update(&w->filesystems, now_ns, armed);
 	if (!armed)
 		filesystems_replace_hung(&w->filesystems, now_ns);
