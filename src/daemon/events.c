@@ -56,6 +56,8 @@ static bool is_armed(const struct daemon *d)
 
 static void end_sample(struct daemon *d)
 {
+	/* A process that it says was killed may be gone at the end of the sample. */
+	session_read_kernel_log(d->session);
 	if (!watch_end_sample(d->watch, is_armed(d)))
 		return;
 	loop_set_timer(d->sample_limit, 0, 0);

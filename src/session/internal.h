@@ -303,8 +303,6 @@ bool session_is_verdict_due(const struct session *s, uint64_t now_ns);
 void session_write_verdict(struct session *s, bool final);
 
 /* kernel.c */
-/* While no incident is open: reads a bounded part of what is new in the kernel log. */
-void session_watch_kernel_log(struct session *s);
 /*
  * Writes the new lines of the kernel log about storage; `final`: all of them, otherwise a bounded
  * number.

@@ -30,8 +30,10 @@ static bool is_killed(const struct session *s, const char *text)
 /* For the rule `errors`, which fires once for errors that go on through an incident. */
 static void note_failure(struct session *s, const struct kmsg_line *line)
 {
-	if ((line->level <= LEVEL_ERROR && kmsg_is_failure(line->text)) || is_killed(s, line->text))
-		watch_note_kernel_error(s->o.watch, line->text);
+	const bool is_kill = is_killed(s, line->text);
+
+	if (is_kill || (line->level <= LEVEL_ERROR && kmsg_is_failure(line->text)))
+		watch_note_kernel_error(s->o.watch, line->text, is_kill);
 }
 
 static void write_line(struct session *s, const struct kmsg_line *line)
@@ -69,13 +71,13 @@ static bool take_lines(struct session *s)
 	return budget == 0;
 }
 
-void session_watch_kernel_log(struct session *s)
+void session_read_kernel_log(struct session *s)
 {
 	uint64_t now_ns = clock_mono_ns();
 	unsigned int budget = RECORDS_PER_LOOK;
 	struct kmsg_line line;
 
-	while (kmsg_watch(&s->kmsg, now_ns, &budget, &line) > 0)
+	while (!session_is_open(s) && kmsg_watch(&s->kmsg, now_ns, &budget, &line) > 0)
 		note_failure(s, &line);
 }
 

@@ -205,8 +205,6 @@ void session_handle_sample(struct session *s)
 		if (!s->o.without_probes)
 			filter_refresh(&s->probes.maps, s->o.config, s->o.sysfs, s->o.enrich);
 	}
-	if (!session_is_open(s))
-		session_watch_kernel_log(s);
 	count = rules_evaluate(s->o.rules, s->o.watch, now_ns, firings, FIRINGS_MAX);
 	note_firings(s, firings, count, now_ns);
 	/* While it arms, the sample becomes part of the history that the record begins with. */

@@ -117,6 +117,12 @@ const char *session_trigger(struct session *session, const struct record_trigger
 /* Before each watchdog sample: what the session knows for it. */
 void session_prepare_sample(struct session *session);
 
+/*
+ * Before the end of each watchdog sample, which forgets processes that have ended: reads a bounded
+ * part of what is new in the kernel log while no incident is open. In one it is read all the time.
+ */
+void session_read_kernel_log(struct session *session);
+
 /* After each watchdog sample: rules, the record's sample lines, the end of the incident. */
 void session_handle_sample(struct session *session);
 

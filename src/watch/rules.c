@@ -392,6 +392,7 @@ static bool subject_get(const struct watch *watch, const struct record_reading *
 		return true;
 	case RULES_SCOPE_kernel_log:
 		ret_subject->errors = watch_kernel_errors(watch);
+		*ret_serial = ret_subject->errors->serial;
 		return true;
 	case RULES_SCOPE_database:
 		ret_subject->targets = watch_sql_targets(watch);

@@ -462,7 +462,8 @@ bool watch_end_sample(struct watch *w, bool armed)
 	s->mutex = w->mutex;
 	log_left_out(w);
 	if (now_ns - w->kernel_errors.last_ns > KERNEL_ERRORS_NS)
-		w->kernel_errors = (struct watch_kernel_errors){ 0 };
+		w->kernel_errors =
+			(struct watch_kernel_errors){ .serial = w->kernel_errors.serial };
 
 	history_add(&w->history, s);
 	return true;
@@ -546,21 +547,50 @@ void watch_set_health(struct watch *w, const struct record_health *health, const
 	text_copy(w->health_target, sizeof(w->health_target), target);
 }
 
-void watch_note_kernel_error(struct watch *w, const char *text)
+/* The watched disk that a line names; "": none. */
+static const char *find_named_disk(const struct watch *w, const char *text)
 {
-	struct watch_kernel_errors *e = &w->kernel_errors;
-	const struct record_reading *last = watch_last(w);
 	const struct record_disk *disk;
+	const char *name = "";
 	uint32_t serial;
 
-	e->last_ns = last ? last->mono_ns : watch_clock_ns(&w->clock);
-	if (e->lines++ > 0)
-		return;
 	for (unsigned int slot = 0; slot < WATCH_DISKS_MAX; slot++) {
 		disk = watch_disk_in_slot(w, slot, &serial);
 		if (disk && kmsg_names_disk(text, disk->dev_name))
-			text_copy(e->device, sizeof(e->device), disk->dev_name);
+			name = disk->dev_name;
 	}
+	return name;
+}
+
+/* False: another line has named it, or there were too many to tell. */
+static bool is_named_first(struct watch_kernel_errors *e, const char *device)
+{
+	for (uint32_t i = 0; i < e->named_count; i++)
+		if (strcmp(e->named[i], device) == 0)
+			return false;
+	if (!*device || e->named_count == ARRAY_SIZE(e->named))
+		return false;
+	text_copy(e->named[e->named_count++], sizeof(e->named[0]), device);
+	return true;
+}
+
+void watch_note_kernel_error(struct watch *w, const char *text, bool is_kill)
+{
+	struct watch_kernel_errors *e = &w->kernel_errors;
+	const struct record_reading *last = watch_last(w);
+	const char *device = find_named_disk(w, text);
+	const bool is_other = is_named_first(e, device) || is_kill || e->lines == 0;
+
+	e->last_ns = last ? last->mono_ns : watch_clock_ns(&w->clock);
+	e->lines++;
+	/* Lines of one sample are about one trouble. */
+	if (is_other && e->begun_ns != e->last_ns) {
+		e->begun_ns = e->last_ns;
+		e->serial++;
+		e->device[0] = '\0';
+	}
+	if (is_other && !*e->device)
+		text_copy(e->device, sizeof(e->device), device);
 }
 
 const struct watch_kernel_errors *watch_kernel_errors(const struct watch *w)

@@ -164,12 +164,17 @@ const char *watch_health_target(const struct watch *watch);
 /* Errors of storage in the kernel's log, without a quiet minute in between. */
 struct watch_kernel_errors {
 	uint32_t lines;
+	/* Changes with each that names another disk, or a process that was killed. */
+	uint32_t serial;
+	uint64_t begun_ns; /* when it changed */
 	uint64_t last_ns;
-	char device[RECORD_DISK_NAME_SIZE]; /* the disk that the first of them names; "" */
+	char device[RECORD_DISK_NAME_SIZE]; /* the disk that the first of these names; "" */
+	uint32_t named_count;
+	char named[8][RECORD_DISK_NAME_SIZE];
 };
 
-/* The line has come since the newest sample. */
-void watch_note_kernel_error(struct watch *watch, const char *text);
+/* The line has come since the newest sample. is_kill: it says that a watched process was killed. */
+void watch_note_kernel_error(struct watch *watch, const char *text, bool is_kill);
 const struct watch_kernel_errors *watch_kernel_errors(const struct watch *watch);
 
 /* The newest sample; NULL before the first. Valid until the next is taken. */

@@ -551,8 +551,8 @@ static void test_errors_in_the_kernel_log(void **state)
 	rig_enable(&rig, CONFIG_RULE_errors);
 	rig_step(&rig, 0);
 	assert_int_equal(rig_step(&rig, 1000), 0);
-	watch_note_kernel_error(rig.watch, "Buffer I/O error on dev sdb1, logical block 0");
-	watch_note_kernel_error(rig.watch, "I/O error, dev sda, sector 8");
+	watch_note_kernel_error(rig.watch, "Buffer I/O error on dev sdb1, logical block 0", false);
+	watch_note_kernel_error(rig.watch, "I/O error, dev sda, sector 8", false);
 	assert_int_equal(rig_step(&rig, 1000), 1);
 	assert_string_equal(rig.firings[0].name, "errors");
 	assert_string_equal(rig.firings[0].device, "sdb");
@@ -560,13 +560,40 @@ static void test_errors_in_the_kernel_log(void **state)
 	assert_int_equal(rules_holding(rig.rules), 0);
 	rules_acknowledge(rig.rules, rig.watch, "first");
 	for (unsigned int i = 0; i < 5; i++) {
-		watch_note_kernel_error(rig.watch, "I/O error, dev sdb, sector 8");
+		watch_note_kernel_error(rig.watch, "I/O error, dev sdb, sector 8", false);
 		assert_int_equal(rig_step(&rig, 50000), 0);
 	}
 	assert_int_equal(rules_active(rig.rules), 1);
-	rig_step(&rig, 11000);
+	/* It has been named beside the first. */
+	watch_note_kernel_error(rig.watch, "I/O error, dev sda, sector 8", false);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	rig_step(&rig, 61000);
 	assert_int_equal(rules_active(rig.rules), 0);
-	watch_note_kernel_error(rig.watch, "md0: something else");
+	watch_note_kernel_error(rig.watch, "md0: something else", false);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].device, "");
+	rig_free(&rig);
+}
+
+/* A disk that fails for days hides no other one, and no process that is killed. */
+static void test_another_error_in_the_kernel_log(void **state)
+{
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_errors);
+	rig_step(&rig, 0);
+	watch_note_kernel_error(rig.watch, "ata1.00: exception Emask 0x0", false);
+	watch_note_kernel_error(rig.watch, "I/O error, dev sdb, sector 8", false);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].device, "sdb");
+	rules_acknowledge(rig.rules, rig.watch, "first");
+	watch_note_kernel_error(rig.watch, "I/O error, dev sda, sector 8", false);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].device, "sda");
+	rules_acknowledge(rig.rules, rig.watch, "second");
+	watch_note_kernel_error(rig.watch, "I/O error, dev sdb, sector 8", false);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	watch_note_kernel_error(rig.watch, "Out of memory: Killed process 7 (mysqld)", true);
 	assert_int_equal(rig_step(&rig, 1000), 1);
 	assert_string_equal(rig.firings[0].device, "");
 	rig_free(&rig);
@@ -1007,6 +1034,7 @@ int main(void)
 		tree_test(test_a_host_that_lacks_memory),
 		tree_test(test_blocked_threads),
 		tree_test(test_errors_in_the_kernel_log),
+		tree_test(test_another_error_in_the_kernel_log),
 		tree_test(test_many_blocked_threads),
 		tree_test(test_more_than_asked_for),
 		tree_test(test_all_disks_are_judged),
