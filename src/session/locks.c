@@ -165,17 +165,26 @@ static bool may_be_other_lock(const struct record_operation *op)
 			op->waits_for == RECORD_CAUSE_mutex);
 }
 
-/* Asked once of each operation. */
+/*
+ * Asked once of each wait of an operation. One that has got its lock may hang in the same operation
+ * at something else, and come to another lock.
+ */
 static struct session_lock *find_other_lock(struct session *s, const struct record_operation *op,
 	struct incident_stuck *stuck)
 {
-	struct session_lock *lock;
+	struct session_lock *lock = stuck->lock ? &s->locks.list[stuck->lock - 1] : NULL;
 	struct lock_source source;
 	struct event_lock answer;
 
-	if (stuck->lock || stuck->lock_asked || !may_be_other_lock(op) ||
-		s->locks.others_asked == OTHERS_ASKED_MAX || !find_source(s, &source))
-		return stuck->lock ? &s->locks.list[stuck->lock - 1] : NULL;
+	if (!may_be_other_lock(op)) {
+		stuck->lock_asked = false;
+		return NULL;
+	}
+	if (lock && lock->kind == RECORD_KERNEL_LOCK_other)
+		return lock;
+	if (stuck->lock_asked || s->locks.others_asked == OTHERS_ASKED_MAX ||
+		!find_source(s, &source))
+		return NULL;
 	stuck->lock_asked = true;
 	s->locks.others_asked++;
 	if (!ask_kernel(&source, (uint32_t)op->tid, op->start_mono_ns, EVENT_LOCK_CONTENDED,
