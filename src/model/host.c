@@ -377,6 +377,14 @@ static bool matters(const struct record_lock_wait *line)
 			(h->deadlocked_with || !syscall_may_wait_for_work(h->state, h->syscall)));
 }
 
+/* All its waiters together; what was waited before the lead does not count. */
+static uint64_t waited_ns_of(const struct model *m, const struct record_lock_wait *line)
+{
+	const uint64_t most_ns = minus(m->now_ns, minus(m->trigger_ns, MODEL_LEAD_NS));
+
+	return line->waiters * (line->longest_ns < most_ns ? line->longest_ns : most_ns);
+}
+
 /* Its own place, a free one, or that of a lock that cost less; NULL: there is none. */
 static struct model_lock *find_lock(struct model *m, const struct record_lock_wait *line)
 {
@@ -388,7 +396,7 @@ static struct model_lock *find_lock(struct model *m, const struct record_lock_wa
 		if (!least || l->waited_ns < least->waited_ns)
 			least = l;
 	}
-	return least->waited_ns < line->waiters * line->longest_ns ? least : NULL;
+	return least->waited_ns < waited_ns_of(m, line) ? least : NULL;
 }
 
 void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
@@ -408,8 +416,8 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	l->tries = line->tries;
 	model_set_path(l->path, line->path);
 	text_copy(l->function, sizeof(l->function), line->function);
-	if (line->waiters * line->longest_ns > l->waited_ns)
-		l->waited_ns = line->waiters * line->longest_ns;
+	if (waited_ns_of(m, line) > l->waited_ns)
+		l->waited_ns = waited_ns_of(m, line);
 	if (line->waiters > l->waiters)
 		l->waiters = line->waiters;
 	if (line->longest_ns > l->longest_ns) {

@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 
 #include "enrich/waits.h"
+#include "model/thresholds.h"
 #include "session/internal.h"
 #include "util/clock.h"
 
@@ -81,12 +82,15 @@ static void fill_holder(const struct session *s, const struct held_lock *seen, u
 	h->waits_for = waits_for(h->kstack);
 }
 
-/* Threads may wait for each other for days, and nobody is worse off by it now. */
+/*
+ * Threads may wait for each other for days, and nobody is worse off by it now. But a pile-up may
+ * take longer than the rule that notices it at last.
+ */
 static bool is_of_incident(const struct session *s, const struct held_lock *seen)
 {
 	const struct record_trigger *trigger = &s->opened.trigger;
 
-	return seen->since_ns >= s->well_ns ||
+	return seen->since_ns + PILE_UP_NS >= s->well_ns ||
 		(trigger->pid == seen->pid &&
 			strcmp(trigger->rule, rules_name(CONFIG_RULE_mutex)) == 0);
 }

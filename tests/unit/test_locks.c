@@ -184,6 +184,7 @@ static void test_locks_of_the_model(void **state)
 	struct session *s = *state;
 	struct model *m = &s->model;
 
+	m->now_ns = 10 * NSEC_PER_SEC;
 	for (uint32_t id = 1; id <= MODEL_LOCKS_MAX; id++)
 		add_lock(m, id, 1 + id);
 	add_lock(m, 100, 1);
