@@ -7,14 +7,16 @@
 /*
  * The program is that of the executable, so that the processes of PostgreSQL are alike. Without one
  * (kernel threads) it is the name. Files are not told apart, or thousands of threads on as many
- * files would have a line each.
+ * files would have a line each. Those that failed are counted by the error.
  */
 static uint64_t hash_of(const struct record *r)
 {
 	const struct record_operation *op = &r->operation;
 	const char *program = op->exe[0] ? op->exe : op->comm;
+	const uint64_t error =
+		op->ret < 0 && op->ret != RECORD_RET_UNKNOWN ? (uint64_t)-op->ret : 0;
 	const uint64_t parts[] = { r->type, op->op, op->probe, op->waits_for, op->dev.major,
-		op->dev.minor };
+		op->dev.minor, error };
 	uint64_t hash = hash_bytes(HASH_BEGIN, parts, sizeof(parts));
 
 	hash = hash_text(hash, program);

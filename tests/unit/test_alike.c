@@ -68,6 +68,26 @@ static unsigned int own_lines(struct fixture *f, unsigned int count)
 	return own;
 }
 
+/* A line stands for no failures beside successes, or the number of failures would be invented. */
+static void test_failures_have_lines_of_their_own(void **state)
+{
+	struct fixture *f = *state;
+	struct record_operation *op = begin(f, RECORD_STALL);
+	const struct alike_line *line;
+
+	op->ret = 4096;
+	own_lines(f, ALIKE_OWN_LINES + 3);
+	op->ret = -5;
+	own_lines(f, ALIKE_OWN_LINES + 2);
+	line = alike_next(&f->alike);
+	assert_int_equal(line->operation.ret, 4096);
+	assert_int_equal(line->operation.alike.count, 2);
+	line = alike_next(&f->alike);
+	assert_int_equal(line->operation.ret, -5);
+	assert_int_equal(line->operation.alike.count, 1);
+	assert_null(alike_next(&f->alike));
+}
+
 static void test_one_line_stands_for_the_rest(void **state)
 {
 	struct fixture *f = *state;
@@ -208,6 +228,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		alike_test(test_one_line_stands_for_the_rest),
+		alike_test(test_failures_have_lines_of_their_own),
 		alike_test(test_few_have_their_own),
 		alike_test(test_what_differs_is_not_alike),
 		alike_test(test_files_are_not_told_apart),
