@@ -48,13 +48,20 @@ struct key {
 	struct record_dev dev;
 	bool is_kernel;
 	bool is_early;
+	bool is_pile_up;
 	uint64_t program; /* hash of the executable, or of the name, and the control group */
 	int32_t pid;	  /* of a lock, which is the affair of one process as a rule; else 0 */
 	uint64_t inode;	  /* the same */
+	uint32_t lock;	  /* its id; 0: not known, or no lock */
 };
 
-static struct key key_of(const struct model *m, const struct record_operation *op, int disk,
-	bool is_early)
+/* It may have been the first of a pile-up that took long to become one. */
+static bool is_of_pile_up(const struct model *m, const struct record_operation *op)
+{
+	return op->start_mono_ns < m->well_ns && op->start_mono_ns + PILE_UP_NS >= m->well_ns;
+}
+
+static struct key key_of(const struct model *m, const struct record_operation *op, int disk)
 {
 	const enum record_cause cause = cause_of(op);
 	struct key key = {
@@ -62,24 +69,32 @@ static struct key key_of(const struct model *m, const struct record_operation *o
 		.disk = disk,
 		.dev = op->dev,
 		.is_kernel = op->op == RECORD_OP_kernel,
-		.is_early = is_early,
+		.is_early = op->start_mono_ns < m->well_ns,
+		.is_pile_up = is_of_pile_up(m, op),
 		.program = hash_text(HASH_BEGIN ^ op->cgroup, *op->exe ? op->exe : op->comm),
 	};
 
-	(void)m;
 	if (is_lock(cause)) {
 		key.pid = op->pid;
+		key.lock = op->lock;
 		key.inode = cause == RECORD_CAUSE_read_write_lock ? op->inode : 0;
 	}
 	return key;
+}
+
+/* Which lock it is may be known only from its second line on. */
+static bool is_same_lock(const struct model_wait *w, const struct key *key)
+{
+	return !w->lock || !key->lock || w->lock == key->lock;
 }
 
 static bool has_key(const struct model_wait *w, const struct model_wait_key *stored,
 	const struct key *key)
 {
 	return w->cause == key->cause && w->disk == key->disk && w->is_kernel == key->is_kernel &&
-		w->is_early == key->is_early && stored->program == key->program &&
-		stored->pid == key->pid && stored->inode == key->inode &&
+		w->is_early == key->is_early && w->is_pile_up == key->is_pile_up &&
+		stored->program == key->program && stored->pid == key->pid &&
+		stored->inode == key->inode && is_same_lock(w, key) &&
 		(key->disk >= 0 || record_dev_is_same(stored->dev, key->dev));
 }
 
@@ -90,7 +105,8 @@ static struct model_wait *find_alike(struct model_waits *waits, const struct key
 		struct model_wait *w = &waits->groups[i];
 
 		if (w->cause == key->cause && w->disk == key->disk &&
-			w->is_kernel == key->is_kernel && w->is_early == key->is_early)
+			w->is_kernel == key->is_kernel && w->is_early == key->is_early &&
+			w->is_pile_up == key->is_pile_up && is_same_lock(w, key))
 			return w;
 	}
 	return NULL;
@@ -143,7 +159,8 @@ static struct model_wait *get_group(struct model_waits *waits, const struct key 
 		.disk = key->disk,
 		.dev = key->dev,
 		.is_kernel = key->is_kernel,
-		.is_early = key->is_early };
+		.is_early = key->is_early,
+		.is_pile_up = key->is_pile_up };
 	waits->keys[w - waits->groups] =
 		(struct model_wait_key){ key->program, key->inode, key->dev, key->pid };
 	return w;
@@ -278,9 +295,11 @@ static void move_alike(struct model_waits *waits, struct model_wait *w, const st
 }
 
 /* One look has a line for each kind of operation. There is one each second, and it is shorter. */
+#define LOOK_NS NSEC_PER_SEC
+
 static void begin_look(struct model_waits *waits, uint64_t mono_ns)
 {
-	if (waits->looks && mono_ns < waits->look_ns + NSEC_PER_SEC / 2)
+	if (waits->looks && mono_ns < waits->look_ns + LOOK_NS / 2)
 		return;
 	waits->looks++;
 	waits->look_ns = mono_ns;
@@ -347,6 +366,21 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 	/* How many threads they are nobody knows: one may have returned again and again. */
 	leave_alike(w, count < w->alike_hanging ? count : w->alike_hanging);
 	w->alike_ns += total_ns;
+}
+
+/*
+ * One that returns and has a line of its own was one of those at the last look that had no line of
+ * their own, if it has had none since.
+ */
+static void leave_crowd(const struct model *m, struct model_wait *w, const struct record *r,
+	const struct model_thread *hung)
+{
+	const uint64_t told_ns = hung ? counted_from_ns(m) + hung->until_ms * NSEC_PER_MSEC : 0;
+
+	if (r->type == RECORD_STALL && w->alike_hanging &&
+		r->operation.start_mono_ns < w->alike_at_ns &&
+		told_ns + LOOK_NS / 2 < w->alike_at_ns)
+		leave_alike(w, 1);
 }
 
 /* That of its last line; NULL: it does not hang. */
@@ -519,31 +553,35 @@ static void note_earlier(struct model_earlier *e, const struct record_operation 
 	model_set_path(e->path, op->path);
 }
 
-/* It may have been the first of a pile-up that took long to become one. */
-static bool is_of_pile_up(const struct model *m, const struct record_operation *op)
+/* That of its line; NULL: there is no room. */
+static struct model_wait *group_of(struct model *m, const struct record *r,
+	const struct model_thread *hung)
 {
-	return op->start_mono_ns + PILE_UP_NS >= m->well_ns;
+	const struct record_operation *op = &r->operation;
+	struct model_waits *waits = &m->waits;
+	const int disk = model_disks_get_of_fs(m, op->dev, op->dev_name, to_ms(op->dur_ns));
+	const struct key key = key_of(m, op, disk);
+	struct model_wait *before = hung ? &waits->groups[hung->group] : NULL;
+
+	/* The cause was seen while the operation hung; its return may not know it, or the lock. */
+	if (before && r->type == RECORD_STALL &&
+		(!key.cause || has_key(before, &waits->keys[hung->group], &key)))
+		return before;
+	return get_group(waits, &key, op->dur_ns);
 }
 
 void model_waits_add(struct model *m, const struct record *r)
 {
 	const struct record_operation *op = &r->operation;
 	struct model_waits *waits = &m->waits;
-	const bool is_early = op->start_mono_ns < m->well_ns;
 	struct model_thread *hung = find_hanging(waits, op->tid);
 	struct model_wait *w;
-	struct key key;
-	int disk;
 
 	note_map_holder(waits, op);
 	/* It computed or waited for a CPU, and not for a disk, a lock or a server. */
 	if (op->probe == RECORD_PROBE_vfs && op->sleeps == 0)
 		return;
-	disk = model_disks_get_of_fs(m, op->dev, op->dev_name, to_ms(op->dur_ns));
-	key = key_of(m, op, disk, is_early);
-	/* The cause was seen while the operation hung; its return may not know it. */
-	w = hung && !cause_of(op) && r->type == RECORD_STALL ? &waits->groups[hung->group]
-							     : get_group(waits, &key, op->dur_ns);
+	w = group_of(m, r, hung);
 	/* It may have been forgotten with its group. */
 	if (hung && hung->hangs) {
 		hung->hangs = false;
@@ -554,15 +592,16 @@ void model_waits_add(struct model *m, const struct record *r)
 		return;
 	}
 	note_longest(w, op);
-	if (op->alike.present)
+	if (op->alike.present) {
 		add_alike(m, w, r);
-	else
+	} else {
+		leave_crowd(m, w, r, hung);
 		add_thread(m, w, r, hung ? hung->until_ms : 0);
+	}
 	if (op->op == RECORD_OP_kernel)
 		return;
-	if (is_early) {
+	if (op->start_mono_ns < m->well_ns) {
 		note_earlier(&waits->earlier, op);
-		w->is_pile_up |= is_of_pile_up(m, op);
 		return;
 	}
 	waits->noted++;
