@@ -178,6 +178,22 @@ static void add_runner(struct model_sessions *sessions, const struct model_datab
 		sessions->runners[sessions->runners_count++] = runner;
 }
 
+bool model_sessions_lack_threads(const struct model_sessions *sessions,
+	const struct model_database *d)
+{
+	uint32_t threads = 0;
+
+	for (uint32_t i = 0; i < sessions->runners_count; i++) {
+		const struct model_runner *r = &sessions->runners[i];
+		uint32_t first = 0;
+
+		while (sessions->runners[first].tid != r->tid)
+			first++;
+		threads += first == i && &sessions->list[r->database] == d;
+	}
+	return threads < d->lasting;
+}
+
 bool model_sessions_ran(const struct model_sessions *sessions, int32_t tid, const char *text)
 {
 	const uint64_t key = key_of(text);
@@ -302,10 +318,18 @@ bool model_sessions_is_only(const struct model_sessions *sessions, const struct 
 	return true;
 }
 
+/* Where sessions are threads, another process of that name is another server. */
+static bool is_one_process(const struct model_database *d)
+{
+	return d->server.pid &&
+		(d->kind == RECORD_SERVER_mariadb || d->kind == RECORD_SERVER_mysql);
+}
+
 bool model_sessions_is_name_of(const struct model_sessions *sessions,
 	const struct model_database *d, const char *comm)
 {
-	return *comm && strcmp(d->server.comm, comm) == 0 && model_sessions_is_only(sessions, d);
+	return *comm && strcmp(d->server.comm, comm) == 0 && !is_one_process(d) &&
+		model_sessions_is_only(sessions, d);
 }
 
 const struct model_database *model_sessions_find_server(const struct model_sessions *sessions,

@@ -98,6 +98,12 @@ void model_sessions_add_trigger(struct model *model, const struct record_trigger
 /* The database in which the thread ran a statement; NULL: none. */
 const struct model_database *model_sessions_find_runner(const struct model_sessions *sessions,
 	int32_t tid);
+/*
+ * Whether more statements of its clients lasted than there are lines that have the thread: there is
+ * room for few, and some servers do not tell it.
+ */
+bool model_sessions_lack_threads(const struct model_sessions *sessions,
+	const struct model_database *database);
 /* Whether the thread, or the one that it works for, ran a statement with that text. */
 bool model_sessions_ran(const struct model_sessions *sessions, int32_t tid, const char *text);
 /*

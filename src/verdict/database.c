@@ -109,7 +109,7 @@ static struct node *follow_queue(struct graph *g, struct node *n)
 
 	if (!q->holder.present || !q->holder.tid || q->candidates > 1 || is_idle(q))
 		return NULL;
-	next = graph_of_thread(g, q->holder.tid,
+	next = graph_of_thread(g, n, q->holder.tid,
 		model_span_to(database_of(g, n)->queue_at_ns,
 			q->holder.elapsed_ns && q->holder.elapsed_ns < q->longest_ns
 				? q->holder.elapsed_ns
@@ -314,14 +314,20 @@ static bool is_of_server(const struct graph *g, const struct node *n,
 			model_sessions_is_name_of(&g->m->sessions, d, n->extra.who.comm));
 }
 
-/* A lock, a pipe or a socket that its threads waited for. */
+/* A lock, a pipe or a socket that its threads waited for, for half of that time at least. */
 static struct node *find_lock_of(struct graph *g, const struct model_database *d)
 {
-	for (uint32_t i = 0; i < g->count; i++)
-		if ((g->nodes[i].kind == NODE_held || g->nodes[i].kind == NODE_peer) &&
-			is_of_server(g, &g->nodes[i], d))
-			return &g->nodes[i];
-	return NULL;
+	struct node *longest = NULL;
+
+	for (uint32_t i = 0; i < g->count; i++) {
+		struct node *n = &g->nodes[i];
+
+		if ((n->kind == NODE_held || n->kind == NODE_peer) && is_of_server(g, n, d) &&
+			n->extra.longest_ns >= d->silence.longest_ns / 2 &&
+			(!longest || n->extra.longest_ns > longest->extra.longest_ns))
+			longest = n;
+	}
+	return longest;
 }
 
 /* Sessions that were held up keep the CPUs busy once they are let go: that alone is no reason. */

@@ -83,6 +83,8 @@ bool graph_is_same_lock(const struct model_waits *waits, uint32_t a, uint32_t b)
 		return false;
 	if (is_map)
 		return x->who.pid == y->who.pid;
+	if (x->lock && y->lock && x->lock != y->lock)
+		return false;
 	return waits->keys[a].program == waits->keys[b].program &&
 		waits->keys[a].inode == waits->keys[b].inode;
 }
@@ -219,7 +221,8 @@ static void add_to(struct sums *sums, const struct graph *g, struct node *n, uin
 		sums->most = n;
 }
 
-struct node *graph_of_thread(struct graph *g, int32_t tid, struct model_span span)
+struct node *graph_of_thread(struct graph *g, const struct node *held, int32_t tid,
+	struct model_span span)
 {
 	const struct model_waits *waits = &g->m->waits;
 	struct sums sums = { 0 };
@@ -228,14 +231,17 @@ struct node *graph_of_thread(struct graph *g, int32_t tid, struct model_span spa
 	span = widened(span);
 	for (uint32_t i = 0; tid > 0 && i < MODEL_THREADS_MAX; i++) {
 		const struct model_thread *t = &waits->threads[i];
+		struct node *n;
 		uint64_t ns;
 
-		if (t->tid != tid || t->longest_ms < NOTICED_NS / NSEC_PER_MSEC ||
-			record_wait_of(waits->groups[t->group].cause) == RECORD_WAIT_lock)
+		if (t->tid != tid || t->longest_ms < NOTICED_NS / NSEC_PER_MSEC)
+			continue;
+		n = node_of_group(g, &waits->groups[t->group]);
+		if (n == held)
 			continue;
 		ns = model_waits_in_ns(g->m, t, span);
 		all_ns += ns;
-		add_to(&sums, g, node_of_group(g, &waits->groups[t->group]), ns);
+		add_to(&sums, g, n, ns);
 	}
 	return is_most(g, all_ns, span) ? sums.most : NULL;
 }

@@ -101,6 +101,8 @@ struct graph {
 	uint32_t culprits_count;
 	struct culprit culprits[GRAPH_CULPRITS_MAX];
 	struct node *of_group[MODEL_GROUPS_MAX]; /* what each group waited for; NULL: left out */
+	/* The database of whose threads it is not known which serve a session; NULL: it is. */
+	const struct model_database *unnamed[MODEL_GROUPS_MAX];
 	/* The same of statements of each database; NULL: of none is that known. */
 	struct node *of_database[CONFIG_SQL_TARGETS_MAX];
 	enum condition conditions[MODEL_DISKS_MAX];
@@ -120,10 +122,11 @@ struct node *graph_find(const struct graph *graph, enum node_kind_id kind, int i
 /* The node of what a group waited for; NULL: there is no room. */
 struct node *graph_of_wait(struct graph *graph, uint32_t group);
 /*
- * The node of what a thread waited for in most of that time, except for locks; NULL: for nothing,
- * or for less than 250 ms each time.
+ * The node of what the thread that holds `held` waited for in most of that time; NULL: for nothing,
+ * or for less than 250 ms each time. It may have waited for `held` itself before.
  */
-struct node *graph_of_thread(struct graph *graph, int32_t tid, struct model_span span);
+struct node *graph_of_thread(struct graph *graph, const struct node *held, int32_t tid,
+	struct model_span span);
 /*
  * Whether what two groups wait for is the same lock as far as is known: that of a memory map is of
  * a process, that of an inode of its file; any other, as that of a journal, may be the same for all

@@ -43,6 +43,21 @@ static void add_groups(struct graph *g)
 	}
 }
 
+static void find_unnamed(struct graph *g)
+{
+	for (uint32_t i = 0; i < g->m->sessions.count; i++) {
+		const struct model_database *d = &g->m->sessions.list[i];
+		bool is_of[MODEL_GROUPS_MAX];
+
+		if (!model_sessions_lack_threads(&g->m->sessions, d))
+			continue;
+		graph_find_groups_of(g, d, is_of);
+		for (uint32_t k = 0; k < g->m->waits.groups_count; k++)
+			if (is_of[k])
+				g->unnamed[k] = d;
+	}
+}
+
 static bool leads_to(const struct node *from, const struct node *to)
 {
 	for (; from; from = from->next)
@@ -74,6 +89,7 @@ void graph_make(const struct model *m, struct graph *g)
 	for (int i = 0; i < (int)m->disks.count; i++)
 		g->folded[i] = condition_fold(m, g->conditions, i);
 	add_groups(g);
+	find_unnamed(g);
 	for (unsigned int i = 0; i < NODE_KINDS; i++)
 		if (kinds[i]->find)
 			kinds[i]->find(g);

@@ -102,7 +102,7 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 {
 	const struct model_lock *l = lock_of(g, n);
 	struct node *next =
-		l->deadlocked_with ? NULL : graph_of_thread(g, l->holder.tid, span_of(l));
+		l->deadlocked_with ? NULL : graph_of_thread(g, n, l->holder.tid, span_of(l));
 
 	if (l->kind == RECORD_KERNEL_LOCK_file)
 		return l->holder.pid ? node_of_file_holder(g, n, l) : NULL;
@@ -307,7 +307,7 @@ static struct node *follow_map(struct graph *g, struct node *n)
 	const struct model_waits *waits = &g->m->waits;
 	const struct model_wait *w = &waits->groups[n->index];
 	const struct model_map_holder *h = map_holder_of(g, n);
-	struct node *next = h ? graph_of_thread(g, h->who.tid, h->span) : NULL;
+	struct node *next = h ? graph_of_thread(g, n, h->who.tid, h->span) : NULL;
 
 	n->is_link_inferred = true;
 	if (next)

@@ -78,6 +78,7 @@ static bool is_better(const struct graph *g, const struct node *a, const struct 
 	return graph_weight_ns(a) > graph_weight_ns(b);
 }
 
+/* but: not that one, and no symptoms; NULL: of all. */
 static const struct node *find_worst(const struct graph *g, const struct node *but)
 {
 	const struct node *worst = NULL;
@@ -85,7 +86,7 @@ static const struct node *find_worst(const struct graph *g, const struct node *b
 	for (uint32_t i = 0; i < g->count; i++) {
 		const struct node *n = &g->nodes[i];
 
-		if (is_end(n) && n != but && is_better(g, n, worst))
+		if (is_end(n) && n != but && !(but && n->is_symptom) && is_better(g, n, worst))
 			worst = n;
 	}
 	return worst;
@@ -96,7 +97,7 @@ static const struct node *find_second(const struct graph *g, const struct node *
 {
 	const struct node *n = find_worst(g, first);
 
-	if (!n || n->is_symptom || first->kind == NODE_unknown)
+	if (!n || first->kind == NODE_unknown)
 		return NULL;
 	/* A disk that hangs or becomes full is worth a remark even if nobody waits for it. */
 	if (n->victims.waited_ns >= TROUBLE_NS || is_crowd(g, n) || n->class == RECORD_CLASS_hung ||
@@ -507,7 +508,7 @@ void judge(const struct model *m, struct graph *g, struct record_verdict *r)
 	if (!second && graph_weight_ns(n) > 0) {
 		const struct node *alternative = find_worst(g, n);
 
-		if (alternative && !alternative->is_symptom && graph_weight_ns(alternative) > 0)
+		if (alternative && graph_weight_ns(alternative) > 0)
 			add_node_part(g, alternative, RECORD_WHAT_alternative, r);
 	}
 	add_earlier_part(g, n, r);

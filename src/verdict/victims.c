@@ -43,10 +43,33 @@ static uint32_t count_different(int32_t *tids, uint32_t count)
 	return different;
 }
 
+/*
+ * Of threads of a server without a line nobody knows which statement they ran: what at least half
+ * of the sessions did.
+ */
+static bool is_unnamed_own(const struct graph *g, const struct node *end,
+	const struct model_wait *w)
+{
+	const struct model_database *d = g->unnamed[w - g->m->waits.groups];
+	const struct culprit *c = end->culprit;
+
+	return d && c && c->has_half && c->kind == CULPRIT_STATEMENT &&
+		2 * c->statement.sessions >= d->lasting &&
+		model_sessions_find_runner(&g->m->sessions, c->who.tid) == d;
+}
+
 static bool is_own(const struct graph *g, const struct node *end, const struct model_wait *w,
 	const struct model_thread *t)
 {
-	return end->culprit && blame_is_own(g->m, end->culprit, w, t);
+	if (!end->culprit)
+		return false;
+	return blame_is_own(g->m, end->culprit, w, t) ||
+		(is_unnamed_own(g, end, w) && !model_sessions_find_runner(&g->m->sessions, t->tid));
+}
+
+static bool is_own_group(const struct graph *g, const struct node *end, const struct model_wait *w)
+{
+	return end->culprit && (blame_is_own_group(end->culprit, w) || is_unnamed_own(g, end, w));
 }
 
 /* The thread that stands for many is one of the culprit's: the others are not named by it. */
@@ -55,9 +78,22 @@ static bool is_own_lead(const struct graph *g, const struct node *end, const str
 	return is_own(g, end, w, &(struct model_thread){ .pid = w->who.pid, .tid = w->who.tid });
 }
 
-/* Lines that stand for many of a server's threads are about sessions for the most part. */
-static bool is_of_session(const struct graph *g, const struct model_wait *w, int32_t tid)
+/* Whether it may be one of the sessions whose statements are counted as victims of the end. */
+static bool is_unnamed(const struct graph *g, const struct node *end, const struct model_wait *w,
+	int32_t tid)
 {
+	const struct model_database *d = g->unnamed[w - g->m->waits.groups];
+
+	return d && graph_end(g->of_database[d - g->m->sessions.list]) == end &&
+		!model_sessions_find_runner(&g->m->sessions, tid);
+}
+
+/* Threads of a server are sessions for the most part, where no line tells. */
+static bool is_of_session(const struct graph *g, const struct node *end, const struct model_wait *w,
+	int32_t tid)
+{
+	if (is_unnamed(g, end, w, tid))
+		return true;
 	return tid ? model_sessions_find_runner(&g->m->sessions, tid) != NULL
 		   : model_sessions_find_server(&g->m->sessions, w->who.pid) != NULL;
 }
@@ -69,12 +105,12 @@ enum part {
 	PART_OWN,
 };
 
-static enum part part_of(const struct graph *g, const struct model_wait *w, int32_t tid,
-	bool is_own)
+static enum part part_of(const struct graph *g, const struct node *end, const struct model_wait *w,
+	int32_t tid, bool is_own)
 {
 	if (is_own)
 		return PART_OWN;
-	return is_of_session(g, w, tid) ? PART_SESSIONS : PART_OTHERS;
+	return is_of_session(g, end, w, tid) ? PART_SESSIONS : PART_OTHERS;
 }
 
 static bool is_counted(const struct graph *g, uint32_t group, const struct node *end,
@@ -83,7 +119,7 @@ static bool is_counted(const struct graph *g, uint32_t group, const struct node 
 	const struct model_wait *w = &g->m->waits.groups[group];
 
 	return graph_flows_to(g, group, end) &&
-		part_of(g, w, 0, end->culprit && blame_is_own_group(end->culprit, w)) == part;
+		part_of(g, end, w, 0, is_own_group(g, end, w)) == part;
 }
 
 /*
@@ -119,7 +155,7 @@ static uint32_t collect(struct graph *g, const struct node *end, enum part part)
 		const struct model_wait *w = &waits->groups[t->group];
 
 		if (t->tid > 0 && graph_flows_to(g, t->group, end) &&
-			part_of(g, w, t->tid, is_own(g, end, w, t)) == part)
+			part_of(g, end, w, t->tid, is_own(g, end, w, t)) == part)
 			g->tids[count++] = t->tid;
 	}
 	count = count_different(g->tids, count);
@@ -132,6 +168,13 @@ static void add_own(struct victims *v, uint64_t waited_ns, uint64_t longest_ns)
 	v->own_ns += waited_ns;
 	if (longest_ns > v->own_longest_ns)
 		v->own_longest_ns = longest_ns;
+}
+
+/* Of a session without a line, what its thread waited is what is known. */
+static void note_statement(struct victims *v, uint64_t ns)
+{
+	if (ns > v->statements_longest_ns)
+		v->statements_longest_ns = ns;
 }
 
 /* Sessions that count by their statements are named only where nobody else waited. */
@@ -151,11 +194,13 @@ static void add_threads(struct graph *g, struct node *end)
 		if (is_own(g, end, w, t)) {
 			add_own(v, ns, t->longest_ms * NSEC_PER_MSEC);
 		} else {
-			is_new = !v->statements || !is_of_session(g, w, t->tid);
+			is_new = !v->statements || !is_of_session(g, end, w, t->tid);
 			if (is_new)
 				v->waited_ns += ns;
 			if (is_new || !v->threads)
 				note_longest(v, w, t, t->longest_ms * NSEC_PER_MSEC);
+			if (!is_new && is_unnamed(g, end, w, t->tid))
+				note_statement(v, t->longest_ms * NSEC_PER_MSEC);
 		}
 	}
 	for (uint32_t i = 0; i < waits->groups_count; i++) {
@@ -164,14 +209,16 @@ static void add_threads(struct graph *g, struct node *end)
 
 		if (!w->has_alike || !graph_flows_to(g, i, end))
 			continue;
-		if (end->culprit && blame_is_own_group(end->culprit, w)) {
+		if (is_own_group(g, end, w)) {
 			add_own(v, ns, w->longest_ns);
 		} else {
-			is_new = !v->statements || !is_of_session(g, w, 0);
+			is_new = !v->statements || !is_of_session(g, end, w, 0);
 			if (is_new)
 				v->waited_ns += ns;
 			if ((is_new || !v->threads) && !is_own_lead(g, end, w))
 				note_longest(v, w, NULL, w->longest_ns);
+			if (!is_new && is_unnamed(g, end, w, 0))
+				note_statement(v, w->longest_ns);
 		}
 	}
 }
