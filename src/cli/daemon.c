@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "util/exit.h"
+#include "util/log.h"
 
 static int run(const struct options *o)
 {
@@ -13,8 +14,10 @@ static int run(const struct options *o)
 		.sysfs = o->sysfs,
 	};
 	struct config *config = NULL;
-	int r = command_read_config(o, &config);
+	int r;
 
+	log_never_wait();
+	r = command_read_config(o, &config);
 	if (r < 0)
 		return exit_code_unless_transient(r, EXIT_CODE_CONFIG);
 	return daemon_run(config, &options);

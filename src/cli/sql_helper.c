@@ -13,6 +13,7 @@ static int run(const struct options *o)
 	int type = 0;
 
 	(void)o;
+	log_never_wait();
 	if (getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) < 0 ||
 		type != SOCK_SEQPACKET) {
 		log_error(

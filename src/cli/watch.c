@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/load_config.h"
 #include "util/exit.h"
+#include "util/log.h"
 #include "daemon/daemon.h"
 #include "util/log.h"
 
@@ -22,8 +23,10 @@ static int run(const struct options *o)
 		.capture = options_get(o, "capture"),
 	};
 	struct config *config = NULL;
-	int r = command_read_config(o, &config);
+	int r;
 
+	log_never_wait();
+	r = command_read_config(o, &config);
 	/* The terminal shows incidents already: the log would repeat them. */
 	if (!o->verbose)
 		log_set_level(LOG_LEVEL_NOTICE);

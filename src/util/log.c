@@ -16,6 +16,7 @@
 static enum log_level log_max_level = LOG_LEVEL_INFO;
 static bool log_with_prefix;
 static uint64_t log_dropped;
+static int log_patience_ms = -1;
 
 void log_setup(void)
 {
@@ -32,6 +33,11 @@ void log_setup(void)
 	if (flags >= 0)
 		fcntl(STDERR_FILENO, F_SETFL, flags | O_NONBLOCK);
 	log_with_prefix = true;
+}
+
+void log_never_wait(void)
+{
+	log_patience_ms = 0;
 }
 
 void log_set_level(enum log_level level)
@@ -68,7 +74,8 @@ void log_line(enum log_level level, const char *format, ...)
 	if (out.len >= sizeof(line) - 1)
 		out.len = sizeof(line) - 2;
 	line[out.len++] = '\n';
-	if (poll(&pfd, 1, 0) != 1 || write(STDERR_FILENO, line, out.len) != (ssize_t)out.len)
+	if (poll(&pfd, 1, log_patience_ms) != 1 ||
+		write(STDERR_FILENO, line, out.len) != (ssize_t)out.len)
 		__atomic_add_fetch(&log_dropped, 1, __ATOMIC_RELAXED);
 	errno = saved_errno;
 }

@@ -2,7 +2,8 @@
 /*
  * The program's own messages, one line each, to standard error.
  * Used by every room; depends on no room.
- * Never blocks: a line that standard error cannot take at once is dropped and counted.
+ * Never blocks once log_never_wait() has been called: a line that standard error cannot take at
+ * once is dropped and counted.
  */
 #ifndef IOSTALL_UTIL_LOG_H
 #define IOSTALL_UTIL_LOG_H
@@ -20,6 +21,8 @@ enum log_level {
 
 /* Looks at standard error once: when it is a socket, journald reads it and wants a level prefix. */
 void log_setup(void);
+/* For what must go on whatever its reader does; a command waits for it instead. */
+void log_never_wait(void);
 void log_set_level(enum log_level level);
 uint64_t log_dropped_lines(void);
 
