@@ -404,6 +404,37 @@ uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid)
 	return t ? t->hangs_ms * NSEC_PER_MSEC : 0;
 }
 
+/* Of the operation in which it hung by its last line. */
+static bool is_same_operation(const struct model *m, const struct model_thread *hung,
+	const struct record_operation *op)
+{
+	const uint64_t line_ns = counted_from_ns(m) + hung->until_ms * NSEC_PER_MSEC;
+	const uint64_t start_ns = minus(line_ns, hung->hangs_ms * NSEC_PER_MSEC);
+	/* Both were rounded. */
+	const uint64_t error_ns = 2 * NSEC_PER_MSEC;
+
+	return op->start_mono_ns <= start_ns + error_ns && start_ns <= op->start_mono_ns + error_ns;
+}
+
+/*
+ * The stack of an operation may be read only for a later line: what is known then it has waited for
+ * from its begin. Takes what was counted of it away from the group of those that wait for something
+ * unknown. Returns up to when it is counted.
+ */
+static uint32_t take_back(struct model *m, struct model_thread *hung)
+{
+	struct model_wait *w = &m->waits.groups[hung->group];
+	const uint32_t ms = hung->waited_ms < hung->hangs_ms ? hung->waited_ms : hung->hangs_ms;
+
+	w->waited_ns = minus(w->waited_ns, ms * NSEC_PER_MSEC);
+	hung->waited_ms -= ms;
+	if (hung->waited_ms > 0)
+		return hung->until_ms - ms;
+	w->threads--;
+	*hung = (struct model_thread){ .tid = FORGOTTEN };
+	return 0;
+}
+
 /*
  * There is a line for an operation that hangs each second, later whenever its age has grown by
  * half, and a last one at the end: if none came for longer, its return was missed.
@@ -575,6 +606,7 @@ void model_waits_add(struct model *m, const struct record *r)
 	const struct record_operation *op = &r->operation;
 	struct model_waits *waits = &m->waits;
 	struct model_thread *hung = find_hanging(waits, op->tid);
+	uint32_t counted_ms = hung ? hung->until_ms : 0;
 	struct model_wait *w;
 
 	note_map_holder(waits, op);
@@ -596,7 +628,10 @@ void model_waits_add(struct model *m, const struct record *r)
 		add_alike(m, w, r);
 	} else {
 		leave_crowd(m, w, r, hung);
-		add_thread(m, w, r, hung ? hung->until_ms : 0);
+		if (hung && hung->tid == op->tid && !waits->groups[hung->group].cause && w->cause &&
+			is_same_operation(m, hung, op))
+			counted_ms = take_back(m, hung);
+		add_thread(m, w, r, counted_ms);
 	}
 	if (op->op == RECORD_OP_kernel)
 		return;
