@@ -39,6 +39,21 @@ static enum any_thread_found note_found(struct any_thread *look, int32_t tid, ui
 	return lasts ? ANY_THREAD_LASTS : ANY_THREAD_WAITS;
 }
 
+/* The next look begins with the first of them all the same. */
+static uint32_t count_others(const struct any_thread *look, struct dents *tasks, int task_fd)
+{
+	struct watch_thread_status status;
+	const char *name;
+	uint32_t count = 0;
+	bool goes_on;
+	int32_t tid;
+
+	while (count < ANY_THREAD_ENOUGH - 1 && has_time(look) &&
+		dents_next_number(tasks, task_fd, &tid, &name) > 0)
+		count += waits(task_fd, name, &status, &goes_on);
+	return count;
+}
+
 static enum any_thread_found look_at_process(struct any_thread *look, int procfs_fd,
 	const char *pid)
 {
@@ -59,8 +74,10 @@ static enum any_thread_found look_at_process(struct any_thread *look, int procfs
 		look->thread_place = tasks.place;
 		if (!has_time(look))
 			return ANY_THREAD_UNKNOWN;
-		if (waits(task_fd, name, &status, &goes_on))
+		if (waits(task_fd, name, &status, &goes_on)) {
+			look->count = 1 + count_others(look, &tasks, task_fd);
 			return note_found(look, tid, status.switches);
+		}
 	}
 	return ANY_THREAD_NONE;
 }
@@ -82,6 +99,7 @@ enum any_thread_found any_thread_find(struct any_thread *look, int procfs_fd)
 	int32_t pid;
 	int r = 1;
 
+	look->count = 0;
 	if (fd < 0)
 		return ANY_THREAD_UNKNOWN;
 	dents_seek(&processes, fd, look->process_place);

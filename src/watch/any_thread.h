@@ -22,12 +22,16 @@ struct any_thread {
 	/* The one that was found last. */
 	int32_t tid;
 	uint64_t switches;
+	uint32_t count; /* by this look: that one, and those behind it in its process */
 	/* Before each process, which may hang: false: it is passed by. */
 	bool (*enter)(void *arg, int32_t pid);
 	void *arg;
 	struct watch_clock clock;
 	uint64_t until_ns; /* by that clock */
 };
+
+/* No more are counted. */
+#define ANY_THREAD_ENOUGH 8
 
 enum any_thread_found {
 	ANY_THREAD_NONE,    /* of all threads */

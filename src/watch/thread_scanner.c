@@ -96,6 +96,7 @@ static bool take_results(struct thread_scanner *s, struct processes *processes,
 		&s->stopped);
 	s->left_out = state->threads.left_out;
 	s->waiting = state->threads.waiting;
+	s->waiting_count = state->threads.waiting_count;
 	return true;
 }
 

@@ -33,7 +33,9 @@ struct thread_scanner {
 	bool is_skipping;   /* a process, in which an earlier scan hangs */
 	uint64_t late;	   /* scans that lack threads because one hung, or hangs in their process */
 	uint32_t left_out; /* threads, by the last scan */
-	enum any_thread_found waiting; /* by that scan; see struct threads */
+	/* By that scan; see struct threads. */
+	enum any_thread_found waiting;
+	uint32_t waiting_count;
 	int32_t hung
 		[RENEWABLE_WORKER_HUNG_MAX]; /* processes in which scans hang, by their places */
 	/* Of the last scan. */

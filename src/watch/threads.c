@@ -339,9 +339,11 @@ static enum any_thread_found find_waiting(struct threads *t, const struct thread
 {
 	enum any_thread_found found = ANY_THREAD_NONE, other;
 
+	t->waiting_count = 0;
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (t->suspects[i].is_stopped)
 			continue;
+		t->waiting_count++;
 		if (t->suspects[i].lasts)
 			return ANY_THREAD_LASTS;
 		found = ANY_THREAD_WAITS;
@@ -353,6 +355,9 @@ static enum any_thread_found find_waiting(struct threads *t, const struct thread
 	t->any.clock = scan->clock;
 	t->any.until_ns = watch_clock_ns(&scan->clock) + scan->suspect_deadline_ns;
 	other = any_thread_find(&t->any, t->procfs_fd);
+	/* They may be the same. */
+	if (t->any.count > t->waiting_count)
+		t->waiting_count = t->any.count;
 	return other == ANY_THREAD_LASTS || found == ANY_THREAD_NONE ? other : found;
 }
 

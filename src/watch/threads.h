@@ -72,6 +72,7 @@ struct threads {
 	uint32_t fresh; /* those of them that have not been stopped for long */
 	/* Whether one was in D when it was read, of those watched or, with `anybody`, of all. */
 	enum any_thread_found waiting;
+	uint32_t waiting_count; /* how many were, at least */
 	struct any_thread any;
 	struct dents dents;
 	struct threads_suspect suspects[WATCH_THREADS_MAX];

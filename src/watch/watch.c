@@ -42,11 +42,11 @@
 /* By so much the clocks of disks and CPUs may differ. */
 #define UNEXPLAINED_PCT 5.0
 /*
- * A wait that is shorter than a sample explains no waiting all the time, but many after each other
- * do. A thread that is in D for a third of the time is so in as many looks in a row once in two
- * hours.
+ * A wait that is shorter than a sample explains no waiting all the time, but many at once do, or
+ * after each other. A thread that is in D for a third of the time is so in as many looks in a row
+ * once in two hours.
  */
-#define LOOKS_BELIEVED 8
+#define WAITS_BELIEVED ANY_THREAD_ENOUGH
 
 /* watch_take_sample() waits for so long until the threads have been scanned. */
 #define SCAN_PATIENCE_MS 5000
@@ -66,8 +66,8 @@ struct watch {
 	struct record_reading begun; /* from watch_begin_sample() to watch_end_sample() */
 	bool has_threads;	     /* the newest sample */
 	double io_pct;		     /* of that; see watch_io_pct() */
-	/* One after the other that found a thread in D, while no disk explains the waiting. */
-	unsigned int waiting_looks;
+	/* Threads in D, in looks one after the other, while no disk explains the waiting. */
+	uint32_t waits_seen;
 	struct watch_left_out logged;
 	struct disks disks;
 	struct processes processes;
@@ -400,23 +400,31 @@ bool watch_sample_is_ready(struct watch *w)
  * Whoever is seen in D for the first time may have begun to wait for long. By the next look that
  * wait has lasted for a sample, or it was one that explains nothing.
  */
-static bool is_explained_by_threads(const struct watch *w)
+static bool is_explained_by_threads(struct watch *w)
 {
-	return w->threads.waiting == ANY_THREAD_LASTS || w->waiting_looks == 1 ||
-		w->waiting_looks >= LOOKS_BELIEVED;
+	const bool is_first = w->waits_seen == 0;
+
+	if (w->threads.waiting == ANY_THREAD_NONE) {
+		w->waits_seen = 0;
+		return false;
+	}
+	w->waits_seen += w->threads.waiting_count;
+	if (w->waits_seen > WAITS_BELIEVED)
+		w->waits_seen = WAITS_BELIEVED;
+	return w->threads.waiting == ANY_THREAD_LASTS || is_first ||
+		w->waits_seen == WAITS_BELIEVED;
 }
 
 static double find_io_pct(struct watch *w, const struct record_reading *s)
 {
 	if (!is_unexplained(w, s)) {
-		w->waiting_looks = 0;
+		w->waits_seen = 0;
 		return INFINITY;
 	}
 	if (!w->has_threads)
 		return INFINITY;
 	if (w->threads.waiting == ANY_THREAD_UNKNOWN)
 		return NAN;
-	w->waiting_looks = w->threads.waiting == ANY_THREAD_NONE ? 0 : w->waiting_looks + 1;
 	return is_explained_by_threads(w) ? INFINITY : disks_busy_pct(&w->disks);
 }
 

@@ -130,6 +130,21 @@ static void test_the_threads_of_one_process(void **state)
 	assert_int_equal(look_to_an_end(s, &looks), ANY_THREAD_WAITS);
 	assert_in_range(looks, PROCESSES / READS, 2 * PROCESSES / READS);
 	assert_int_equal(look(s), ANY_THREAD_LASTS);
+	assert_int_equal(s->look.count, 1);
+}
+
+/* They are counted as far as there is time, and the next look begins with the first of them. */
+static void test_many_threads_of_one_process(void **state)
+{
+	struct search *s = *state;
+	const int pid = FIRST_PID;
+	unsigned int looks;
+
+	for (int tid = pid; tid < pid + 12; tid++)
+		tree_put_thread(s->tree, pid, tid, "x", 'D', 500, 9);
+	assert_int_equal(look_to_an_end(s, &looks), ANY_THREAD_WAITS);
+	assert_in_range(s->look.count, 2, ANY_THREAD_ENOUGH);
+	assert_int_equal(look(s), ANY_THREAD_LASTS);
 }
 
 int main(void)
@@ -137,6 +152,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_each_look_goes_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_the_threads_of_one_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_threads_of_one_process, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -440,6 +440,23 @@ static void test_short_waits_explain_nothing(void **state)
 	rig_free(&rig);
 }
 
+/* A limit of requests holds each back for less than a sample, but all of them all the time. */
+static void test_short_waits_of_many(void **state)
+{
+	struct tree *t = *state;
+	struct rig rig = rig_new(t);
+
+	rig_enable(&rig, CONFIG_RULE_psi_io_full);
+	tree_put_thread(t, 78, 78, "mysqld", 'S', 500, 9);
+	rig_step(&rig, 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		for (int tid = 79; tid < 87; tid++)
+			tree_put_thread(t, 78, tid, "mysqld", 'D', 500, 10 + i);
+		assert_int_equal(idle_step(&rig, 0), i == 1);
+	}
+	rig_free(&rig);
+}
+
 /* A host may have so many threads that no sample has the time to look at all of them. */
 static void test_what_was_not_looked_at_is_not_known(void **state)
 {
@@ -1028,6 +1045,7 @@ int main(void)
 		tree_test(test_pressure_that_the_kernel_reports),
 		tree_test(test_waiting_without_work_for_disks),
 		tree_test(test_a_thread_in_d_is_believed),
+		tree_test(test_short_waits_of_many),
 		tree_test(test_short_waits_explain_nothing),
 		tree_test(test_what_was_not_looked_at_is_not_known),
 		tree_test(test_reported_pressure_that_was_not_looked_at),
