@@ -132,6 +132,18 @@ static char *pg_error(const PGconn *pg)
 	return buf;
 }
 
+static PGVerbosity pg_set_verbosity(PGconn *pg, PGVerbosity verbosity)
+{
+	(void)pg;
+	return verbosity;
+}
+
+static PQnoticeProcessor pg_set_notice(PGconn *pg, PQnoticeProcessor processor, void *userdata)
+{
+	(void)pg, (void)userdata;
+	return processor;
+}
+
 static int pg_needs_password(const PGconn *pg)
 {
 	(void)pg;
@@ -151,7 +163,9 @@ static const struct client_fake fakes[] = {
 	CLIENT_FAKE("mysql_error", my_error),
 	CLIENT_FAKE("mysql_close", my_close),
 	CLIENT_FAKE("PQlibVersion", pg_lib_version),
-	CLIENT_FAKE("PQconnectdbParams", pg_connect),
+	CLIENT_FAKE("PQconnectStartParams", pg_connect),
+	CLIENT_FAKE("PQsetErrorVerbosity", pg_set_verbosity),
+	CLIENT_FAKE("PQsetNoticeProcessor", pg_set_notice),
 	CLIENT_FAKE("PQstatus", pg_status),
 	CLIENT_FAKE("PQerrorMessage", pg_error),
 	CLIENT_FAKE("PQconnectionNeedsPassword", pg_needs_password),
@@ -256,7 +270,7 @@ static void test_postgres_peer(void **state)
 
 	(void)state;
 	needs_password = 0;
-	message = "FATAL:  Peer authentication failed for user \"some-one\"\n";
+	message = "FATAL:  28000: Peer authentication failed for user \"some-one\"\n";
 	snprintf(expected, sizeof(expected),
 		"set sql.main.run_as = some-one, a user of this system (now: %s); or add a line for "
 		"\"some-one\" without peer to pg_hba.conf, and set sql.main.password_file",
@@ -274,7 +288,7 @@ static void test_postgres_password(void **state)
 
 	(void)state;
 	needs_password = 0;
-	message = "FATAL:  password authentication failed for user \"a\"\n";
+	message = "FATAL:  28P01: password authentication failed for user \"a\"\n";
 	snprintf(setup.password_file, sizeof(setup.password_file), "/p");
 	assert_string_equal(advise(&sql_driver_postgresql, &setup),
 		"ALTER ROLE a PASSWORD 'PASSWORD'; or, if there is no such role, CREATE ROLE a LOGIN "
@@ -293,12 +307,33 @@ static void test_postgres_unknown(void **state)
 
 	(void)state;
 	needs_password = 0;
-	message = "FATAL:  role \"a\" does not exist\n";
+	message = "FATAL:  28000: role \"a\" does not exist\n";
 	assert_string_equal(advise(&sql_driver_postgresql, &setup),
 		"CREATE ROLE a LOGIN; GRANT pg_monitor TO a");
-	message = "FATAL:  no pg_hba.conf entry for host \"[local]\", user \"a\"\n";
+	message = "FATAL:  28000: no pg_hba.conf entry for host \"[local]\", user \"a\"\n";
 	assert_string_equal(advise(&sql_driver_postgresql, &setup),
 		"add a line for a to pg_hba.conf that lets it in");
+}
+
+/* What a server says in its own language has the same code. */
+static void test_postgres_language(void **state)
+{
+	struct sql_frame_setup setup = setup_as("a");
+
+	(void)state;
+	needs_password = 0;
+	message = "connection to server on socket \"/run/x\" failed: FATAL:  28P01: "
+		  "Passwort-Authentifizierung für Benutzer »a« fehlgeschlagen\n"
+		  "LOCATION:  auth_failed, auth.c:334\n";
+	assert_int_equal(log_in(&sql_driver_postgresql, &setup), -EACCES);
+	assert_string_equal(error_buf,
+		"connection to server on socket \"/run/x\" failed: FATAL:  "
+		"Passwort-Authentifizierung für Benutzer »a« fehlgeschlagen");
+	message = "FATAL:  57P03: das Datenbanksystem startet\n";
+	assert_int_equal(log_in(&sql_driver_postgresql, &setup), -EAGAIN);
+	assert_string_equal(error_buf, "FATAL:  das Datenbanksystem startet");
+	message = "FATAL:  53300: sorry, too many clients already\n";
+	assert_int_equal(log_in(&sql_driver_postgresql, &setup), -ECONNREFUSED);
 }
 
 /* A user that is only the default does not hide that of the file. */
@@ -309,7 +344,7 @@ static void test_option_file(void **state)
 
 	(void)state;
 	code = ER_ACCESS_DENIED_ERROR;
-	message = "FATAL:  password authentication failed for user \"a\"\n";
+	message = "FATAL:  28P01: password authentication failed for user \"a\"\n";
 	for (size_t i = 0; i < 2; i++) {
 		struct sql_frame_setup setup = setup_as("iostall");
 
@@ -356,7 +391,7 @@ static void test_postgres_tls(void **state)
 	struct sql_frame_setup setup = setup_as("a");
 
 	(void)state;
-	message = "FATAL:  password authentication failed for user \"a\"\n";
+	message = "FATAL:  28P01: password authentication failed for user \"a\"\n";
 	snprintf(setup.password_file, sizeof(setup.password_file), "/p");
 	snprintf(setup.host, sizeof(setup.host), "db");
 	assert_int_equal(log_in(&sql_driver_postgresql, &setup), -EACCES);
@@ -398,7 +433,7 @@ static void test_owner_of_socket(void **state)
 		skip();
 	}
 	code = ER_ACCESS_DENIED_ERROR;
-	message = "FATAL:  password authentication failed for user \"a\"\n";
+	message = "FATAL:  28P01: password authentication failed for user \"a\"\n";
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/.s.PGSQL.5432", dir);
 	bind_socket(path, &fd);
@@ -444,6 +479,7 @@ int main(void)
 		cmocka_unit_test_setup(test_postgres_peer, forget),
 		cmocka_unit_test_setup(test_postgres_password, forget),
 		cmocka_unit_test_setup(test_postgres_unknown, forget),
+		cmocka_unit_test_setup(test_postgres_language, forget),
 		cmocka_unit_test_setup(test_option_file, forget),
 		cmocka_unit_test_setup(test_mariadb_tls, forget),
 		cmocka_unit_test_setup(test_postgres_tls, forget),

@@ -19,7 +19,7 @@ static const char *const row[] = { "7", "300000", "300007", "97", "shop", "80", 
 	NULL, "shop", "active", "IO: Read", "client backend", NULL, "-5", "3000000000", "8",
 	"SELECT 1", "f", "f", "5000000000", "3" };
 static const char *cells[ARRAY_SIZE(row)];
-enum { OF_USER = 5, PID = 7, WAIT = 12, LEADER = 14, ELAPSED = 16, SERVED = 22 };
+enum { OF_USER = 5, PID = 7, STATE = 11, WAIT = 12, LEADER = 14, ELAPSED = 16, SERVED = 22 };
 /* The same of the list of those who wait for a lock: who, for whom, and how long in ns. */
 static const char *lock_cells[10];
 
@@ -34,6 +34,18 @@ static PGconn *pg_connect(const char *const *keys, const char *const *values, in
 {
 	(void)keys, (void)values, (void)expand;
 	return (PGconn *)(void *)&session;
+}
+
+static PostgresPollingStatusType pg_poll(PGconn *pg)
+{
+	(void)pg;
+	return PGRES_POLLING_OK;
+}
+
+static PGVerbosity pg_set_verbosity(PGconn *pg, PGVerbosity verbosity)
+{
+	(void)pg;
+	return verbosity;
 }
 
 static ConnStatusType pg_status(const PGconn *pg)
@@ -56,8 +68,21 @@ static PQnoticeProcessor pg_set_notice(PGconn *pg, PQnoticeProcessor processor, 
 	return processor;
 }
 
+/* Texts of other encodings: the question for them fails, in front of its first row. */
+static bool texts_fail, is_refused;
+static char asked[64]; /* the statement */
+
+static char *pg_error_field(const PGresult *r, int field)
+{
+	static char state[] = "22021";
+
+	(void)r, (void)field;
+	return state;
+}
+
 static int ask_with(bool list)
 {
+	is_refused = false;
 	is_list = list;
 	is_locks = false;
 	is_done = false;
@@ -83,6 +108,10 @@ static int pg_send_prepared(PGconn *pg, const char *name, int count, const char 
 	(void)pg, (void)count, (void)values, (void)sizes, (void)formats, (void)format;
 	ask_with(true);
 	is_locks = strcmp(name, "iostall_locks") == 0;
+	snprintf(asked, sizeof(asked), "%s", name);
+	is_refused = texts_fail && strcmp(name, "iostall_sessions") == 0;
+	if (is_refused)
+		rows_left = 0;
 	return 1;
 }
 
@@ -118,6 +147,8 @@ static PGresult *pg_result(PGconn *pg)
 static ExecStatusType pg_result_status(const PGresult *r)
 {
 	(void)r;
+	if (is_refused)
+		return PGRES_FATAL_ERROR;
 	if (rows_left == 0)
 		return PGRES_TUPLES_OK;
 	rows_left--;
@@ -149,11 +180,8 @@ static int pg_is_null(const PGresult *r, int at, int column)
 
 static char *pg_value(const PGresult *r, int at, int column)
 {
-	static char buf[64];
-
 	(void)r, (void)at;
-	snprintf(buf, sizeof(buf), "%s", cell(column));
-	return buf;
+	return (char *)cell(column);
 }
 
 static void pg_clear(PGresult *r)
@@ -181,7 +209,10 @@ static void pg_finish(PGconn *pg)
 }
 
 static const struct client_fake fakes[] = {
-	CLIENT_FAKE("PQconnectdbParams", pg_connect),
+	CLIENT_FAKE("PQconnectStartParams", pg_connect),
+	CLIENT_FAKE("PQconnectPoll", pg_poll),
+	CLIENT_FAKE("PQsetErrorVerbosity", pg_set_verbosity),
+	CLIENT_FAKE("PQresultErrorField", pg_error_field),
 	CLIENT_FAKE("PQstatus", pg_status),
 	CLIENT_FAKE("PQerrorMessage", pg_error),
 	CLIENT_FAKE("PQsetNoticeProcessor", pg_set_notice),
@@ -313,6 +344,36 @@ static void test_absurd_numbers_cost_themselves(void **state)
 	receive(a, &s);
 	assert_int_equal(s.elapsed_ns, 0);
 	assert_int_equal(a->answer.invalid, 5);
+}
+
+/* Nothing is missing but the texts, and they are asked for again a minute later. */
+static void test_texts_of_no_encoding(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s;
+
+	texts_fail = true;
+	assert_int_equal(snapshot(a), 0);
+	texts_fail = false;
+	receive(a, &s);
+	assert_int_equal(s.tid, 2225);
+	assert_string_equal(a->error, "");
+	assert_string_equal(asked, "iostall_sessions_bare");
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	assert_string_equal(asked, "iostall_sessions_bare");
+}
+
+static void test_idle_transactions_do_not_run(void **state)
+{
+	struct asker *a = *state;
+	struct sql_frame_session s;
+
+	cells[STATE] = "idle in transaction";
+	assert_int_equal(snapshot(a), 0);
+	receive(a, &s);
+	assert_int_equal(s.idle, 1);
+	assert_int_equal(a->answer.left_out, 300000);
 }
 
 static void test_other_columns(void **state)
@@ -478,6 +539,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH(test_row),
 		WITH(test_absurd_numbers_cost_themselves),
+		WITH(test_texts_of_no_encoding),
+		WITH(test_idle_transactions_do_not_run),
 		WITH(test_other_columns),
 		WITH(test_an_old_server),
 		WITH(test_who_blocks),

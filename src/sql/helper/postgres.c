@@ -94,6 +94,11 @@ static void say_how_to_create(struct sql_link *link, bool by_password, struct te
 	add_name(missing, role(link));
 }
 
+static bool is_state(const char *message, const char *begin)
+{
+	return strncmp(postgres_state(message), begin, strlen(begin)) == 0;
+}
+
 /*
  * What to do depends on the method: peer compares the names of user and role; after a wrong
  * password the server does not tell whether the role exists.
@@ -109,7 +114,7 @@ static void say_how_to_log_in(struct sql_link *link, const char *message, bool n
 		text_addf(missing, "set sql.%s.password_file; and, if there is no such role, ",
 			setup->name);
 		say_how_to_create(link, true, missing);
-	} else if (strstr(message, "password authentication failed")) {
+	} else if (is_state(message, "28P01")) {
 		text_add(missing, "ALTER ROLE ");
 		add_name(missing, role(link));
 		text_add(missing, " PASSWORD 'PASSWORD'; or, if there is no such role, ");
@@ -129,43 +134,44 @@ static void say_how_to_log_in(struct sql_link *link, const char *message, bool n
 	}
 }
 
-/* libpq has no code for a refused login, so the message has to tell. */
-static int fail_connect(struct sql_link *link, struct text *error, struct text *missing)
+/* `r`: of postgres_open(). */
+static int fail_connect(struct sql_link *link, int r, struct text *error, struct text *missing)
 {
 	const char *message = link->lib.PQerrorMessage(link->pg);
 	bool needs_password = link->lib.PQconnectionNeedsPassword(link->pg);
-	bool refused = needs_password || strstr(message, "authentication failed") ||
-		strstr(message, "no pg_hba.conf entry");
-	bool unknown = strstr(message, "does not exist") && strstr(message, "role");
-	bool unresponsive = strstr(message, "timeout expired");
-	/* "is starting up", "is in recovery mode", "is not yet accepting connections" */
-	bool is_changing = strstr(message, "the database system is ");
+	bool refused = needs_password || is_state(message, "28");
+	/* It is starting, stopping or recovering, or has just been told to stop. */
+	bool is_changing = is_state(message, "57P0");
 
-	postgres_add_message(error, message);
-	if (link->setup->tls && postgres_is_network(link->setup) && !refused && !unknown &&
+	postgres_add_message(error, r == -ETIMEDOUT ? "timeout expired" : message);
+	if (link->setup->tls && postgres_is_network(link->setup) && !refused &&
 		(strstr(message, "SSL") || strstr(message, "certificate")))
 		text_addf(missing,
 			"give the server a certificate for its name and set sql.%s.tls_ca to the "
 			"issuer, or set sql.%s.tls = off",
 			link->setup->name, link->setup->name);
-	else if (!unresponsive && (refused || unknown))
+	else if (r != -ETIMEDOUT && refused)
 		say_how_to_log_in(link, message, needs_password, missing);
 	disconnect(link);
-	if (unresponsive)
-		return -ETIMEDOUT;
+	if (r != -ECONNREFUSED)
+		return r;
 	if (is_changing)
 		return -EAGAIN;
-	return refused || unknown ? -EACCES : -ECONNREFUSED;
+	return refused ? -EACCES : r;
 }
 
 static int set_session(struct sql_link *link, struct text *error)
 {
-	char statement[160];
+	const char *encoding = link->lib.PQparameterStatus(link->pg, "server_encoding");
+	char statement[224];
 
+	/* A database without an encoding has texts in all of them, which are in ours by chance. */
 	snprintf(statement, sizeof(statement),
 		"SET statement_timeout = %d; SET lock_timeout = %d; SET jit = off; "
-		"SET default_transaction_read_only = on",
-		SQL_STATEMENT_TIMEOUT_MS, SQL_STATEMENT_TIMEOUT_MS);
+		"SET default_transaction_read_only = on%s",
+		SQL_STATEMENT_TIMEOUT_MS, SQL_STATEMENT_TIMEOUT_MS,
+		encoding && strcmp(encoding, "SQL_ASCII") == 0 ? "; SET client_encoding = SQL_ASCII"
+							       : "");
 	return postgres_ask(link, statement, NULL, error);
 }
 
@@ -176,6 +182,8 @@ static const char about_query[] =
 	"(SELECT bool_or(attname = 'waitstart') FROM pg_attribute "
 	"WHERE attrelid = 'pg_catalog.pg_locks'::regclass AND attnum > 0), "
 	"has_table_privilege(to_regclass('pg_catalog.pg_aios'), 'SELECT'), "
+	/* Its unit is the byte; current_setting() adds one that pg_size_bytes() may not know. */
+	"(SELECT setting FROM pg_settings WHERE name = 'track_activity_query_size'), "
 	"concat_ws('|', extract(epoch FROM pg_postmaster_start_time()), "
 	"current_setting('port')) FROM pg_attribute "
 	"WHERE attrelid = 'pg_catalog.pg_stat_activity'::regclass AND attnum > 0";
@@ -207,7 +215,8 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	has.query_id = postgres_is_true(postgres_cell(link, result, 0, 3));
 	has.wait_start = postgres_is_true(postgres_cell(link, result, 0, 4));
 	has.aios = postgres_is_true(postgres_cell(link, result, 0, 5));
-	value = postgres_cell(link, result, 0, 6);
+	has.text_bytes = sql_cell_u64(postgres_cell(link, result, 0, 6));
+	value = postgres_cell(link, result, 0, 7);
 	server->identity = sql_make_identity(value ? value : "");
 	link->lib.PQclear(result);
 	snprintf(server->version, sizeof(server->version), "PostgreSQL %s",
@@ -229,14 +238,12 @@ static int connect_server(struct sql_link *link, const char *password,
 
 	if (r < 0)
 		return r;
-	link->pg = postgres_open(link, password, NULL);
-	if (!link->pg) {
-		text_add(error, "no memory");
-		return -ENOMEM;
-	}
-	if (link->lib.PQstatus(link->pg) != CONNECTION_OK)
-		return fail_connect(link, error, missing);
-	postgres_ignore_notices(link);
+	r = postgres_open(link, password, NULL,
+		clock_mono_ns() + SQL_CONNECT_TIMEOUT_S * NSEC_PER_SEC);
+	if (r < 0 && !link->pg)
+		return r;
+	if (r < 0)
+		return fail_connect(link, r, error, missing);
 	/* requirepeer has checked this, where the socket could be found before the login. */
 	r = postgres_is_network(link->setup)
 		? 0
@@ -249,7 +256,8 @@ static int connect_server(struct sql_link *link, const char *password,
 	link->describe_until_ns = clock_mono_ns() + DESCRIBE_TIMEOUT_NS;
 	if ((r = check_version(link, error)) < 0 || (r = set_session(link, error)) < 0 ||
 		(r = describe(link, ret_server, error)) < 0 ||
-		((r = postgres_rehearse_snapshot(link, error)) < 0 && r != -ETIMEDOUT)) {
+		((r = postgres_rehearse_snapshot(link, error)) < 0 && r != -ETIMEDOUT &&
+			r != -EILSEQ)) {
 		disconnect(link);
 		return r;
 	}

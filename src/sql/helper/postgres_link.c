@@ -60,10 +60,10 @@ static const char *first_database(const struct sql_frame_setup *setup)
 	return setup->database[0] || setup->option_file[0] ? setup->database : "postgres";
 }
 
-PGconn *postgres_open(struct sql_link *link, const char *password, const char *database)
+static PGconn *begin_login(struct sql_link *link, const char *password, const char *database)
 {
 	const struct sql_frame_setup *setup = link->setup;
-	char host[SQL_PATH_SIZE], port[16] = "", timeout[16], network_timeout[16];
+	char host[SQL_PATH_SIZE], port[16] = "", network_timeout[16];
 	const char *keys[24], *values[24];
 	unsigned int n = 0;
 
@@ -72,7 +72,6 @@ PGconn *postgres_open(struct sql_link *link, const char *password, const char *d
 		snprintf(port, sizeof(port), "%u", setup->port);
 	if (setup->socket[0])
 		postgres_split_socket(setup->socket, host, sizeof(host), port, sizeof(port));
-	snprintf(timeout, sizeof(timeout), "%d", SQL_CONNECT_TIMEOUT_S);
 	snprintf(network_timeout, sizeof(network_timeout), "%d", SQL_NETWORK_TIMEOUT_S * 1000);
 #define ADD(key, value)                                                                            \
 	do {                                                                                       \
@@ -86,7 +85,6 @@ PGconn *postgres_open(struct sql_link *link, const char *password, const char *d
 	ADD("dbname", database ? database : first_database(setup));
 	ADD("password", password);
 	ADD("service", setup->option_file[0] ? "iostall" : "");
-	ADD("connect_timeout", timeout);
 	ADD("tcp_user_timeout", network_timeout);
 	ADD("keepalives_idle", "30");
 	ADD("application_name", "iostall");
@@ -103,14 +101,59 @@ PGconn *postgres_open(struct sql_link *link, const char *password, const char *d
 	keys[n] = values[n] = NULL;
 	if (setup->option_file[0])
 		setenv("PGSERVICEFILE", setup->option_file, 1);
-	if (!database)
-		return link->lib.PQconnectdbParams(keys, values, 0);
 	return link->lib.PQconnectStartParams(keys, values, 0);
+}
+
+int postgres_open(struct sql_link *link, const char *password, const char *database,
+	uint64_t deadline_ns)
+{
+	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+	int r;
+
+	link->pg = begin_login(link, password, database);
+	if (!link->pg)
+		return -ENOMEM;
+	postgres_ignore_notices(link);
+	/* The library has no other way to tell the code of an error during the login. */
+	link->lib.PQsetErrorVerbosity(link->pg, PQERRORS_VERBOSE);
+	while (status != PGRES_POLLING_OK) {
+		if (status == PGRES_POLLING_FAILED ||
+			link->lib.PQstatus(link->pg) == CONNECTION_BAD)
+			return -ECONNREFUSED;
+		r = postgres_wait(link, status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
+			deadline_ns);
+		if (r < 0)
+			return r;
+		status = link->lib.PQconnectPoll(link->pg);
+	}
+	link->lib.PQsetErrorVerbosity(link->pg, PQERRORS_DEFAULT);
+	return 0;
+}
+
+#define STATE_LEN 5
+
+/* In "...: FATAL:  28P01: password ...". */
+const char *postgres_state(const char *message)
+{
+	const char *p = message;
+
+	while ((p = strstr(p, ":  "))) {
+		p += strlen(":  ");
+		if (strspn(p, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == STATE_LEN &&
+			p[STATE_LEN] == ':')
+			return p;
+	}
+	return "";
 }
 
 void postgres_add_message(struct text *error, const char *message)
 {
-	for (size_t i = 0; message[i]; i++) {
+	const char *state = postgres_state(message);
+	const char *place = *state ? strstr(state, "\nLOCATION:") : NULL;
+
+	for (size_t i = 0; message[i] && &message[i] != place; i++) {
+		if (*state && &message[i] == state)
+			i += STATE_LEN + strlen(": ");
 		if (message[i] == '\n' && message[i + 1])
 			text_add(error, "; ");
 		else if (message[i] != '\n' && message[i] != '\t')
@@ -118,10 +161,19 @@ void postgres_add_message(struct text *error, const char *message)
 	}
 }
 
+/* Text that its encoding does not have, or that ours does not have. */
+static bool is_encoding_error(struct sql_link *link, PGresult *result)
+{
+	const char *state = link->lib.PQresultErrorField(result, PG_DIAG_SQLSTATE);
+
+	return state && (strcmp(state, "22021") == 0 || strcmp(state, "22P05") == 0);
+}
+
 /* Checks the result, and frees it unless it is returned. */
 static int check(struct sql_link *link, PGresult *result, PGresult **ret_result, struct text *error)
 {
 	ExecStatusType status = link->lib.PQresultStatus(result);
+	int r;
 
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
 		if (ret_result)
@@ -131,8 +183,9 @@ static int check(struct sql_link *link, PGresult *result, PGresult **ret_result,
 		return 0;
 	}
 	postgres_add_message(error, link->lib.PQerrorMessage(link->pg));
+	r = is_encoding_error(link, result) ? -EILSEQ : -EIO;
 	link->lib.PQclear(result);
-	return link->lib.PQstatus(link->pg) == CONNECTION_OK ? -EIO : -ENOTCONN;
+	return link->lib.PQstatus(link->pg) == CONNECTION_OK ? r : -ENOTCONN;
 }
 
 static const struct postgres_taker nobody;
@@ -214,10 +267,11 @@ static int finish(struct sql_link *link, uint64_t deadline_ns, const struct post
 		return r;
 	}
 	link->pending_since_ns = 0;
-	/* The error may have ended the session. */
-	if (check(link, result, taker->ret_result, error) == 0)
-		return 0;
-	return link->lib.PQstatus(link->pg) == CONNECTION_OK && r == 0 ? -EIO : -ENOTCONN;
+	if (r == 0)
+		return check(link, result, taker->ret_result, error);
+	link->lib.PQclear(result);
+	postgres_add_message(error, link->lib.PQerrorMessage(link->pg));
+	return r;
 }
 
 /* `sent`: the result of the function of libpq that sent the question. */

@@ -15,12 +15,13 @@
 
 #define POSTGRES_FUNCTIONS(F)                                                                      \
 	F(PQlibVersion)                                                                            \
-	F(PQconnectdbParams)                                                                       \
 	F(PQconnectStartParams)                                                                    \
 	F(PQconnectPoll)                                                                           \
 	F(PQstatus)                                                                                \
 	F(PQerrorMessage)                                                                          \
 	F(PQconnectionNeedsPassword)                                                               \
+	F(PQsetErrorVerbosity)                                                                     \
+	F(PQresultErrorField)                                                                      \
 	F(PQsetNoticeProcessor)                                                                    \
 	F(PQsendQuery)                                                                             \
 	F(PQsendPrepare)                                                                           \
@@ -76,6 +77,7 @@ struct sql_link {
 	uint64_t describe_until_ns;
 	struct postgres_names names;
 	struct postgres_place places[POSTGRES_PLACES_MAX];
+	uint64_t bare_until_ns;	 /* until then no texts are asked for: one was in no encoding */
 	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
 	uint64_t locks_since_ns; /* when they were asked for, if the answer is late; else 0 */
 };
@@ -102,10 +104,18 @@ void postgres_split_socket(const char *socket, char *dir, size_t dir_size, char 
 	size_t port_size);
 
 /*
- * Opens the session of the setup, which may take SQL_CONNECT_TIMEOUT_S; or begins to open one with
- * that database, which takes PQconnectPoll(). NULL: no memory.
+ * Opens link->pg, which has to be closed also after an error: the session of the setup, or one with
+ * that database. -ETIMEDOUT, -ENOMEM, -ECANCELED as postgres_wait(), or -ECONNREFUSED, of which
+ * PQerrorMessage() tells more.
  */
-PGconn *postgres_open(struct sql_link *link, const char *password, const char *database);
+int postgres_open(struct sql_link *link, const char *password, const char *database,
+	uint64_t deadline_ns);
+
+/*
+ * The SQLSTATE in a message about a login, which begins there: the words are those of the server's
+ * language. "": it is none of the server.
+ */
+const char *postgres_state(const char *message);
 
 /* The library would print them. */
 void postgres_ignore_notices(struct sql_link *link);
@@ -138,7 +148,10 @@ const char *postgres_cell(struct sql_link *link, PGresult *result, int row, int 
 /* Of a cell with a boolean; false for NULL. */
 bool postgres_is_true(const char *cell);
 
-/* Messages of libpq have several lines, some with a tab in front; this joins them to one. */
+/*
+ * Messages of libpq have several lines, some with a tab in front; this joins them to one, without
+ * the SQLSTATE and the place in the server's code.
+ */
 void postgres_add_message(struct text *error, const char *message);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,29 +125,6 @@ static void take_file(struct sql_link *link, PGresult *row, void *userdata)
 	sql_helper_add_relation(*fd, &relation);
 }
 
-/* 0, or why there is no session. */
-static int open_visit(struct sql_link *visit, const char *database, const char *password,
-	uint64_t deadline_ns)
-{
-	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
-	int r;
-
-	visit->pg = postgres_open(visit, password, database);
-	if (!visit->pg)
-		return -ENOMEM;
-	while (status != PGRES_POLLING_OK) {
-		if (status == PGRES_POLLING_FAILED ||
-			visit->lib.PQstatus(visit->pg) == CONNECTION_BAD)
-			return -ECONNREFUSED;
-		r = postgres_wait(visit, status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
-			deadline_ns);
-		if (r < 0)
-			return r;
-		status = visit->lib.PQconnectPoll(visit->pg);
-	}
-	return 0;
-}
-
 /*
  * A visit that ends before its answer leaves a backend of the server to its statement_timeout. No
  * notice is a reason to end it.
@@ -165,9 +141,8 @@ static int visit(struct sql_link *link, const char *database, const char *passwo
 	text_reset(&error);
 	visit.stop_fd = &fd;
 	visit.pending_since_ns = 0;
-	r = open_visit(&visit, database, password, deadline_ns);
+	r = postgres_open(&visit, password, database, deadline_ns);
 	if (r == 0) {
-		postgres_ignore_notices(&visit);
 		snprintf(query, sizeof(query), FILES_QUERY,
 			(unsigned int)SQL_RELATIONS_MAX / link->names.count);
 		r = postgres_ask_rows(&visit, query, deadline_ns, &taker, &error);

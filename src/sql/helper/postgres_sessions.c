@@ -2,6 +2,7 @@
 #include "sql/helper/postgres_sessions.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,15 @@
 #include "util/number.h"
 
 #define STATEMENT "iostall_sessions"
+#define BARE_STATEMENT "iostall_sessions_bare"
 #define LOCKS_STATEMENT "iostall_locks"
 /* Below the two seconds after which the daemon reports a late answer. */
 #define SESSIONS_TIMEOUT_MS 1500
 #define LOCKS_TIMEOUT_MS 300
 /* pg_blocking_pids() stops all lock traffic of the server for some 20 us, for each session. */
 #define LOCKS_COST_TIMES 20
+/* Sessions with a database of another encoding may have a text that is not in ours. */
+#define BARE_NS (60 * NSEC_PER_SEC)
 /* Idle ones that may hold locks: the others are left to those that run. */
 #define IDLE_MAX 64
 /* Of the first question; the others in an answer are for blockers that it does not have. */
@@ -50,23 +54,30 @@
 	"current_setting('superuser_reserved_connections')::int - "                                \
 	"coalesce(current_setting('reserved_connections', true)::int, 0)"
 
-static int prepare(struct sql_link *link, const struct postgres_columns *has, struct text *error)
+static int prepare(struct sql_link *link, const struct postgres_columns *has, bool is_bare,
+	struct text *error)
 {
 	const char *leader = has->leader ? "leader_pid" : "NULL::int";
-	unsigned int chars = link->setup->text_mode == SQL_TEXT_OFF ? 0 : SQL_REDACT_BYTES_MAX / 4;
-	char query[3072];
+	const unsigned int chars = SQL_REDACT_BYTES_MAX / 4;
+	char query[3072], text[192] = "NULL, true, false";
 
+	if (!is_bare && link->setup->text_mode != SQL_TEXT_OFF)
+		snprintf(text, sizeof(text),
+			"left(query, %u), octet_length(query) + 4 >= %" PRIu64
+			", char_length(query) > %u",
+			chars, has->text_bytes, chars);
 	/*
 	 * There is always one row with the counts, so an idle server is different from no answer. A
 	 * statement counts once, without its parallel workers.
 	 */
 	snprintf(query, sizeof(query),
-		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active FROM pg_stat_activity), "
+		"WITH a AS MATERIALIZED (SELECT *, " ACTIVE " AS active, "
+		"coalesce(state LIKE 'idle%%', false) AS idle FROM pg_stat_activity), "
 		"o AS MATERIALIZED (%s) "
-		"SELECT c.*, u.*, s.* FROM (SELECT count(*) FILTER (WHERE state = 'idle'), "
-		"count(*) FILTER (WHERE active AND %s IS NULL), "
+		"SELECT c.*, u.*, s.* FROM (SELECT count(*) FILTER (WHERE idle), "
+		"count(*) FILTER (WHERE active AND NOT idle AND %s IS NULL), "
 		"count(*) FILTER (WHERE " CLIENT "), " ALLOWED " FROM a) AS c "
-		"LEFT JOIN (SELECT usename, count(*), count(*) FILTER (WHERE state LIKE 'idle%%') "
+		"LEFT JOIN (SELECT usename, count(*), count(*) FILTER (WHERE idle) "
 		"FROM a WHERE " CLIENT
 		" GROUP BY 1 ORDER BY 2 DESC LIMIT 1) AS u ON true LEFT JOIN ("
 		"SELECT pid, usename, host(client_addr), datname, CASE WHEN backend_type IN "
@@ -74,19 +85,15 @@ static int prepare(struct sql_link *link, const struct postgres_columns *has, st
 		"concat_ws(': ', wait_event_type, wait_event), backend_type, %s AS leader, "
 		"%s AS query_id, (extract(epoch FROM clock_timestamp() - CASE WHEN state = 'active' "
 		"THEN query_start ELSE state_change END) * 1e9)::bigint AS elapsed, "
-		"octet_length(query), left(query, %u), "
-		"octet_length(query) >= "
-		"pg_size_bytes(current_setting('track_activity_query_size')) - 4, "
-		"char_length(query) > %u, "
+		"octet_length(query), %s, "
 		"(extract(epoch FROM clock_timestamp() - xact_start) * 1e9)::bigint, "
 		"(SELECT served FROM o WHERE o.pid = a.pid) "
 		"FROM (SELECT *, idle AND row_number() OVER (PARTITION BY idle ORDER BY state_change) "
-		"> %d AS is_more FROM (SELECT *, coalesce(state LIKE 'idle%%', false) AS idle "
-		"FROM a WHERE active) AS b) AS a "
+		"> %d AS is_more FROM a WHERE active) AS a "
 		"ORDER BY is_more, elapsed DESC NULLS LAST LIMIT %d) AS s ON true",
 		has->aios ? SERVED : NOT_SERVED, leader, leader,
-		has->query_id ? "query_id" : "NULL::bigint", chars, chars, IDLE_MAX, SESSIONS_MAX);
-	return postgres_prepare(link, STATEMENT, query, error);
+		has->query_id ? "query_id" : "NULL::bigint", text, IDLE_MAX, SESSIONS_MAX);
+	return postgres_prepare(link, is_bare ? BARE_STATEMENT : STATEMENT, query, error);
 }
 
 /*
@@ -126,8 +133,10 @@ static int prepare_locks(struct sql_link *link, bool has_start, struct text *err
 int postgres_prepare_snapshot(struct sql_link *link, const struct postgres_columns *has,
 	struct text *error)
 {
-	int r = prepare(link, has, error);
+	int r = prepare(link, has, false, error);
 
+	if (r == 0)
+		r = prepare(link, has, true, error);
 	return r == 0 ? prepare_locks(link, has->wait_start, error) : r;
 }
 
@@ -141,6 +150,7 @@ static void note_locks_cost(struct sql_link *link, uint64_t begin_ns)
 static int ask_sessions(struct sql_link *link, const struct postgres_taker *taker,
 	struct text *error)
 {
+	const bool is_bare = clock_mono_ns() < link->bare_until_ns;
 	uint64_t deadline_ns = clock_mono_ns() + SESSIONS_TIMEOUT_MS * NSEC_PER_MSEC;
 	int r = postgres_finish_last(link, deadline_ns, error);
 
@@ -149,7 +159,13 @@ static int ask_sessions(struct sql_link *link, const struct postgres_taker *take
 		note_locks_cost(link, link->locks_since_ns);
 		link->locks_since_ns = r == -ETIMEDOUT ? link->locks_since_ns : 0;
 	}
-	return r < 0 ? r : postgres_ask_prepared(link, STATEMENT, deadline_ns, taker, error);
+	if (r < 0)
+		return r;
+	r = postgres_ask_prepared(link, is_bare ? BARE_STATEMENT : STATEMENT, deadline_ns, taker,
+		error);
+	if (r == -EILSEQ)
+		link->bare_until_ns = clock_mono_ns() + BARE_NS;
+	return r;
 }
 
 int postgres_rehearse_snapshot(struct sql_link *link, struct text *error)
@@ -364,7 +380,7 @@ static void take_row(struct sql_link *link, PGresult *row, void *userdata)
 	if (!send_session(s, &session, postgres_cell(link, row, 0, COLUMN_TEXT),
 		    sql_cell_u64(bytes) + is_cut, is_cut || is_longer))
 		return;
-	s->sent += !session.worker;
+	s->sent += !session.worker && !session.idle;
 	note_lock(s, &session);
 }
 
@@ -466,6 +482,10 @@ int postgres_snapshot(struct sql_link *link, struct sql_answer *answer, struct t
 	const struct postgres_taker taker = { .take = take_row, .userdata = &sessions };
 	int r = ask_sessions(link, &taker, error);
 
+	if (r == -EILSEQ && sessions.ids_count == 0) {
+		text_reset(error);
+		r = ask_sessions(link, &taker, error);
+	}
 	if (r == 0 && !answer->is_glance)
 		r = ask_locks(link, &sessions, error);
 	if (r < 0)

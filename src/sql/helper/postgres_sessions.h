@@ -11,10 +11,11 @@
 
 /* What not every version has. */
 struct postgres_columns {
-	bool leader;	 /* pg_stat_activity.leader_pid */
-	bool query_id;	 /* pg_stat_activity.query_id */
-	bool wait_start; /* pg_locks.waitstart */
-	bool aios;	 /* the view pg_aios, and we may read it */
+	bool leader;	     /* pg_stat_activity.leader_pid */
+	bool query_id;	     /* pg_stat_activity.query_id */
+	bool wait_start;     /* pg_locks.waitstart */
+	bool aios;	     /* the view pg_aios, and we may read it */
+	uint64_t text_bytes; /* of a statement that the server keeps */
 };
 
 /* Prepares the questions in a new session. Errors are those of postgres_ask(). */
