@@ -103,7 +103,7 @@ static void send_ask(const struct server *s, uint64_t number)
 
 static void assert_answer(const struct server *s, uint64_t number, const char *error)
 {
-	static const char begin[] = "the server did not finish the login, next attempt in 10 min: ";
+	static const char begin[] = "the server did not finish the login, next attempt in 30 s: ";
 	struct sql_frame_end end;
 
 	assert_int_equal(recv(s->helper_fd, &end, sizeof(end), 0), sizeof(end));
@@ -130,6 +130,11 @@ static void test_logins_without_an_answer(void **state)
 		start_helper(&servers[i], types[i]);
 		send_ask(&servers[i], 1);
 		sessions[i] = accept_session(&servers[i]);
+		/* Whether it takes connections at all. */
+		if (i == MARIADB) {
+			close(sessions[i]);
+			sessions[i] = accept_session(&servers[i]);
+		}
 		assert_true(sessions[i] >= 0);
 	}
 	assert_int_equal(send(sessions[POSTGRESQL_LATER], greeting, sizeof(greeting) - 1,

@@ -39,7 +39,8 @@ struct sql_driver {
 	/*
 	 * Opens the session and fills ret_server except its frame. Or returns a negative errno with
 	 * `error` and, after a refused login, what to do about it in `missing`. -ETIMEDOUT: the
-	 * server may still have the session open. -EAGAIN: it is starting or stopping.
+	 * server may still have the session open. -EAGAIN: it is starting or stopping, or
+	 * accepts none.
 	 */
 	int (*connect)(struct sql_link *link, const char *password,
 		struct sql_frame_server *ret_server, struct text *error, struct text *missing);

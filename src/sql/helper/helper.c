@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,8 +23,12 @@
 
 #define BACKOFF_NS_MIN NSEC_PER_SEC
 #define BACKOFF_NS_MAX (60 * NSEC_PER_SEC)
-/* Each login that hangs may take one connection of the server until it continues. */
-#define LOGIN_UNRESPONSIVE_NS (10 * 60 * NSEC_PER_SEC)
+/*
+ * Each login that hangs may take one connection of the server until it continues: five in the first
+ * quarter of an hour.
+ */
+#define UNRESPONSIVE_NS_MIN (30 * NSEC_PER_SEC)
+#define UNRESPONSIVE_NS_MAX (600 * NSEC_PER_SEC)
 /* A message of a server may be longer than what is passed on. */
 #define MESSAGE_SIZE 1024
 
@@ -103,16 +108,21 @@ static void say_wrong_type(const struct helper *h, struct text *message, struct 
 static void note_failure(struct helper *h, int error, const struct text *message)
 {
 	const bool is_unresponsive = error == -ETIMEDOUT;
+	const uint64_t min_ns = is_unresponsive ? UNRESPONSIVE_NS_MIN : BACKOFF_NS_MIN;
+	const uint64_t max_ns = is_unresponsive ? UNRESPONSIVE_NS_MAX : BACKOFF_NS_MAX;
+	char what[96] = "";
 
-	note_error(h,
-		is_unresponsive ? "the server did not finish the login, next attempt in 10 min: "
-				: "",
-		message);
-	h->backoff_ns = h->backoff_ns == 0 || error == -EAGAIN ? BACKOFF_NS_MIN : 2 * h->backoff_ns;
-	if (h->backoff_ns > BACKOFF_NS_MAX)
-		h->backoff_ns = BACKOFF_NS_MAX;
-	h->retry_at_ns =
-		clock_mono_ns() + (is_unresponsive ? LOGIN_UNRESPONSIVE_NS : h->backoff_ns);
+	h->backoff_ns = error == -EAGAIN ? 0 : 2 * h->backoff_ns;
+	if (h->backoff_ns < min_ns)
+		h->backoff_ns = min_ns;
+	if (h->backoff_ns > max_ns)
+		h->backoff_ns = max_ns;
+	h->retry_at_ns = clock_mono_ns() + h->backoff_ns;
+	if (is_unresponsive)
+		snprintf(what, sizeof(what),
+			"the server did not finish the login, next attempt in %u s: ",
+			(unsigned int)(h->backoff_ns / NSEC_PER_SEC));
+	note_error(h, what, message);
 }
 
 /*

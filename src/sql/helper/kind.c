@@ -55,6 +55,13 @@ static int connect_local(const char *path)
 	return try_connect(AF_UNIX, (const struct sockaddr *)&address, sizeof(address));
 }
 
+int sql_try_socket(const char *path)
+{
+	_cleanup_close_ int fd = connect_local(path);
+
+	return fd < 0 ? fd : 0;
+}
+
 static int connect_network(const struct sql_frame_setup *setup)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };

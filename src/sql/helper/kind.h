@@ -14,6 +14,12 @@
 #include "sql/protocol.h"
 
 /*
+ * 0 where a local server accepts connections, -EAGAIN where so many wait already that the kernel
+ * takes no more, or why there is none. The server sees a connection that ends at once.
+ */
+int sql_try_socket(const char *path);
+
+/*
  * False when nobody listens there, or says nothing that is known. may_ask: a server that says
  * nothing is asked whether it is PostgreSQL. A slow MariaDB counts that as a failed connection of
  * this host.

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sql/helper/account.h"
+#include "sql/helper/kind.h"
 #include "sql/helper/mariadb_locks.h"
 #include "sql/helper/mariadb_sessions.h"
 #include "sql/helper/peer.h"
@@ -17,6 +19,8 @@
 #define SERVER_USER "mysql"
 /* Debian's; the library has another one where it was built for another system. */
 #define USUAL_SOCKET "/run/mysqld/mysqld.sock"
+/* The library has SQL_CONNECT_TIMEOUT_S for each step: to connect, be greeted, and two answers. */
+#define LOGIN_TIMES 4
 
 _Static_assert(offsetof(struct sql_link, setup) == 0, "sql_driver_load() sets it");
 
@@ -90,7 +94,7 @@ static void set_security(struct sql_link *link)
 {
 	const struct sql_frame_setup *setup = link->setup;
 	struct mariadb_functions *lib = &link->lib;
-	const my_bool yes = 1;
+	const my_bool yes = 1, no = 0;
 
 	if (!setup->host[0]) {
 		lib->mysql_optionsv(link->mysql, MARIADB_OPT_RESTRICTED_AUTH, SAFE_LOCAL_METHODS);
@@ -98,6 +102,8 @@ static void set_security(struct sql_link *link)
 	}
 	if (!setup->tls) {
 		lib->mysql_optionsv(link->mysql, MARIADB_OPT_RESTRICTED_AUTH, SAFE_METHODS);
+		/* Since Connector/C 3.4 the default is to verify, which asks for TLS. */
+		lib->mysql_optionsv(link->mysql, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &no);
 		return;
 	}
 	lib->mysql_optionsv(link->mysql, MYSQL_OPT_SSL_ENFORCE, &yes);
@@ -367,11 +373,14 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	/* For a server without the column TID, or one that is configured as MySQL. */
 	link->by_threads =
 		schema_on && (link->setup->type == SQL_TYPE_MYSQL || !has_tid) && has_threads(link);
+	/* The pools have many names: "pool-of-threads", "dynamically-loaded". */
 	ask_cell(link, "SELECT @@thread_handling", cell, sizeof(cell));
-	link->thread_pool = strcmp(cell, "pool-of-threads") == 0;
+	link->thread_pool = *cell && strcmp(cell, "one-thread-per-connection") != 0 &&
+		strcmp(cell, "no-threads") != 0;
 	ask_cell(link, "SELECT CURRENT_USER()", server->account, sizeof(server->account));
 	sql_copy_cell(server->version, sizeof(server->version),
 		link->lib.mysql_get_server_info(link->mysql));
+	link->version = link->lib.mysql_get_server_version(link->mysql);
 	server->can_see_others = sees_others(link);
 	server->has_tid = !link->thread_pool && (link->by_threads || has_tid);
 	server->server_pid = sql_peer_pid((int)link->lib.mysql_get_socket(link->mysql));
@@ -385,17 +394,45 @@ static int describe(struct sql_link *link, struct sql_frame_server *server, stru
 	return link->pending_since_ns > 0 ? -ETIMEDOUT : 0;
 }
 
+/*
+ * The library would try again at once, and for ever, where a server that is stopped has as many
+ * connections that wait as the kernel keeps for it.
+ */
+static int check_backlog(const char *path, struct text *error)
+{
+	if (sql_try_socket(path) != -EAGAIN)
+		return 0;
+	text_add(error, "the server accepts no connections, and no more of them can wait for it");
+	return -EAGAIN;
+}
+
+/* Where that begins only now, or at a socket of an option file, this process ends. */
+static MYSQL *log_in(struct sql_link *link, const char *password)
+{
+	const struct sql_frame_setup *setup = link->setup;
+	MYSQL *mysql;
+
+	alarm(LOGIN_TIMES * SQL_CONNECT_TIMEOUT_S);
+	mysql = link->lib.mysql_real_connect(link->mysql, setup->host[0] ? setup->host : NULL,
+		sql_login_user(setup), password, NULL, setup->port,
+		setup->socket[0] ? setup->socket : NULL, 0);
+	alarm(0);
+	return mysql;
+}
+
 static int connect_server(struct sql_link *link, const char *password,
 	struct sql_frame_server *ret_server, struct text *error, struct text *missing)
 {
 	const struct sql_frame_setup *setup = link->setup;
-	const char *socket_path = setup->socket[0] ? setup->socket : NULL;
+	const char *path = setup->socket[0] ? setup->socket : USUAL_SOCKET;
 	uint64_t begin_ns = clock_mono_ns();
 	char ignored[SQL_NAME_SIZE];
-	int r = setup->host[0] ? 0
-			       : peer_check_socket(setup, socket_path ? socket_path : USUAL_SOCKET,
-					 SERVER_USER, ignored, error, missing);
+	int r = 0;
 
+	if (!setup->host[0])
+		r = peer_check_socket(setup, path, SERVER_USER, ignored, error, missing);
+	if (r == 0 && !setup->host[0])
+		r = check_backlog(path, error);
 	if (r < 0)
 		return r;
 	link->mysql = link->lib.mysql_init(NULL);
@@ -404,8 +441,7 @@ static int connect_server(struct sql_link *link, const char *password,
 		return -ENOMEM;
 	}
 	set_options(link);
-	if (!link->lib.mysql_real_connect(link->mysql, setup->host[0] ? setup->host : NULL,
-		    sql_login_user(setup), password, NULL, setup->port, socket_path, 0))
+	if (!log_in(link, password))
 		return fail_connect(link, begin_ns, error, missing);
 	r = peer_check_connection(setup, (int)link->lib.mysql_get_socket(link->mysql), SERVER_USER,
 		error, missing);

@@ -28,6 +28,7 @@
 	F(mysql_num_fields)                                                                        \
 	F(mysql_thread_id)                                                                         \
 	F(mysql_get_server_info)                                                                   \
+	F(mysql_get_server_version)                                                                \
 	F(mysql_get_socket)                                                                        \
 	F(mysql_errno)                                                                             \
 	F(mysql_error)                                                                             \
@@ -59,15 +60,16 @@ enum mariadb_question {
 	MARIADB_ASKS_METADATA_LOCKS,
 };
 
-/* Transactions that are remembered, the oldest ones. */
-#define MARIADB_TRANSACTIONS_MAX 256
+/* Transactions that are remembered: those that wait, then the oldest ones. */
+#define MARIADB_TRANSACTIONS_MAX 1024
 /* Sessions that wait for another one; and of others, that these are. */
 #define MARIADB_WAITS_MAX SQL_LOCKS_MAX
 
 struct sql_link {
 	const struct sql_frame_setup *setup;
 	struct mariadb_functions lib;
-	MYSQL *mysql; /* NULL: no session */
+	MYSQL *mysql;	       /* NULL: no session */
+	unsigned long version; /* 80040: 8.0.40 */
 	bool thread_pool;
 	uint64_t connections_allowed; /* max_connections; 0: not known */
 	uint64_t allowed_asked_ns;    /* 0: not in this session */
@@ -95,6 +97,7 @@ struct sql_link {
 	/* The session that was last seen to lock the whole server, while it is there; 0: none. */
 	uint64_t global_id;
 	uint64_t global_waiter_id; /* one that waits to do so */
+	unsigned int global_doubts;
 	/* These locks are those of a backup, beside which others may write. */
 	bool global_lets_write;
 	bool waiter_lets_write;
