@@ -139,6 +139,7 @@ static void add_lock(const struct record_queue *q, struct text *t)
 		[RECORD_LOCK_flush] = "the lock of FLUSH TABLES",
 		[RECORD_LOCK_backup] = "the global read or backup lock",
 		[RECORD_LOCK_advisory] = "an advisory lock",
+		[RECORD_LOCK_cluster] = "the whole cluster",
 	};
 
 	text_add(t, locks[q->lock] ? locks[q->lock] : "a lock");
@@ -185,19 +186,21 @@ static void add_holder(const struct record_queue *q, bool with_statement, struct
 }
 
 /* What is no lock that a session holds; NULL: it is one. */
-static const char *other_host_of(enum record_lock lock)
+static const char *other_host_of(const struct record_queue *q)
 {
-	if (lock == RECORD_LOCK_replica)
+	if (q->lock == RECORD_LOCK_replica)
 		return "had no confirmation of its commits from a replica";
-	return lock == RECORD_LOCK_cluster ? "waited for the other nodes of its cluster" : NULL;
+	return q->lock == RECORD_LOCK_cluster && !q->holder.present
+		? "waited for the other nodes of its cluster"
+		: NULL;
 }
 
 static void say_queue(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct record_queue *q = &database_of(g, n)->queue;
 
-	if (other_host_of(q->lock)) {
-		text_addf(t, "database %s %s", q->target, other_host_of(q->lock));
+	if (other_host_of(q)) {
+		text_addf(t, "database %s %s", q->target, other_host_of(q));
 		return;
 	}
 	if (q->without_session) {

@@ -19,13 +19,13 @@
 #include "sql/helper/tables.h"
 #include "util/cleanup.h"
 
-#define ROWS_MAX 8
+#define ROWS_MAX 64
 
 /* The server: what it answers to a question that has this word in it. */
 struct reply {
 	const char *word;
 	unsigned int count;
-	char *rows[ROWS_MAX][5];
+	char *rows[ROWS_MAX][6];
 };
 
 static struct reply replies[3];
@@ -78,7 +78,7 @@ static void free_result(MYSQL_RES *result)
 static unsigned int num_fields(MYSQL_RES *result)
 {
 	(void)result;
-	return 5;
+	return 6;
 }
 
 static MYSQL_ROW fetch_row(MYSQL_RES *result)
@@ -367,7 +367,7 @@ static void test_a_cluster(void **state)
 	find(w, false);
 	for (unsigned int i = 1; i <= ARRAY_SIZE(states); i++) {
 		assert_int_equal(w->rows[i].lock, RECORD_LOCK_cluster);
-		assert_int_equal(w->rows[i].blocker_id, 0);
+		assert_int_equal(w->rows[i].blocker_id, i == 2 ? 14 : 0);
 	}
 }
 
@@ -467,6 +467,19 @@ static void test_who_has_given_the_lock_back(void **state)
 	other->time_s = 2;
 	find(w, false);
 	assert_int_equal(w->link.global_id, 0);
+	/* New writes prove it, too, seen twice; but not beside a session that waits. */
+	w->link.global_id = 20;
+	w->link.global_doubts = 0;
+	other->time_s = 0;
+	session(w, 12, 1, "Waiting for backup lock", false);
+	find(w, false);
+	find(w, false);
+	assert_int_equal(w->link.global_id, 20);
+	w->list.count--;
+	find(w, false);
+	assert_int_equal(w->link.global_id, 20);
+	find(w, false);
+	assert_int_equal(w->link.global_id, 0);
 	dump->idle = false;
 	dump->text = stage;
 	find(w, false);
@@ -506,6 +519,88 @@ static void test_metadata_locks_that_are_told(void **state)
 	assert_int_equal(alter->blocker_id, 10);
 	assert_int_equal(alter->candidates, 0);
 	assert_string_equal(alter->object, "shop.orders");
+	/* Where the type of the lock may have changed, the first is the likeliest. */
+	replies[1] = (struct reply){ .word = "metadata_locks",
+		.count = 4,
+		.rows = { { S("11"), S("8"), S("shop"), S("orders"), S("TABLE"), S("2") },
+			{ S("11"), S("9"), S("shop"), S("orders"), S("TABLE"), S("2") },
+			{ S("11"), S("9"), S("shop"), S("orders"), S("TABLE"), S("2") },
+			{ S("11"), S("12"), S("shop"), S("orders"), S("TABLE"), S("3") } } };
+	find(w, false);
+	assert_int_equal(alter->blocker_id, 8);
+	assert_int_equal(alter->candidates, 2);
+}
+
+/* A procedure has tables that its text does not name: it may be the holder as well. */
+static void test_statements_that_hide_their_tables(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *alter = session(w, 11, 9, "Waiting for table metadata lock", true);
+	struct mariadb_session *call = statement(w, 12, 40, "Sending data", "CALL nightly()");
+
+	transaction(S("10"), S("41"), S("0"), NULL);
+	transaction(S("12"), S("40"), S("0"), NULL);
+	find(w, false);
+	assert_int_equal(alter->candidates, 2);
+	call->text = (char[]){ "SELECT * FROM shop.users" };
+	alter->blocker_id = alter->inferred_id = 0;
+	find(w, false);
+	assert_int_equal(alter->blocker_id, 10);
+	assert_int_equal(alter->candidates, 1);
+}
+
+/* A cluster runs DDL alone, and its statement is in the list of this node. */
+static void test_ddl_of_a_cluster(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *waits =
+		statement(w, 11, 9, "Waiting for TOI DDL", "UPDATE shop.orders SET n = 1");
+	struct mariadb_session *applies =
+		statement(w, 13, 9, "Waiting for certification", "UPDATE shop.orders SET n = 1");
+
+	find(w, false);
+	assert_int_equal(waits->lock, RECORD_LOCK_cluster);
+	assert_int_equal(waits->blocker_id, 0);
+	statement(w, 12, 30, "altering table", "ALTER TABLE shop.users ADD c INT");
+	find(w, false);
+	assert_int_equal(waits->blocker_id, 12);
+	assert_int_equal(waits->candidates, 1);
+	assert_int_equal(applies->blocker_id, 0);
+}
+
+static bool can_ask_mysql(struct sql_link *link, const char *query)
+{
+	(void)link;
+	return !strstr(query, "INNODB_LOCK_WAITS");
+}
+
+/* These stop InnoDB for each lock that they tell. */
+static void test_locks_of_a_crowd_cost_too_much(void **state)
+{
+	static const unsigned long versions[] = { 80036, 80402, 90001, 80040, 80403, 90100 };
+	struct world *w = *state;
+	static char ids[60][8], nine[] = "9", one[] = "1";
+
+	mariadb_choose_lock_queries(&w->link, can_ask_mysql);
+	w->link.metadata_locks_query = NULL;
+	replies[0].word = "INNODB_TRX WHERE";
+	replies[1] = (struct reply){ .word = "data_lock_waits" };
+	session(w, 11, 9, "updating", false);
+	for (unsigned int i = 0; i < ARRAY_SIZE(ids); i++) {
+		snprintf(ids[i], sizeof(ids[i]), "%u", i + 100);
+		transaction(ids[i], nine, one, nine);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		w->link.version = versions[i];
+		asked = 0;
+		find(w, false);
+		assert_int_equal(asked, i < 3 ? 1 : 2);
+	}
+	replies[0].count = 50;
+	w->link.version = 80036;
+	asked = 0;
+	find(w, false);
+	assert_int_equal(asked, 2);
 }
 
 /* How many sessions and locks an answer gets of the list. */
@@ -540,6 +635,12 @@ static void test_a_holder_without_a_transaction(void **state)
 	assert_int_equal(holder.transaction_ns, 0);
 	/* It may be one of those for which the list had no room, and run. */
 	w->list.active = 600;
+	assert_int_equal(send_all(w, &holder), 0);
+	/* Or one of those that replicate, and wait with what they have locked. */
+	w->list.active = 1;
+	w->list.resting[w->list.resting_count++] = 76;
+	assert_int_equal(send_all(w, &holder), 1);
+	w->list.resting[w->list.resting_count++] = 77;
 	assert_int_equal(send_all(w, &holder), 0);
 }
 
@@ -779,6 +880,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_has_given_the_lock_back, setup, teardown),
 		cmocka_unit_test(test_what_locks_the_server),
 		cmocka_unit_test_setup_teardown(test_who_waits_to_lock_the_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_statements_that_hide_their_tables, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(test_ddl_of_a_cluster, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_locks_of_a_crowd_cost_too_much, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_holder_without_a_transaction, setup,
 			teardown),

@@ -5,6 +5,13 @@
 #include "sql/helper/mariadb_locks.h"
 #include "sql/helper/tables.h"
 
+/* A cluster runs a statement of DDL on all nodes at once, and nothing beside it. */
+static bool needs_isolation(const char *state)
+{
+	return strcmp(state, "Waiting for TOI DDL") == 0 ||
+		strcmp(state, "Waiting to execute in isolation") == 0;
+}
+
 /* Waits for a lock of a table or of the server, and the server does not say whose. */
 static bool is_unexplained(const struct mariadb_session *row)
 {
@@ -14,6 +21,9 @@ static bool is_unexplained(const struct mariadb_session *row)
 	case RECORD_LOCK_flush:
 	case RECORD_LOCK_backup:
 		return row->blocker_id == 0;
+	/* What the other nodes are waited for is not in this server's list, but a DDL is. */
+	case RECORD_LOCK_cluster:
+		return needs_isolation(row->state);
 	default:
 		return false;
 	}
@@ -70,6 +80,8 @@ static bool is_in_the_way(const struct mariadb_session *row, const struct mariad
 {
 	if (!is_at_work(row) || row->time_s < waits->time_s)
 		return false;
+	if (waits->lock == RECORD_LOCK_cluster)
+		return row->is_ddl;
 	if (needs_global(waits->lock) && row->text && tables_is_global(row->text))
 		return true;
 	/* Statements that read and write a table are in the way of one that needs it alone. */
@@ -86,6 +98,12 @@ static struct holders find_statements(const struct mariadb_list *list,
 		if (is_in_the_way(&list->rows[i], waits))
 			add_holder(&h, list->rows[i].connection_id, list->rows[i].time_s);
 	return h;
+}
+
+/* Whether it may be at tables that its text does not name. */
+static bool is_opaque(const struct mariadb_session *row)
+{
+	return !row->text || strlen(row->text) < row->text_bytes || tables_are_hidden(row->text);
 }
 
 /*
@@ -105,7 +123,7 @@ static bool may_hold(const struct sql_link *link, const struct mariadb_list *lis
 		return true;
 	if (row->lock != RECORD_LOCK_NONE || row->is_ddl)
 		return false;
-	return !row->text || t->age_s > row->time_s + ROUNDING_S;
+	return is_opaque(row) || t->age_s > row->time_s + ROUNDING_S;
 }
 
 static struct holders find_older(const struct sql_link *link, const struct mariadb_list *list,
@@ -162,16 +180,21 @@ static const struct mariadb_session *find_first(const struct mariadb_list *list,
 	return first;
 }
 
-/* Whoever waits to lock the server is in the way of those behind it. */
-static uint64_t global_holder(const struct sql_link *link)
+/*
+ * Whoever waits to lock the server is in the way of those behind it. Who has locked it lets tables
+ * be flushed.
+ */
+static uint64_t global_holder(const struct sql_link *link, enum record_lock lock)
 {
-	return link->global_id ? link->global_id : link->global_waiter_id;
+	return link->global_id && lock == RECORD_LOCK_backup ? link->global_id
+							     : link->global_waiter_id;
 }
 
 static struct holders find_holders(const struct sql_link *link, const struct mariadb_list *list,
 	const struct mariadb_session *waits)
 {
-	const struct mariadb_session *first = find_first(list, waits);
+	const struct mariadb_session *first =
+		waits->lock == RECORD_LOCK_cluster ? NULL : find_first(list, waits);
 	struct holders h = { 0 };
 
 	if (first) {
@@ -179,9 +202,9 @@ static struct holders find_holders(const struct sql_link *link, const struct mar
 		return h;
 	}
 	h = find_statements(list, waits);
-	if (h.count == 0 && needs_global(waits->lock) && global_holder(link) &&
-		global_holder(link) != waits->connection_id)
-		add_holder(&h, global_holder(link), 0);
+	if (h.count == 0 && needs_global(waits->lock) && global_holder(link, waits->lock) &&
+		global_holder(link, waits->lock) != waits->connection_id)
+		add_holder(&h, global_holder(link, waits->lock), 0);
 	/*
 	 * A transaction is in nobody's way but of those who need the table alone.
 	 */
@@ -211,17 +234,29 @@ void mariadb_infer_blockers(const struct sql_link *link, struct mariadb_list *li
 			list->rows[i].blocker_id = list->rows[i].inferred_id;
 }
 
-/* For a second at least: also what begins to wait has no state for a moment. */
-static bool is_anybody_writing(const struct mariadb_list *list)
+/* So many say that nobody has locked the whole server. */
+#define DOUBTS_MAX 2
+
+/*
+ * Of that lock, as some write. What begins to wait for it has no state for a moment: a new
+ * statement says less than one that has lasted for a second, and nothing where others wait.
+ */
+static unsigned int find_doubts(const struct mariadb_list *list)
 {
+	bool is_waited_for = false;
+	unsigned int doubts = 0;
+
 	for (size_t i = 0; i < list->count; i++) {
 		const struct mariadb_session *row = &list->rows[i];
 
-		if (is_at_work(row) && row->time_s > ROUNDING_S && row->text &&
-			tables_writes(row->text))
-			return true;
+		is_waited_for |= row->lock == RECORD_LOCK_backup;
+		if (!is_at_work(row) || !row->text || !tables_writes(row->text))
+			continue;
+		if (row->time_s > ROUNDING_S)
+			return DOUBTS_MAX;
+		doubts = 1;
 	}
-	return false;
+	return is_waited_for ? 0 : doubts;
 }
 
 /*
@@ -231,9 +266,11 @@ static bool is_anybody_writing(const struct mariadb_list *list)
 void mariadb_note_global(struct sql_link *link, const struct mariadb_list *list)
 {
 	const struct mariadb_session *waiter = mariadb_find_session(list, link->global_waiter_id);
+	const unsigned int doubts = find_doubts(list);
 
+	link->global_doubts = doubts ? link->global_doubts + doubts : 0;
 	if (!mariadb_find_session(list, link->global_id) ||
-		(!link->global_lets_write && is_anybody_writing(list)))
+		(!link->global_lets_write && link->global_doubts >= DOUBTS_MAX))
 		link->global_id = 0;
 	if (waiter && waiter->lock == RECORD_LOCK_NONE) {
 		link->global_id = waiter->connection_id;

@@ -43,6 +43,9 @@ struct mariadb_session {
 /* Of a list; the others in an answer are for blockers that are told only after it. */
 #define MARIADB_SESSIONS_MAX (SQL_SESSIONS_MAX - 16)
 
+/* Of those that rest so many are told from others. */
+#define MARIADB_RESTING_MAX 64
+
 /* Rows are read one by one; only as many as an answer may have are kept. */
 struct mariadb_list {
 	struct mariadb_session *rows; /* active sessions and open transactions, the longest first */
@@ -50,6 +53,9 @@ struct mariadb_list {
 	size_t sleepers; /* of them, idle */
 	uint64_t active; /* with those that are not kept */
 	uint64_t idle;
+	/* Threads of replication that wait for more to do, and are not in the list. */
+	uint64_t resting[MARIADB_RESTING_MAX];
+	size_t resting_count; /* with further ones */
 	uint64_t asked_ns;
 	uint64_t invalid;
 	size_t bytes_read;

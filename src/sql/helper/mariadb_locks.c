@@ -11,6 +11,8 @@
 #define LOCKS_TIMEOUT_MS 300
 /* InnoDB stops its work while it tells locks, so at most so much of the time is spent on it. */
 #define LOCKS_COST_TIMES 20
+/* Where InnoDB stands still for each lock that is told. */
+#define COSTLY_WAITERS_MAX 50
 /* So many statements that last are a reason to look for row locks while idle. */
 #define SUSPICIOUS 3
 /* Rows of one answer: of one session that waits there may be several. */
@@ -30,7 +32,8 @@ static const char transactions_query[] =
 	"SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, NOW()), "
 	"trx_state = 'LOCK WAIT', TIMESTAMPDIFF(SECOND, trx_wait_started, NOW()) "
 	"FROM information_schema.INNODB_TRX WHERE trx_mysql_thread_id > 0 "
-	"ORDER BY trx_started LIMIT 256";
+	/* Those that wait are the newest, and row locks are asked for because of them. */
+	"ORDER BY trx_state = 'LOCK WAIT' DESC, trx_started LIMIT 1024";
 
 /* Of those that tell who waits for whom. */
 enum wait_cell {
@@ -39,6 +42,7 @@ enum wait_cell {
 	WAIT_SCHEMA,
 	WAIT_TABLE, /* in MariaDB also `schema`.`table` */
 	WAIT_TYPE,  /* of metadata locks */
+	WAIT_DOUBT,
 	WAIT_CELLS,
 };
 
@@ -51,14 +55,15 @@ static unsigned int cells_of(enum mariadb_question question)
 #define ROW_LOCKS_ORDER " ORDER BY b.trx_state = 'LOCK WAIT', b.trx_started LIMIT 1024"
 
 static const char row_locks_of_mariadb[] =
-	"SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, NULL, l.lock_table, NULL "
+	"SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, NULL, l.lock_table, NULL, 0 "
 	"FROM information_schema.INNODB_LOCK_WAITS AS w "
 	"JOIN information_schema.INNODB_TRX AS r ON r.trx_id = w.requesting_trx_id "
 	"JOIN information_schema.INNODB_TRX AS b ON b.trx_id = w.blocking_trx_id "
 	"LEFT JOIN information_schema.INNODB_LOCKS AS l ON l.lock_id = w.requested_lock_id" ROW_LOCKS_ORDER;
 
 static const char row_locks_of_mysql[] =
-	"SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, l.OBJECT_SCHEMA, l.OBJECT_NAME, NULL "
+	"SELECT r.trx_mysql_thread_id, b.trx_mysql_thread_id, l.OBJECT_SCHEMA, l.OBJECT_NAME, "
+	"NULL, 0 "
 	"FROM performance_schema.data_lock_waits AS w "
 	"JOIN information_schema.INNODB_TRX AS r "
 	"ON r.trx_id = w.REQUESTING_ENGINE_TRANSACTION_ID "
@@ -66,21 +71,76 @@ static const char row_locks_of_mysql[] =
 	"LEFT JOIN performance_schema.data_locks AS l "
 	"ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID" ROW_LOCKS_ORDER;
 
-/* Whoever waits for a lock of the same table blocks those behind it, and comes last as above. */
+/* What excludes a lock of the type q.LOCK_TYPE. */
+#define EXCLUDES_Q                                                                                 \
+	"CASE q.LOCK_TYPE "                                                                        \
+	"WHEN 'INTENTION_EXCLUSIVE' THEN 'SHARED,EXCLUSIVE' "                                      \
+	"WHEN 'SHARED' THEN 'INTENTION_EXCLUSIVE,EXCLUSIVE' "                                      \
+	"WHEN 'SHARED_HIGH_PRIO' THEN 'EXCLUSIVE' "                                                \
+	"WHEN 'SHARED_READ' THEN 'SHARED_NO_READ_WRITE,EXCLUSIVE' "                                \
+	"WHEN 'SHARED_WRITE' "                                                                     \
+	"THEN 'SHARED_READ_ONLY,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                  \
+	"WHEN 'SHARED_WRITE_LOW_PRIO' "                                                            \
+	"THEN 'SHARED_READ_ONLY,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                  \
+	"WHEN 'SHARED_UPGRADABLE' "                                                                \
+	"THEN 'SHARED_UPGRADABLE,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                 \
+	"WHEN 'SHARED_READ_ONLY' "                                                                 \
+	"THEN 'SHARED_WRITE,SHARED_WRITE_LOW_PRIO,SHARED_NO_READ_WRITE,EXCLUSIVE' "                \
+	"WHEN 'SHARED_NO_WRITE' THEN 'SHARED_WRITE,SHARED_WRITE_LOW_PRIO,SHARED_UPGRADABLE,"       \
+	"SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                                         \
+	"WHEN 'SHARED_NO_READ_WRITE' THEN 'SHARED_READ,SHARED_WRITE,SHARED_WRITE_LOW_PRIO,"        \
+	"SHARED_UPGRADABLE,SHARED_READ_ONLY,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "      \
+	"WHEN 'EXCLUSIVE' THEN g.LOCK_TYPE "                                                       \
+	"ELSE IF(g.LOCK_TYPE IN ('BACKUP_DML', 'BACKUP_TRANS_DML', 'BACKUP_SYS_DML', "             \
+	"'BACKUP_DDL', 'BACKUP_ALTER_COPY', 'BACKUP_COMMIT'), NULL, g.LOCK_TYPE) END"
+
+/* What is let in before a lock of the type p.LOCK_TYPE, if it waits. */
+#define BEFORE_P                                                                                   \
+	"CASE p.LOCK_TYPE "                                                                        \
+	"WHEN 'SHARED' THEN 'EXCLUSIVE' "                                                          \
+	"WHEN 'INTENTION_EXCLUSIVE' THEN 'SHARED,EXCLUSIVE' "                                      \
+	"WHEN 'SHARED_READ' THEN 'SHARED_NO_READ_WRITE,EXCLUSIVE' "                                \
+	"WHEN 'SHARED_WRITE' THEN 'SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "               \
+	"WHEN 'SHARED_WRITE_LOW_PRIO' "                                                            \
+	"THEN 'SHARED_READ_ONLY,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                  \
+	"WHEN 'SHARED_READ_ONLY' THEN 'SHARED_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "              \
+	"WHEN 'SHARED_UPGRADABLE' THEN 'SHARED_NO_READ_WRITE,EXCLUSIVE' "                          \
+	"WHEN 'SHARED_NO_WRITE' THEN 'EXCLUSIVE' "                                                 \
+	"WHEN 'SHARED_NO_READ_WRITE' THEN 'EXCLUSIVE' "                                            \
+	"WHEN 'BACKUP_DML' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2' "                                    \
+	"WHEN 'BACKUP_DDL' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2,BACKUP_WAIT_DDL' END"
+
+/*
+ * Who has what p waits for (0), or what q does that is let in before p (1). The table has the type
+ * that a lock began with, so DDL may have another one by now (2), and so has a session that sleeps
+ * with LOCK TABLES ... READ (3). Of those, whoever waits itself comes last.
+ */
 static const char metadata_locks[] =
-	"SELECT w.PROCESSLIST_ID, b.PROCESSLIST_ID, p.OBJECT_SCHEMA, p.OBJECT_NAME, p.OBJECT_TYPE "
+	"SELECT w.PROCESSLIST_ID, b.PROCESSLIST_ID, p.OBJECT_SCHEMA, p.OBJECT_NAME, p.OBJECT_TYPE, "
+	"CASE WHEN FIND_IN_SET(g.LOCK_TYPE, " EXCLUDES_Q ") THEN q.LOCK_TYPE <> p.LOCK_TYPE "
+	"WHEN q.LOCK_TYPE <> p.LOCK_TYPE OR p.OBJECT_TYPE <> 'TABLE' THEN NULL "
+	"WHEN g.LOCK_TYPE = 'SHARED_UPGRADABLE' THEN 2 "
+	"WHEN g.LOCK_TYPE = 'SHARED_READ' AND b.PROCESSLIST_COMMAND = 'Sleep' "
+	"AND p.LOCK_TYPE IN ('SHARED_WRITE', 'SHARED_WRITE_LOW_PRIO') THEN 3 END AS doubt "
 	"FROM performance_schema.metadata_locks AS p "
-	"JOIN performance_schema.metadata_locks AS g ON g.OBJECT_TYPE = p.OBJECT_TYPE "
-	"AND g.OBJECT_SCHEMA <=> p.OBJECT_SCHEMA AND g.OBJECT_NAME <=> p.OBJECT_NAME "
-	"AND g.LOCK_STATUS = 'GRANTED' AND g.OWNER_THREAD_ID <> p.OWNER_THREAD_ID "
-	/* What every statement that writes holds of the whole server, and next to another. */
-	"AND g.LOCK_TYPE NOT REGEXP '^INTENTION|^BACKUP_.*D[MD]L|^BACKUP_(COMMIT|ALTER)' "
+	"JOIN (SELECT DISTINCT OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME, LOCK_TYPE "
+	"FROM performance_schema.metadata_locks WHERE LOCK_STATUS = 'PENDING') AS q "
+	"ON q.OBJECT_TYPE = p.OBJECT_TYPE AND q.OBJECT_SCHEMA <=> p.OBJECT_SCHEMA "
+	"AND q.OBJECT_NAME <=> p.OBJECT_NAME AND (q.LOCK_TYPE = p.LOCK_TYPE "
+	"OR FIND_IN_SET(q.LOCK_TYPE, " BEFORE_P ")) "
+	"JOIN performance_schema.metadata_locks AS g "
+	"ON g.OBJECT_TYPE = p.OBJECT_TYPE AND g.OBJECT_SCHEMA <=> p.OBJECT_SCHEMA "
+	"AND g.OBJECT_NAME <=> p.OBJECT_NAME AND g.LOCK_STATUS = 'GRANTED' "
+	"AND g.OWNER_THREAD_ID <> p.OWNER_THREAD_ID "
 	"JOIN performance_schema.threads AS w ON w.THREAD_ID = p.OWNER_THREAD_ID "
 	"JOIN performance_schema.threads AS b ON b.THREAD_ID = g.OWNER_THREAD_ID "
 	"WHERE p.LOCK_STATUS = 'PENDING' AND b.PROCESSLIST_ID IS NOT NULL "
+	"HAVING doubt IS NOT NULL "
 	"ORDER BY EXISTS (SELECT * FROM performance_schema.metadata_locks AS o "
 	"WHERE o.OWNER_THREAD_ID = g.OWNER_THREAD_ID AND o.LOCK_STATUS = 'PENDING'), "
-	"b.PROCESSLIST_TIME DESC LIMIT 1024";
+	"doubt, b.PROCESSLIST_TIME DESC LIMIT 1024";
+/* From then on the holder is a guess. */
+#define DOUBT_MIN 2
 
 void mariadb_choose_lock_queries(struct sql_link *link,
 	bool (*can_ask)(struct sql_link *link, const char *query))
@@ -101,8 +161,7 @@ void mariadb_choose_lock_queries(struct sql_link *link,
 
 /* --- sessions ---------------------------------------------------------------------- */
 
-/* What a state of the server's own says; NONE: it is none that waits for a lock. */
-static enum record_lock lock_of_state(const char *state)
+enum record_lock mariadb_lock_of_state(const char *state)
 {
 	static const struct {
 		const char *end;
@@ -120,13 +179,14 @@ static enum record_lock lock_of_state(const char *state)
 		/* Galera */
 		{ "certification", RECORD_LOCK_cluster },
 		{ "TOI DDL", RECORD_LOCK_cluster },
+		{ "isolation", RECORD_LOCK_cluster },
 		{ "flow control", RECORD_LOCK_cluster },
 	};
 	size_t len = strlen(state);
 
 	if (strcmp(state, "User lock") == 0)
 		return RECORD_LOCK_advisory;
-	if (strncmp(state, "Waiting for ", strlen("Waiting for ")) != 0)
+	if (strncmp(state, "Waiting ", strlen("Waiting ")) != 0)
 		return RECORD_LOCK_NONE;
 	for (size_t i = 0; i < ARRAY_SIZE(locks); i++) {
 		size_t end = strlen(locks[i].end);
@@ -146,7 +206,7 @@ static unsigned int count_lasting(const struct mariadb_list *list)
 		const struct mariadb_session *row = &list->rows[i];
 
 		count += !row->background && !row->idle && row->time_s > 0 &&
-			lock_of_state(row->state) == RECORD_LOCK_NONE &&
+			mariadb_lock_of_state(row->state) == RECORD_LOCK_NONE &&
 			strcmp(row->state, "User sleep") != 0;
 	}
 	return count;
@@ -156,8 +216,7 @@ static void set_states(struct mariadb_list *list, bool *ret_any)
 {
 	*ret_any = false;
 	for (size_t i = 0; i < list->count; i++) {
-		if (!list->rows[i].background)
-			list->rows[i].lock = lock_of_state(list->rows[i].state);
+		list->rows[i].lock = mariadb_lock_of_state(list->rows[i].state);
 		*ret_any |= list->rows[i].lock != RECORD_LOCK_NONE;
 	}
 }
@@ -256,12 +315,22 @@ static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t 
 	return r;
 }
 
-static bool any_row_is_waited_for(const struct sql_link *link)
+/* Before, MySQL stops InnoDB for each of its locks in turn, up to the square of those that wait. */
+static bool is_costly(const struct sql_link *link)
 {
+	return link->row_locks_query == row_locks_of_mysql &&
+		(link->version < 80040 || (link->version >= 80400 && link->version < 80403) ||
+			(link->version >= 90000 && link->version < 90100));
+}
+
+static bool may_ask_row_locks(const struct sql_link *link)
+{
+	size_t waiters = 0;
+
 	for (size_t i = 0; i < link->transactions_count; i++)
-		if (link->transactions[i].waits)
-			return true;
-	return false;
+		waiters += link->transactions[i].waits;
+	return link->row_locks_query && waiters > 0 &&
+		(waiters <= COSTLY_WAITERS_MAX || !is_costly(link));
 }
 
 static void set_transactions(const struct sql_link *link, struct mariadb_list *list)
@@ -276,7 +345,8 @@ static void set_transactions(const struct sql_link *link, struct mariadb_list *l
 		if (!t->waits || row->idle)
 			continue;
 		row->lock = RECORD_LOCK_row;
-		row->waited_s = t->waited_s;
+		/* The clock of the server's zone may have changed since, by an hour in summer. */
+		row->waited_s = t->waited_s < row->time_s + 1 ? t->waited_s : row->time_s;
 	}
 }
 
@@ -307,12 +377,12 @@ static enum record_lock lock_of_type(const char *type)
 							    : RECORD_LOCK_metadata;
 }
 
-static bool has_wait(const struct sql_link *link, uint64_t connection_id)
+static struct mariadb_wait *find_wait(const struct sql_link *link, uint64_t connection_id)
 {
 	for (size_t i = 0; i < link->waits_count; i++)
 		if (link->waits[i].connection_id == connection_id)
-			return true;
-	return false;
+			return &link->waits[i];
+	return NULL;
 }
 
 /* Reads the answer, and frees it. Of several that one waits for the first one counts. */
@@ -327,14 +397,22 @@ static int keep_waits(struct sql_link *link, MYSQL_RES *result, bool is_metadata
 		link->waits = calloc(MARIADB_WAITS_MAX, sizeof(*link->waits));
 	while ((cells = mariadb_next_row(link, result, &r, error))) {
 		const uint64_t id = sql_cell_u64(cells[WAIT_CONNECTION]);
-		struct mariadb_wait *wait;
+		const uint64_t blocker = sql_cell_up_to(cells[WAIT_BLOCKER], UINT64_MAX, invalid);
+		const uint32_t doubt = (uint32_t)sql_cell_u64(cells[WAIT_DOUBT]);
+		struct mariadb_wait *wait = link->waits ? find_wait(link, id) : NULL;
 
-		if (!link->waits || link->waits_count == MARIADB_WAITS_MAX || ++rows > ROWS_MAX ||
-			has_wait(link, id))
+		if (wait && wait->candidates && wait->doubt == doubt && wait->last_id != blocker) {
+			wait->candidates++;
+			wait->last_id = blocker;
+		}
+		if (wait || !link->waits || link->waits_count == MARIADB_WAITS_MAX ||
+			++rows > ROWS_MAX)
 			continue;
 		wait = &link->waits[link->waits_count++];
 		wait->connection_id = id;
-		wait->blocker_id = sql_cell_up_to(cells[WAIT_BLOCKER], UINT64_MAX, invalid);
+		wait->blocker_id = wait->last_id = blocker;
+		wait->doubt = doubt;
+		wait->candidates = doubt >= DOUBT_MIN;
 		wait->has_no_session = wait->blocker_id == 0 && cells[WAIT_BLOCKER];
 		wait->lock = is_metadata ? lock_of_type(cells[WAIT_TYPE]) : RECORD_LOCK_row;
 		set_object(wait, cells[WAIT_SCHEMA], cells[WAIT_TABLE]);
@@ -356,6 +434,7 @@ static void set_waits(const struct sql_link *link, struct mariadb_list *list)
 		row->lock = wait->lock;
 		row->blocker_id = wait->blocker_id;
 		row->blocker_has_no_session = wait->has_no_session;
+		row->candidates = wait->candidates;
 		text_copy(row->object, sizeof(row->object), wait->object);
 	}
 }
@@ -396,7 +475,7 @@ static int ask_all(struct sql_link *link, bool any_state, struct mariadb_list *l
 	link->waits_asked_ns = clock_mono_ns();
 	link->transactions_asked_ns = 0;
 	r = ask_and_keep(link, MARIADB_ASKS_TRANSACTIONS, link->transactions_query, list, error);
-	if (r == 0 && link->row_locks_query && any_row_is_waited_for(link))
+	if (r == 0 && may_ask_row_locks(link))
 		r = ask_and_keep(link, MARIADB_ASKS_ROW_LOCKS, link->row_locks_query, list, error);
 	if (r == 0 && any_state && link->metadata_locks_query)
 		r = ask_and_keep(link, MARIADB_ASKS_METADATA_LOCKS, link->metadata_locks_query,
@@ -458,9 +537,17 @@ int mariadb_find_locks(struct sql_link *link, bool is_glance, struct mariadb_lis
 	return r;
 }
 
+static bool may_rest(const struct mariadb_list *list, uint64_t connection_id)
+{
+	for (size_t i = 0; i < list->resting_count && i < MARIADB_RESTING_MAX; i++)
+		if (list->resting[i] == connection_id)
+			return true;
+	return list->resting_count > MARIADB_RESTING_MAX;
+}
+
 /*
  * Asleep when the list was made, and not known then to hold locks: the next one has its user. Where
- * the list has not all that run, it may be one of those.
+ * the list has not all that run, or that replicate, it may be one of those.
  */
 static void send_blocker(const struct sql_link *link, const struct mariadb_list *list,
 	uint64_t connection_id, struct sql_answer *answer)
@@ -468,8 +555,8 @@ static void send_blocker(const struct sql_link *link, const struct mariadb_list 
 	const struct mariadb_transaction *t = find_current(link, connection_id);
 	struct sql_frame_session s = { .connection_id = connection_id, .idle = 1 };
 
-	if (mariadb_find_session(list, connection_id) ||
-		(!t && list->active > list->count - list->sleepers))
+	if (mariadb_find_session(list, connection_id) || may_rest(list, connection_id) ||
+		list->active > list->count - list->sleepers)
 		return;
 	s.transaction_ns = t ? t->age_s * NSEC_PER_SEC : 0;
 	text_copy(s.command, sizeof(s.command), "Sleep");

@@ -22,9 +22,15 @@ struct mariadb_wait {
 	uint64_t connection_id;
 	uint64_t blocker_id; /* 0: not known, or has_no_session */
 	bool has_no_session;
+	uint32_t doubt;
+	uint32_t candidates; /* for the blocker; 0: it is sure */
+	uint64_t last_id;    /* the last one of them */
 	enum record_lock lock;
 	char object[SQL_NAME_SIZE];
 };
+
+/* What a state of the server's own says; NONE: it is none that waits for a lock. */
+enum record_lock mariadb_lock_of_state(const char *state);
 
 /* Chooses among the questions that a new session can ask. */
 void mariadb_choose_lock_queries(struct sql_link *link,

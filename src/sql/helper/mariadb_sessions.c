@@ -276,7 +276,7 @@ static bool is_background(const char *user)
 	return strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0;
 }
 
-/* Replication that waits for the other side is idle, too. */
+/* Replication that waits is idle, too, but not for a lock: it waits for the other side. */
 static bool is_active(const char *user, const char *command, const char *state)
 {
 	static const char *const never[] = { "Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID" };
@@ -285,6 +285,8 @@ static bool is_active(const char *user, const char *command, const char *state)
 
 	if (is_one_of(command, never, ARRAY_SIZE(never)))
 		return false;
+	if (mariadb_lock_of_state(state) != RECORD_LOCK_NONE)
+		return true;
 	for (size_t i = 0; is_background(user) && i < ARRAY_SIZE(waits); i++)
 		if (starts_with(state, waits[i]))
 			return false;
@@ -298,12 +300,12 @@ static int compare_rows(const void *a, const void *b)
 	return (y->time_s > x->time_s) - (y->time_s < x->time_s);
 }
 
-/* The length of "10.0.0.1:4711" without the port. */
-static int host_len(const char *host)
+/* The length of "10.0.0.1:4711" without the port, which only the list of processes has. */
+static int host_len(const struct sql_link *link, const char *host)
 {
 	const char *colon = strrchr(host, ':');
 
-	if (!colon || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
+	if (link->by_threads || !colon || colon[1 + strspn(colon + 1, "0123456789")] != '\0')
 		return (int)strlen(host);
 	return (int)(colon - host);
 }
@@ -328,8 +330,8 @@ static struct mariadb_session *keep_session(const struct sql_link *link, struct 
 	};
 	if (link->by_threads)
 		row->tid = (int32_t)sql_cell_up_to(cells[CELL_TID], SQL_PID_MAX, &list->invalid);
-	snprintf(row->user, sizeof(row->user), "%s%s%.*s", user, host[0] ? "@" : "", host_len(host),
-		host);
+	snprintf(row->user, sizeof(row->user), "%s%s%.*s", user, host[0] ? "@" : "",
+		host_len(link, host), host);
 	sql_copy_cell(row->database, sizeof(row->database), cells[CELL_DB]);
 	sql_copy_cell(row->command, sizeof(row->command), cells[CELL_COMMAND]);
 	sql_copy_cell(row->state, sizeof(row->state), cells[CELL_STATE]);
@@ -379,6 +381,19 @@ static void count_connection(struct mariadb_list *list, const MYSQL_ROW cells, b
 	user->idle += is_idle;
 }
 
+/* Replication that waits for its turn with what it has locked. */
+static bool keeps_lock(const struct sql_link *link, const MYSQL_ROW cells, const char *user)
+{
+	return is_background(user) && mariadb_is_blocker(link, sql_cell_u64(cells[CELL_ID]));
+}
+
+static void note_resting(struct mariadb_list *list, uint64_t connection_id)
+{
+	if (list->resting_count < MARIADB_RESTING_MAX)
+		list->resting[list->resting_count] = connection_id;
+	list->resting_count++;
+}
+
 static void take_row(const struct sql_link *link, struct mariadb_list *list, const MYSQL_ROW cells,
 	uint64_t text_bytes)
 {
@@ -393,8 +408,11 @@ static void take_row(const struct sql_link *link, struct mariadb_list *list, con
 		list->idle++;
 		keep_sleeper(link, list, cells);
 	}
-	if (!is_active(user, command, state))
+	if (!is_active(user, command, state) && !keeps_lock(link, cells, user)) {
+		if (is_background(user))
+			note_resting(list, sql_cell_u64(cells[CELL_ID]));
 		return;
+	}
 	list->active++;
 	keep_session(link, list, cells, false, text_bytes);
 }
@@ -491,10 +509,8 @@ static void fill_session(const struct sql_link *link, const struct mariadb_list 
 	const struct mariadb_thread *thread = find_thread(link, row->connection_id);
 
 	s->connection_id = row->connection_id;
-	if (link->by_threads)
-		s->tid = row->tid;
-	else if (thread && !link->thread_pool)
-		s->tid = thread->tid;
+	if (!link->thread_pool)
+		s->tid = link->by_threads ? row->tid : thread ? thread->tid : 0;
 	set_statement(link, list, thread, row->time_s, s);
 	s->background = row->background;
 	s->idle = row->idle;

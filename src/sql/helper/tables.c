@@ -216,6 +216,14 @@ bool tables_writes(const char *text)
 	return IS(&t, "INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD");
 }
 
+bool tables_are_hidden(const char *text)
+{
+	struct token t;
+
+	first_token(text, &t);
+	return IS(&t, "CALL", "EXECUTE", "DO", "BEGIN");
+}
+
 bool tables_is_global(const char *text)
 {
 	struct token t;

@@ -28,6 +28,9 @@ bool tables_stops_writes(const char *text);
 /* Whether the statement writes rows, as INSERT and UPDATE do. */
 bool tables_writes(const char *text);
 
+/* Whether its tables stand elsewhere, as those of a procedure do. */
+bool tables_are_hidden(const char *text);
+
 /* Whether a statement of DDL and another statement, DDL or not, name the same table. */
 bool tables_are_shared(const struct tables_statement *ddl, const struct tables_statement *other);
 
