@@ -23,6 +23,7 @@
 
 #define TRIES 3
 static const struct timespec try_pause = { .tv_nsec = 100 * 1000 * 1000 };
+static const struct timespec memory_pause = { .tv_nsec = 20 * 1000 * 1000 };
 
 /* False: the backend needs the program. */
 static bool lose_for_now(struct probe *probe, const struct probe_backend *backend,
@@ -52,8 +53,13 @@ int probe_attach(struct probe *probe)
 	if (r == -ENOENT && probe_uses_kprobes(probe) &&
 		programs_create_events(probe, backend) == 0)
 		r = programs_attach(probe, backend, &refused);
-	/* The module of these programs has gone; it may be there again the next time. */
-	while (r == -ENOENT && lose_for_now(probe, backend, refused, r))
+	/* Of memory for each CPU the kernel has little at hand, and makes more at once. */
+	if (r == -ENOMEM) {
+		nanosleep(&memory_pause, NULL);
+		r = programs_attach(probe, backend, &refused);
+	}
+	/* The module of these programs has gone, or there is no room: next time there may be. */
+	while (r < 0 && lose_for_now(probe, backend, refused, r))
 		r = programs_attach(probe, backend, &refused);
 	if (r < 0)
 		programs_forget_passing_losses(probe, backend);

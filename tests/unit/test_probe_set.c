@@ -410,6 +410,7 @@ static int attach(struct fixture *f, const char *program, int error)
 /* That of a module may go, and come again. */
 static void test_what_cannot_be_attached(void **state)
 {
+	static const int errors[] = { ENOMEM, EMFILE, ENOENT };
 	struct fixture *f = *state;
 	static struct probe_ops ops;
 
@@ -417,14 +418,12 @@ static void test_what_cannot_be_attached(void **state)
 	ops.parts = submissions;
 	ops.parts_count = 1;
 	f->uring->ops = &ops;
-	/* A lack of memory or descriptors passes: it says nothing of the program. */
-	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOMEM), -ENOMEM);
-	assert_null(probe_find_loss(f->uring, 0));
-	assert_int_equal(attach(f, "uring_submit_again_raw_tp", EMFILE), -EMFILE);
-	assert_null(probe_find_loss(f->uring, 0));
-	assert_int_equal(attach(f, "uring_submit_again_raw_tp", ENOENT), 0);
-	assert_non_null(probe_find_loss(f->uring, 0));
-	assert_int_equal(f->uring->links_count, 3);
+	/* A lack of memory or descriptors passes as well, and costs no more than the part. */
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++) {
+		assert_int_equal(attach(f, "uring_submit_again_raw_tp", errors[i]), 0);
+		assert_non_null(probe_find_loss(f->uring, 0));
+		assert_int_equal(f->uring->links_count, 3);
+	}
 	/* It is loaded, and tried again. */
 	assert_int_equal(attach(f, NULL, 0), 0);
 	assert_null(probe_find_loss(f->uring, 0));
