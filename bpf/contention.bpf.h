@@ -27,6 +27,18 @@ struct {
 	__type(value, struct event_contended);
 } contended SEC(".maps");
 
+/*
+ * How many threads wait for a lock, by a hash of its address. Whoever has got a spin lock ends its
+ * wait here, too, with the lock in its hands: where nobody sleeps, that is all it has to read.
+ */
+#define SLEPT_FOR_BITS 10
+static __u32 slept_for[1 << SLEPT_FOR_BITS];
+
+static __always_inline __u32 *slept_for_lock(__u64 address)
+{
+	return &slept_for[(address * 0x9e3779b97f4a7c15ull) >> (64 - SLEPT_FOR_BITS)];
+}
+
 /* Args are the lock and the flags. Most are of spin locks, whose waiters do not sleep. */
 SEC("raw_tp/contention_begin")
 int contention_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
@@ -44,7 +56,8 @@ int contention_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	tid = (__u32)pid_tgid;
 	lock.address = ctx->args[0];
 	lock.is_mutex = !!(flags & LCB_F_MUTEX);
-	bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY);
+	if (bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY) == 0)
+		__sync_fetch_and_add(slept_for_lock(lock.address), 1);
 	return 0;
 }
 
@@ -52,11 +65,16 @@ int contention_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/contention_end")
 int contention_end_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	const struct event_contended *known = bpf_map_lookup_elem(&contended, &tid);
+	const __u64 address = ctx->args[0];
+	const struct event_contended *known;
+	__u32 tid;
 
-	if (known && known->address == ctx->args[0])
-		bpf_map_delete_elem(&contended, &tid);
+	if (!*slept_for_lock(address))
+		return 0;
+	tid = (__u32)bpf_get_current_pid_tgid();
+	known = bpf_map_lookup_elem(&contended, &tid);
+	if (known && known->address == address && bpf_map_delete_elem(&contended, &tid) == 0)
+		__sync_fetch_and_add(slept_for_lock(address), -1);
 	return 0;
 }
 

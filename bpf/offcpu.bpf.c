@@ -27,6 +27,12 @@ const volatile bool cfg_switch_tells_state = false;
 /* A thread that slept long has so many in advance. */
 #define STACKS_AHEAD_NS (20 * STACK_PERIOD_NS)
 /*
+ * The kernel unwinds with the queue of the CPU locked. A host where thousands of threads sleep for
+ * milliseconds would have little else to do; a second's worth may be taken at once.
+ */
+#define CPU_STACK_PERIOD_NS 200000ull
+#define CPU_STACKS_AHEAD_NS 1000000000ull
+/*
  * Without room a look at the program's files would be for nothing, for each sleep of another kind.
  */
 #define FULL_PAUSE_NS 100000000ull
@@ -87,6 +93,7 @@ struct {
 /* Where an entry is put together. The program runs with interrupts off; the scan has its own. */
 struct offcpu_scratch {
 	__u64 full_until_ns; /* for so long no stack is taken */
+	__u64 paid_ns;	     /* until when those that were taken have used up what is allowed */
 	struct event_offcpu entry;
 	struct event_offcpu_stack stack;
 	__u64 user[EVENT_OFFCPU_USER_DEPTH];
@@ -240,17 +247,27 @@ static __always_inline struct event_offcpu *entry_get_with_stack(void *ctx,
 		bpf_map_delete_elem(&offcpu_stacks, key);
 	}
 	made->full_until_ns = bpf_ktime_get_ns() + FULL_PAUSE_NS;
+	loss_count(EVENT_LOSS_ACCOUNT_FULL);
 	return NULL;
 }
 
-/* Whether a stack may be taken now. */
-static __always_inline bool thread_pays(struct event_offcpu_thread *thread, __u64 now)
+/* paid_ns: until when what was taken has used up what is allowed; it may be so far ahead. */
+static __always_inline bool can_pay(__u64 *paid_ns, __u64 now, __u64 ahead_ns)
 {
-	if (thread->paid_ns < now)
-		thread->paid_ns = now;
-	if (thread->paid_ns - now >= STACKS_AHEAD_NS)
+	if (*paid_ns < now)
+		*paid_ns = now;
+	return *paid_ns - now < ahead_ns;
+}
+
+/* Whether a stack may be taken now. */
+static __always_inline bool stack_is_paid(struct event_offcpu_thread *thread,
+	struct offcpu_scratch *cpu, __u64 now)
+{
+	if (!can_pay(&thread->paid_ns, now, STACKS_AHEAD_NS) ||
+		!can_pay(&cpu->paid_ns, now, CPU_STACKS_AHEAD_NS))
 		return false;
 	thread->paid_ns += STACK_PERIOD_NS;
+	cpu->paid_ns += CPU_STACK_PERIOD_NS;
 	return true;
 }
 
@@ -365,7 +382,7 @@ static __noinline int switch_out(struct bpf_raw_tracepoint_args *ctx, __u64 pid_
 	thread->state = state_letter(state);
 	entry = NULL;
 	/* Where it was stopped says nothing of what it waits for: a CPU. */
-	if (state && now >= made->full_until_ns && thread_pays(thread, now)) {
+	if (state && now >= made->full_until_ns && stack_is_paid(thread, made, now)) {
 		entry_describe(&made->entry, task, pid, thread->state);
 		entry = entry_get_with_stack(ctx, made, &thread->key);
 	}

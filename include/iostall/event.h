@@ -475,7 +475,7 @@ struct event_thread_file {
 };
 
 /* Sizes of the tables of probe `block`. A request that finds a table full is counted as lost. */
-#define EVENT_BLOCK_DEVICES_MAX 256
+#define EVENT_BLOCK_DEVICES_MAX 512
 #define EVENT_BLOCK_THREADS_MAX 3072
 #define EVENT_BLOCK_FILES_MAX 1536
 #define EVENT_BLOCK_CGROUPS_MAX 256
