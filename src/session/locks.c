@@ -93,8 +93,28 @@ static enum lock_answer ask_kernel(const struct lock_source *source, uint32_t ti
 	return (enum lock_answer)opts.retval;
 }
 
-/* False: nobody holds it now, it is another lock than thought, or the kernel does not tell. */
-static bool ask(const struct lock_source *source, const struct session_lock *lock,
+enum lock_state {
+	LOCK_NOT_KNOWN, /* nobody holds it now, or the kernel does not tell */
+	LOCK_IS_HELD,
+	LOCK_IS_LEFT, /* the thread that is asked about waits for something else by now */
+};
+
+/* The word of the owner names who wrote, or who became a reader last: that may be the thread. */
+static enum lock_state judge_answer(const struct session_lock *lock, struct event_lock *answer)
+{
+	if (lock->kind == RECORD_KERNEL_LOCK_other && answer->address != lock->address)
+		return LOCK_IS_LEFT;
+	if (answer->tid != lock->tid)
+		return LOCK_IS_HELD;
+	if (answer->readers == 0)
+		return LOCK_IS_LEFT;
+	answer->pid = answer->tid = 0;
+	answer->task = 0;
+	return LOCK_IS_HELD;
+}
+
+/* Of the thread that has waited for it longest. */
+static enum lock_state ask(const struct lock_source *source, const struct session_lock *lock,
 	struct event_lock *ret_answer)
 {
 	static const uint32_t kinds[RECORD_KERNEL_LOCK_COUNT] = {
@@ -106,9 +126,8 @@ static bool ask(const struct lock_source *source, const struct session_lock *loc
 	for (unsigned int i = 0; i < TRIES; i++)
 		if (ask_kernel(source, lock->tid, lock->start_ns, kinds[lock->kind], ret_answer) ==
 			LOCK_HELD)
-			/* A writer that waits with the lock, for something else. */
-			return ret_answer->tid != lock->tid;
-	return false;
+			return judge_answer(lock, ret_answer);
+	return LOCK_NOT_KNOWN;
 }
 
 static bool is_lock_of(const struct session_lock *lock, enum record_kernel_lock kind,
@@ -534,24 +553,43 @@ void session_end_locks(struct session *s)
 		session_release_lock(s, &s->locks.list[i]);
 }
 
+/* What it waits for instead is found with its next line. */
+static void forget_longest(struct session *s, const struct session_lock *lock)
+{
+	for (uint32_t i = 0; i < INCIDENT_STUCK_SLOTS; i++) {
+		struct incident_stuck *stuck = &s->incident.stuck[i];
+
+		if (stuck->lock != lock - s->locks.list + 1 || stuck->tid != lock->tid ||
+			stuck->start_ns != lock->start_ns)
+			continue;
+		stuck->lock = 0;
+		stuck->lock_asked = false;
+	}
+	count_waiters(s);
+}
+
 static void ask_about_locks(struct session *s, const struct lock_source *source)
 {
 	struct event_lock answer;
+	enum lock_state state;
 	uint32_t asked = 0;
-	bool is_answered;
 
 	for (unsigned int i = 0; i < ASKED_MAX; i++) {
 		struct session_lock *lock = find_busiest(&s->locks, asked);
 
 		if (!lock)
 			return;
-		asked |= 1u << (lock - s->locks.list);
-		is_answered = ask(source, lock, &answer);
-		if (is_answered && is_kept_from_cpu(&answer)) {
+		state = ask(source, lock, &answer);
+		if (state == LOCK_IS_HELD && is_kept_from_cpu(&answer)) {
 			step_aside(s);
-			is_answered = ask(source, lock, &answer);
+			state = ask(source, lock, &answer);
 		}
-		if (!is_answered) {
+		if (state == LOCK_IS_LEFT) {
+			forget_longest(s, lock);
+			continue;
+		}
+		asked |= 1u << (lock - s->locks.list);
+		if (state == LOCK_NOT_KNOWN) {
 			lock->holder = 0;
 			continue;
 		}
