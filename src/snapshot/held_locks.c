@@ -21,6 +21,8 @@
 #define THREAD_STACK_BYTES (32 * 1024)
 /* A look is cut off then: a thread takes about 10 us. */
 #define LOOK_NS (300 * NSEC_PER_MSEC)
+/* For what is not read of threads: all locks of files, above all. */
+#define SOURCES_NS (100 * NSEC_PER_MSEC)
 /*
  * From the begin of a look to that of the next one: so many times its CPU time, but at least and at
  * most so long. Who has waited for less than the first of these does not stand still.
@@ -142,6 +144,8 @@ static void run(void *state, const int *fds)
 	s->last = s->answer;
 	s->answer = (struct held_locks_answer){ .look_ns = s->begin_ns };
 	lock_search_look(s);
+	if (s->deadline_ns < clock_mono_ns() + SOURCES_NS)
+		s->deadline_ns = clock_mono_ns() + SOURCES_NS;
 	for (unsigned int i = 0; i < ARRAY_SIZE(sources); i++)
 		sources[i](s);
 	for (uint32_t i = 0; i < s->answer.count; i++)

@@ -30,6 +30,7 @@ static void keep_oldest(struct inflight_scan *scan)
 	if (scan->count > INFLIGHT_SCAN_MAX) {
 		scan->left_out += scan->count - INFLIGHT_SCAN_MAX;
 		scan->count = INFLIGHT_SCAN_MAX;
+		scan->youngest_ns = scan->items[INFLIGHT_SCAN_MAX - 1].start_ns;
 	}
 }
 
@@ -38,6 +39,11 @@ static void keep(struct inflight_scan *scan, uint64_t key, const struct event_in
 {
 	if (op->start_ns == 0 || op->start_ns > started_before_ns)
 		return;
+	/* Else each thousand of them would be sorted in. */
+	if (op->start_ns >= scan->youngest_ns) {
+		scan->left_out++;
+		return;
+	}
 	if (scan->count == ARRAY_SIZE(scan->items))
 		keep_oldest(scan);
 	scan->items[scan->count++] = (struct inflight_item){ .key = key,
@@ -68,6 +74,7 @@ int inflight_collect(const struct inflight_map *map, uint64_t now_ns, uint64_t m
 	assert(map->key_size <= sizeof(uint64_t) && map->value_size <= INFLIGHT_VALUE_MAX);
 	ret_scan->count = 0;
 	ret_scan->left_out = 0;
+	ret_scan->youngest_ns = UINT64_MAX;
 	while (r == 0) {
 		uint32_t count = INFLIGHT_BATCH;
 

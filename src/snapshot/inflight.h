@@ -37,7 +37,8 @@ struct inflight_item {
 
 struct inflight_scan {
 	uint32_t count;
-	uint32_t left_out; /* the youngest ones, beyond INFLIGHT_SCAN_MAX */
+	uint32_t left_out;    /* the youngest ones, beyond INFLIGHT_SCAN_MAX */
+	uint64_t youngest_ns; /* of those that are kept, once there are so many; else UINT64_MAX */
 	/* Oldest first; what is beyond INFLIGHT_SCAN_MAX is room to sort in. 0.4 MB in all. */
 	struct inflight_item items[INFLIGHT_SCAN_MAX + INFLIGHT_SCAN_ROOM];
 	_Alignas(8) unsigned char keys[INFLIGHT_BATCH * sizeof(uint64_t)];

@@ -40,6 +40,8 @@ struct lock_search {
 	bool may_have_mutexes; /* the process that is looked at */
 	int32_t looking_at;    /* the process; the loop reads it when the thread hangs */
 	int32_t skip[RENEWABLE_WORKER_HUNG_MAX]; /* processes in which others hang; 0: none */
+	int32_t next_pid;    /* at which the last look at all was cut off; 0: at none */
+	int64_t next_thread; /* its place in there */
 	int procfs_fd;
 	uint64_t begin_ns;
 	uint64_t deadline_ns;

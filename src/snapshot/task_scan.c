@@ -92,9 +92,11 @@ static void scan_all(struct task_scan *s)
 
 	if (fd < 0)
 		return;
-	dents_reset(&dents);
-	while (!s->out_of_time && dents_next_number(&dents, fd, &pid, &name) > 0)
+	dents_seek(&dents, fd, s->progress->place);
+	while (!s->out_of_time && dents_next_number(&dents, fd, &pid, &name) > 0) {
+		s->progress->place = dents.place;
 		scan_process(s, pid);
+	}
 }
 
 void task_scan_continue(struct task_scan_progress *progress,

@@ -42,7 +42,8 @@ struct task_scan_progress {
 	bool complete;
 	bool is_open; /* threads_fd and threads are of process `pid`, which is not complete */
 	uint32_t visited;
-	int32_t pid; /* that was begun last; 0: none */
+	int32_t pid;   /* that was begun last; 0: none */
+	int64_t place; /* and its place among all, for dents_seek() */
 	int threads_fd;
 	struct dents threads;
 };

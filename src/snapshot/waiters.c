@@ -141,9 +141,16 @@ static void look_at_process(struct lock_search *s, int32_t pid)
 	if (is_alone && !s->armed)
 		return;
 	s->may_have_mutexes = !is_alone && !has_own_ids(s, pid);
-	dents_reset(&dents);
-	while (clock_mono_ns() < s->deadline_ns && dents_next_number(&dents, fd, &tid, &name) > 0)
+	dents_seek(&dents, fd, pid == s->next_pid ? s->next_thread : 0);
+	while (dents_next_number(&dents, fd, &tid, &name) > 0) {
+		s->next_pid = pid;
+		s->next_thread = dents.place;
+		if (clock_mono_ns() >= s->deadline_ns)
+			return;
 		look_at_thread(s, pid, tid);
+	}
+	s->next_pid = 0;
+	s->next_thread = 0;
 }
 
 /* None is added to the list, since each is in it. */
@@ -156,12 +163,26 @@ static void look_at_waiters(struct lock_search *s)
 	}
 }
 
-/* How long it takes is bounded by the deadline, and by LOCK_SEARCH_WAITERS_MAX. */
+static uint32_t find_next(const struct lock_search *s)
+{
+	for (uint32_t i = 0; i < s->pids_count; i++)
+		if (s->pids[i] == s->next_pid)
+			return i;
+	return 0;
+}
+
+/*
+ * How long it takes is bounded by the deadline, and by LOCK_SEARCH_WAITERS_MAX. Who waited the last
+ * time comes first, since nobody else stands still yet, then who comes behind the one at which that
+ * look was cut off.
+ */
 void lock_search_look(struct lock_search *s)
 {
-	if (s->only_known)
-		look_at_waiters(s);
-	for (uint32_t i = 0; i < s->pids_count && !s->only_known; i++)
-		look_at_process(s, s->pids[i]);
+	const uint32_t first = find_next(s);
+
+	look_at_waiters(s);
+	for (uint32_t i = 0;
+		i < s->pids_count && !s->only_known && clock_mono_ns() < s->deadline_ns; i++)
+		look_at_process(s, s->pids[(first + i) % s->pids_count]);
 	forget_who_left(s);
 }
