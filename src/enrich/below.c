@@ -28,9 +28,13 @@ static void read_slaves(const char *sysfs, uint32_t major, uint32_t minor, char 
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dents_reset(&d);
 	while (fd >= 0 && dents_next(&d, fd, &name) > 0) {
-		/* A name that has no room would be another one when it is cut. */
-		if (name[0] == '.' || names.len + strlen(name) + 2 > size)
+		if (name[0] == '.')
 			continue;
+		/* Of some only, others would be taken for the disk that is at fault. */
+		if (names.len + strlen(name) + 2 > size) {
+			text_reset(&names);
+			return;
+		}
 		text_add(&names, names.len ? "\n" : "");
 		text_add(&names, name);
 	}
@@ -53,7 +57,7 @@ static const char *find_disk_of_file(const struct below_options *o, uint32_t maj
 
 /*
  * The names of the devices that one disk stands on, with a newline between them; empty: it stands
- * on none, or it is not known. One that has no room is left out. Allocates nothing.
+ * on none, on more than there is room for, or it is not known. Allocates nothing.
  */
 static void read_below(const struct below_options *o, uint32_t major, uint32_t minor,
 	char *ret_names, size_t size)
@@ -100,13 +104,19 @@ enum rank { RANK_BOTTOM = -1, RANK_VOLUME, RANK_OTHER, RANK_LOOP, RANK_COUNT };
 
 static enum rank rank_of(const char *disk)
 {
+	static const char *const bottoms[] = { "sd", "nvme", "vd", "xvd", "rbd", "nbd", "zd",
+		"mmcblk", "dasd", "zram" };
+
 	if (strncmp(disk, "dm-", 3) == 0 || strncmp(disk, "md", 2) == 0)
 		return RANK_VOLUME;
-	if (strncmp(disk, "sd", 2) == 0 || strncmp(disk, "nvme", 4) == 0 ||
-		strncmp(disk, "vd", 2) == 0)
-		return RANK_BOTTOM;
+	for (size_t i = 0; i < ARRAY_SIZE(bottoms); i++)
+		if (strncmp(disk, bottoms[i], strlen(bottoms[i])) == 0)
+			return RANK_BOTTOM;
 	return strncmp(disk, "loop", 4) == 0 ? RANK_LOOP : RANK_OTHER;
 }
+
+/* Of those that seldom stand on anything. */
+#define LOOKED_MAX 256
 
 void below_learn(const struct below_options *options, struct below *ret_below)
 {
@@ -114,6 +124,8 @@ void below_learn(const struct below_options *options, struct below *ret_below)
 	char path[PATH_MAX];
 	const char *name;
 	struct dents d;
+
+	uint32_t looked = 0;
 
 	ret_below->count = ret_below->left_out = 0;
 	snprintf(path, sizeof(path), "%s/block", options->sysfs);
@@ -127,9 +139,13 @@ void below_learn(const struct below_options *options, struct below *ret_below)
 			if (name[0] == '.' || rank_of(name) != rank)
 				continue;
 			/* This is the event loop, and each takes it some 20 us. */
-			if (ret_below->count == BELOW_MAX)
+			if (ret_below->count == BELOW_MAX || looked == LOOKED_MAX) {
 				ret_below->left_out++;
-			else if (describe(options, name, &s))
+				continue;
+			}
+			/* Volumes stand on something, so their list is full in time. */
+			looked += rank != RANK_VOLUME;
+			if (describe(options, name, &s))
 				ret_below->list[ret_below->count++] = s;
 		}
 	}

@@ -134,8 +134,8 @@ void enrich_learn_disks(struct enrich *e, const char *sysfs, const char *udev, u
 	e->disks_generation = generation;
 	below_learn(&options, &e->below);
 	if (e->below.left_out && !e->below_logged)
-		log_warning("of more than %d disks that stand on others it is not known on which",
-			BELOW_MAX);
+		log_warning("of %" PRIu32 " disks it is not known what they stand on: too many do",
+			e->below.left_out);
 	e->below_logged |= e->below.left_out > 0;
 }
 

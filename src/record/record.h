@@ -16,10 +16,10 @@
 
 #define RECORD_VERSION 1
 /*
- * No line is longer. The worst is a `verdict` that consists of nothing but bytes that JSON writes
- * in six (\u00NN). tests/unit/test_record.c makes it.
+ * No line is longer. The worst consists of nothing but bytes that JSON writes in six (\u00NN).
+ * tests/unit/test_record.c makes it.
  */
-#define RECORD_LINE_SIZE (96 * 1024)
+#define RECORD_LINE_SIZE (128 * 1024)
 #define RECORD_FILE_SUFFIX ".jsonl"
 /* Of the directory beside the file, with the output of hooks. */
 #define RECORD_OUTPUT_SUFFIX ".d"

@@ -29,7 +29,7 @@
 #define RECORD_USTACK_SIZE 4096
 #define RECORD_DISK_NAME_SIZE 32
 #define RECORD_LABEL_SIZE 64
-#define RECORD_BELOW_SIZE 128
+#define RECORD_BELOW_SIZE 256
 /*
  * What a rule's value is of, when it is no disk: a mount point, a cgroup; of a longer one the end.
  */
