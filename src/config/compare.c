@@ -7,8 +7,9 @@
 #include "config/table.h"
 #include "util/cleanup.h"
 
-/* A full list is longer, and ends in the middle of an item. */
-#define VALUE_SIZE 256
+#define VALUE_SIZE (CONFIG_LIST_MAX * CONFIG_ITEM_SIZE)
+/* Of a long list a message has the beginning. */
+#define SHOWN_MAX 255
 
 struct comparison {
 	void (*tell)(void *userdata, const char *change);
@@ -27,8 +28,9 @@ static void compare_setting(struct comparison *c, const char *section,
 	const struct config_setting *before_setting, const struct config *before,
 	const struct config_setting *after_setting, const struct config *after)
 {
-	char was_buf[VALUE_SIZE], is_buf[VALUE_SIZE], line[2 * VALUE_SIZE + CONFIG_FULL_NAME_SIZE];
+	static char was_buf[VALUE_SIZE], is_buf[VALUE_SIZE];
 	struct text was = TEXT_ON(was_buf), is = TEXT_ON(is_buf);
+	char line[2 * SHOWN_MAX + CONFIG_FULL_NAME_SIZE + 32];
 
 	text_reset(&was);
 	text_reset(&is);
@@ -36,8 +38,9 @@ static void compare_setting(struct comparison *c, const char *section,
 	config_value_format(after_setting, after, &is);
 	if (strcmp(was_buf, is_buf) == 0)
 		return;
-	snprintf(line, sizeof(line), "%s.%s = %s (was %s)", section, before_setting->key,
-		is.len ? is_buf : "\"\"", was.len ? was_buf : "\"\"");
+	snprintf(line, sizeof(line), "%s.%s = %.*s%s (was %.*s%s)", section, before_setting->key,
+		SHOWN_MAX, is.len ? is_buf : "\"\"", is.len > SHOWN_MAX ? "..." : "", SHOWN_MAX,
+		was.len ? was_buf : "\"\"", was.len > SHOWN_MAX ? "..." : "");
 	tell(c, line);
 }
 

@@ -117,6 +117,8 @@ static const char *check_process(const char *item)
 			return "is not \"unit:\" with the full name of a unit";
 		return NULL;
 	}
+	if (strpbrk(item, "*?["))
+		return "is a pattern, and names are compared as a whole";
 	if (strlen(item) > COMM_MAX)
 		return "is longer than the 15 characters that the kernel keeps of a command name";
 	return NULL;

@@ -327,7 +327,9 @@ static int add_list_item(const struct config_setting *s, const char *item, size_
 	}
 	memcpy(slot, item, len);
 	slot[len] = '\0';
-	if (s->check_item)
+	if (slot[0] == '"' || slot[0] == '\'')
+		problem = "is in quotes, which are part of the value";
+	else if (s->check_item)
 		problem = s->check_item(slot);
 	if (problem) {
 		if (len < whole_len) {

@@ -201,6 +201,28 @@ static void test_compare(void **state)
 		"sql.both.user=b, --set sql.new.type=postgresql, --set record.dir=/srv/other");
 }
 
+/* The end of a long list counts, too, although a message has its beginning only. */
+static void test_compare_long_lists(void **state)
+{
+	const char *set = "watch.process=";
+	char before[640] = "", after[640], error[CONFIG_ERROR_SIZE], buf[1024];
+	struct text changes = TEXT_ON(buf);
+	struct config a, b;
+
+	(void)state;
+	strcpy(before, set);
+	for (unsigned int i = 10; i < 40; i++)
+		snprintf(before + strlen(before), sizeof(before) - strlen(before), "database-%u ",
+			i);
+	strcpy(after, before);
+	after[strlen(after) - 2] = 'x';
+	assert_int_equal(load(&a, "/dev/null", (const char *[]){ before }, 1, error), 0);
+	assert_int_equal(load(&b, "/dev/null", (const char *[]){ after }, 1, error), 0);
+	text_reset(&changes);
+	assert_int_equal(config_compare(&a, &b, add_change, &changes), 1);
+	assert_non_null(strstr(buf, "... (was database-10 "));
+}
+
 static void test_long_origin(void **state)
 {
 	const char *sets[30];
@@ -295,6 +317,7 @@ int main(void)
 		cmocka_unit_test(test_drop_ins),
 		cmocka_unit_test(test_missing_default_file),
 		cmocka_unit_test(test_compare),
+		cmocka_unit_test(test_compare_long_lists),
 		cmocka_unit_test(test_long_origin),
 	};
 

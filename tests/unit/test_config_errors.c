@@ -139,6 +139,15 @@ static const struct error_case text_errors[] = {
 	  "x.conf:2: watch.process: \"clickhouse-server\" is longer than the 15 characters "
 	  "that the kernel keeps of a command name; expected e.g. mariadbd, 4711 or "
 	  "unit:mariadb.service" },
+	{ "[watch]\nprocess = \"mariadbd\"",
+	  "x.conf:2: watch.process: \"\"mariadbd\"\" is in quotes, which are part of the value; "
+	  "expected e.g. mariadbd, 4711 or unit:mariadb.service" },
+	{ "[watch]\nprocess = mariadb*",
+	  "x.conf:2: watch.process: \"mariadb*\" is a pattern, and names are compared as a whole; "
+	  "expected e.g. mariadbd, 4711 or unit:mariadb.service" },
+	{ "[watch]\ndevice = 'sd*' nvme*",
+	  "x.conf:2: watch.device: \"'sd*' nvme*\" cannot be taken: \"'sd*'\" is in quotes, which "
+	  "are part of the value; expected e.g. sd* nvme*" },
 	{ "[watch]\nprocess = mysqld 0",
 	  "x.conf:2: watch.process: \"mysqld 0\" cannot be taken: \"0\" is not a process id; "
 	  "expected e.g. mariadbd, 4711 or unit:mariadb.service" },
