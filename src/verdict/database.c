@@ -139,10 +139,15 @@ static void add_lock(const struct record_queue *q, struct text *t)
 		[RECORD_LOCK_flush] = "the lock of FLUSH TABLES",
 		[RECORD_LOCK_backup] = "the global read or backup lock",
 		[RECORD_LOCK_advisory] = "an advisory lock",
-		[RECORD_LOCK_cluster] = "the whole cluster",
+		[RECORD_LOCK_replica] = "a replica",
+		[RECORD_LOCK_cluster] = "the other nodes of its cluster",
 	};
 
-	text_add(t, locks[q->lock] ? locks[q->lock] : "a lock");
+	/* A statement of DDL runs alone in all of it. */
+	if (q->lock == RECORD_LOCK_cluster && q->holder.present)
+		text_add(t, "the whole cluster");
+	else
+		text_add(t, locks[q->lock] ? locks[q->lock] : "a lock");
 	if (*q->lock_on)
 		text_addf(t, " of %s", q->lock_on);
 }
