@@ -238,8 +238,7 @@ static int connect_server(struct sql_link *link, const char *password,
 
 	if (r < 0)
 		return r;
-	r = postgres_open(link, password, NULL,
-		clock_mono_ns() + SQL_CONNECT_TIMEOUT_S * NSEC_PER_SEC);
+	r = postgres_open(link, password, NULL, SQL_CONNECT_TIMEOUT_S * NSEC_PER_SEC);
 	if (r < 0 && !link->pg)
 		return r;
 	if (r < 0)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "sql/helper/account.h"
 #include "util/clock.h"
@@ -60,6 +61,9 @@ static const char *first_database(const struct sql_frame_setup *setup)
 	return setup->database[0] || setup->option_file[0] ? setup->database : "postgres";
 }
 
+/* Addresses of a host, or hosts of a service file, that do not answer. */
+#define SKIPPED_MAX 3
+
 static PGconn *begin_login(struct sql_link *link, const char *password, const char *database)
 {
 	const struct sql_frame_setup *setup = link->setup;
@@ -104,10 +108,21 @@ static PGconn *begin_login(struct sql_link *link, const char *password, const ch
 	return link->lib.PQconnectStartParams(keys, values, 0);
 }
 
+/* The library goes on to the next address of a host as if this one had refused. */
+static bool skip_address(struct sql_link *link, unsigned int *skipped)
+{
+	if (!postgres_is_network(link->setup) ||
+		link->lib.PQstatus(link->pg) != CONNECTION_STARTED || ++*skipped > SKIPPED_MAX)
+		return false;
+	return shutdown(link->lib.PQsocket(link->pg), SHUT_RDWR) == 0;
+}
+
 int postgres_open(struct sql_link *link, const char *password, const char *database,
-	uint64_t deadline_ns)
+	uint64_t timeout_ns)
 {
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+	uint64_t deadline_ns = clock_mono_ns() + timeout_ns;
+	unsigned int skipped = 0;
 	int r;
 
 	link->pg = begin_login(link, password, database);
@@ -119,10 +134,12 @@ int postgres_open(struct sql_link *link, const char *password, const char *datab
 	while (status != PGRES_POLLING_OK) {
 		if (status == PGRES_POLLING_FAILED ||
 			link->lib.PQstatus(link->pg) == CONNECTION_BAD)
-			return -ECONNREFUSED;
+			return skipped ? -ETIMEDOUT : -ECONNREFUSED;
 		r = postgres_wait(link, status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
 			deadline_ns);
-		if (r < 0)
+		if (r == -ETIMEDOUT && skip_address(link, &skipped))
+			deadline_ns = clock_mono_ns() + timeout_ns;
+		else if (r < 0)
 			return r;
 		status = link->lib.PQconnectPoll(link->pg);
 	}
@@ -140,7 +157,7 @@ const char *postgres_state(const char *message)
 	while ((p = strstr(p, ":  "))) {
 		p += strlen(":  ");
 		if (strspn(p, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == STATE_LEN &&
-			p[STATE_LEN] == ':')
+			p[STATE_LEN] == ':' && p[STATE_LEN + 1] == ' ')
 			return p;
 	}
 	return "";

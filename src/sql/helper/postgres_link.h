@@ -77,6 +77,7 @@ struct sql_link {
 	uint64_t describe_until_ns;
 	struct postgres_names names;
 	struct postgres_place places[POSTGRES_PLACES_MAX];
+	uint64_t bare_ns;	 /* the last time for which texts were not asked for */
 	uint64_t bare_until_ns;	 /* until then no texts are asked for: one was in no encoding */
 	uint64_t locks_after_ns; /* until then no locks are asked for, since it takes long */
 	uint64_t locks_since_ns; /* when they were asked for, if the answer is late; else 0 */
@@ -105,11 +106,11 @@ void postgres_split_socket(const char *socket, char *dir, size_t dir_size, char 
 
 /*
  * Opens link->pg, which has to be closed also after an error: the session of the setup, or one with
- * that database. -ETIMEDOUT, -ENOMEM, -ECANCELED as postgres_wait(), or -ECONNREFUSED, of which
- * PQerrorMessage() tells more.
+ * that database, within timeout_ns for each address of a host. -ETIMEDOUT, -ENOMEM, -ECANCELED as
+ * postgres_wait(), or -ECONNREFUSED, of which PQerrorMessage() tells more.
  */
 int postgres_open(struct sql_link *link, const char *password, const char *database,
-	uint64_t deadline_ns);
+	uint64_t timeout_ns);
 
 /*
  * The SQLSTATE in a message about a login, which begins there: the words are those of the server's

@@ -141,7 +141,7 @@ static int visit(struct sql_link *link, const char *database, const char *passwo
 	text_reset(&error);
 	visit.stop_fd = &fd;
 	visit.pending_since_ns = 0;
-	r = postgres_open(&visit, password, database, deadline_ns);
+	r = postgres_open(&visit, password, database, VISIT_NS);
 	if (r == 0) {
 		snprintf(query, sizeof(query), FILES_QUERY,
 			(unsigned int)SQL_RELATIONS_MAX / link->names.count);

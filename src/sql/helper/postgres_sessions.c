@@ -22,7 +22,9 @@
 /* pg_blocking_pids() stops all lock traffic of the server for some 20 us, for each session. */
 #define LOCKS_COST_TIMES 20
 /* Sessions with a database of another encoding may have a text that is not in ours. */
-#define BARE_NS (60 * NSEC_PER_SEC)
+/* Such a text may stay, or come again and again, and each costs an answer. */
+#define BARE_NS_MIN (60 * NSEC_PER_SEC)
+#define BARE_NS_MAX (3600 * NSEC_PER_SEC)
 /* Idle ones that may hold locks: the others are left to those that run. */
 #define IDLE_MAX 64
 /* Of the first question; the others in an answer are for blockers that it does not have. */
@@ -163,8 +165,12 @@ static int ask_sessions(struct sql_link *link, const struct postgres_taker *take
 		return r;
 	r = postgres_ask_prepared(link, is_bare ? BARE_STATEMENT : STATEMENT, deadline_ns, taker,
 		error);
-	if (r == -EILSEQ)
-		link->bare_until_ns = clock_mono_ns() + BARE_NS;
+	if (r == -EILSEQ) {
+		link->bare_ns = link->bare_ns ? 2 * link->bare_ns : BARE_NS_MIN;
+		if (link->bare_ns > BARE_NS_MAX)
+			link->bare_ns = BARE_NS_MAX;
+		link->bare_until_ns = clock_mono_ns() + link->bare_ns;
+	}
 	return r;
 }
 
