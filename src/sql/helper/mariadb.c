@@ -412,7 +412,8 @@ static MYSQL *log_in(struct sql_link *link, const char *password)
 	const struct sql_frame_setup *setup = link->setup;
 	MYSQL *mysql;
 
-	alarm(LOGIN_TIMES * SQL_CONNECT_TIMEOUT_S);
+	if (!setup->host[0])
+		alarm(LOGIN_TIMES * SQL_CONNECT_TIMEOUT_S);
 	mysql = link->lib.mysql_real_connect(link->mysql, setup->host[0] ? setup->host : NULL,
 		sql_login_user(setup), password, NULL, setup->port,
 		setup->socket[0] ? setup->socket : NULL, 0);

@@ -64,6 +64,12 @@ static bool is_same_table(const struct mariadb_session *a, const struct mariadb_
 	return a->is_ddl ? tables_are_shared(&x, &y) : b->is_ddl && tables_are_shared(&y, &x);
 }
 
+/* That of replication is how far it is behind: for how long it has waited is not known. */
+static uint64_t time_of(const struct mariadb_session *row)
+{
+	return row->background ? 0 : row->time_s;
+}
+
 static bool is_at_work(const struct mariadb_session *row)
 {
 	return !row->background && !row->idle && row->lock == RECORD_LOCK_NONE;
@@ -78,10 +84,12 @@ static bool needs_global(enum record_lock lock)
 /* Whether the statement is at work, is older, and keeps the other one from its table. */
 static bool is_in_the_way(const struct mariadb_session *row, const struct mariadb_session *waits)
 {
-	if (!is_at_work(row) || row->time_s < waits->time_s)
-		return false;
+	/* A DDL of another node is run by a thread of replication. */
 	if (waits->lock == RECORD_LOCK_cluster)
-		return row->is_ddl;
+		return row->is_ddl && !row->idle && row->lock == RECORD_LOCK_NONE &&
+			time_of(row) >= time_of(waits);
+	if (!is_at_work(row) || row->time_s < time_of(waits))
+		return false;
 	if (needs_global(waits->lock) && row->text && tables_is_global(row->text))
 		return true;
 	/* Statements that read and write a table are in the way of one that needs it alone. */
@@ -158,9 +166,9 @@ static struct holders find_transactions(const struct sql_link *link,
 static bool came_before(const struct mariadb_session *row, const struct mariadb_session *waits)
 {
 	if (!waits->is_ddl)
-		return row->time_s + ROUNDING_S >= waits->time_s;
-	return row->time_s > waits->time_s ||
-		(row->time_s == waits->time_s && row->connection_id < waits->connection_id);
+		return time_of(row) + ROUNDING_S >= time_of(waits);
+	return time_of(row) > time_of(waits) ||
+		(time_of(row) == time_of(waits) && row->connection_id < waits->connection_id);
 }
 
 /* Whoever needs the table alone and waits for that the longest: who came later waits behind it. */
@@ -174,7 +182,7 @@ static const struct mariadb_session *find_first(const struct mariadb_list *list,
 
 		if (row != waits && is_unexplained(row) && row->lock == waits->lock &&
 			row->is_ddl && is_same_table(row, waits) && came_before(row, waits) &&
-			(!first || row->time_s > first->time_s))
+			(!first || time_of(row) > time_of(first)))
 			first = row;
 	}
 	return first;
@@ -198,7 +206,7 @@ static struct holders find_holders(const struct sql_link *link, const struct mar
 	struct holders h = { 0 };
 
 	if (first) {
-		add_holder(&h, first->connection_id, first->time_s);
+		add_holder(&h, first->connection_id, time_of(first));
 		return h;
 	}
 	h = find_statements(list, waits);
@@ -208,7 +216,8 @@ static struct holders find_holders(const struct sql_link *link, const struct mar
 	/*
 	 * A transaction is in nobody's way but of those who need the table alone.
 	 */
-	if (h.count == 0 && waits->lock == RECORD_LOCK_metadata && waits->is_ddl)
+	if (h.count == 0 && waits->lock == RECORD_LOCK_metadata && waits->is_ddl &&
+		!waits->background)
 		h = find_transactions(link, list, waits->time_s);
 	return h;
 }

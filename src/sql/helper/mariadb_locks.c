@@ -2,6 +2,7 @@
 #include "sql/helper/mariadb_locks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,27 @@ static const char row_locks_of_mysql[] =
 	"LEFT JOIN performance_schema.data_locks AS l "
 	"ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID" ROW_LOCKS_ORDER;
 
+/* What excludes the types that MariaDB has for backups and all that writes. */
+#define EXCLUDES_BACKUP                                                                            \
+	"WHEN 'BACKUP_START' THEN 'BACKUP_START,BACKUP_FLUSH,BACKUP_WAIT_FLUSH,BACKUP_WAIT_DDL,"   \
+	"BACKUP_WAIT_COMMIT,BACKUP_BLOCK_DDL' "                                                    \
+	"WHEN 'BACKUP_WAIT_FLUSH' THEN 'BACKUP_DML' "                                              \
+	"WHEN 'BACKUP_WAIT_DDL' THEN 'BACKUP_DML,BACKUP_DDL' "                                     \
+	"WHEN 'BACKUP_WAIT_COMMIT' THEN 'BACKUP_DML,BACKUP_SYS_DML,BACKUP_DDL,BACKUP_COMMIT' "     \
+	"WHEN 'BACKUP_BLOCK_DDL' THEN 'BACKUP_DDL' "                                               \
+	"WHEN 'BACKUP_DML' THEN 'BACKUP_WAIT_FLUSH,BACKUP_WAIT_DDL,BACKUP_WAIT_COMMIT,"            \
+	"BACKUP_FTWRL1,BACKUP_FTWRL2' "                                                            \
+	"WHEN 'BACKUP_TRANS_DML' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2' "                              \
+	"WHEN 'BACKUP_SYS_DML' THEN 'BACKUP_WAIT_COMMIT,BACKUP_FTWRL1,BACKUP_FTWRL2' "             \
+	"WHEN 'BACKUP_DDL' THEN 'BACKUP_WAIT_DDL,BACKUP_WAIT_COMMIT,BACKUP_FTWRL1,"                \
+	"BACKUP_FTWRL2,BACKUP_BLOCK_DDL' "                                                         \
+	"WHEN 'BACKUP_ALTER_COPY' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2' "                             \
+	"WHEN 'BACKUP_COMMIT' THEN 'BACKUP_WAIT_COMMIT,BACKUP_FTWRL1,BACKUP_FTWRL2' "              \
+	"WHEN 'BACKUP_FTWRL1' THEN 'BACKUP_DML,BACKUP_TRANS_DML,BACKUP_SYS_DML,BACKUP_DDL,"        \
+	"BACKUP_ALTER_COPY,BACKUP_COMMIT' "                                                        \
+	"WHEN 'BACKUP_FTWRL2' THEN 'BACKUP_DML,BACKUP_TRANS_DML,BACKUP_SYS_DML,BACKUP_DDL,"        \
+	"BACKUP_ALTER_COPY,BACKUP_COMMIT' "
+
 /* What excludes a lock of the type q.LOCK_TYPE. */
 #define EXCLUDES_Q                                                                                 \
 	"CASE q.LOCK_TYPE "                                                                        \
@@ -90,9 +112,7 @@ static const char row_locks_of_mysql[] =
 	"SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                                         \
 	"WHEN 'SHARED_NO_READ_WRITE' THEN 'SHARED_READ,SHARED_WRITE,SHARED_WRITE_LOW_PRIO,"        \
 	"SHARED_UPGRADABLE,SHARED_READ_ONLY,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "      \
-	"WHEN 'EXCLUSIVE' THEN g.LOCK_TYPE "                                                       \
-	"ELSE IF(g.LOCK_TYPE IN ('BACKUP_DML', 'BACKUP_TRANS_DML', 'BACKUP_SYS_DML', "             \
-	"'BACKUP_DDL', 'BACKUP_ALTER_COPY', 'BACKUP_COMMIT'), NULL, g.LOCK_TYPE) END"
+	"WHEN 'EXCLUSIVE' THEN g.LOCK_TYPE " EXCLUDES_BACKUP "END"
 
 /* What is let in before a lock of the type p.LOCK_TYPE, if it waits. */
 #define BEFORE_P                                                                                   \
@@ -106,20 +126,18 @@ static const char row_locks_of_mysql[] =
 	"WHEN 'SHARED_READ_ONLY' THEN 'SHARED_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "              \
 	"WHEN 'SHARED_UPGRADABLE' THEN 'SHARED_NO_READ_WRITE,EXCLUSIVE' "                          \
 	"WHEN 'SHARED_NO_WRITE' THEN 'EXCLUSIVE' "                                                 \
-	"WHEN 'SHARED_NO_READ_WRITE' THEN 'EXCLUSIVE' "                                            \
-	"WHEN 'BACKUP_DML' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2' "                                    \
-	"WHEN 'BACKUP_DDL' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2,BACKUP_WAIT_DDL' END"
+	"WHEN 'SHARED_NO_READ_WRITE' THEN 'EXCLUSIVE' " EXCLUDES_BACKUP "END"
 
 /*
  * Who has what p waits for (0), or what q does that is let in before p (1). The table has the type
- * that a lock began with, so DDL may have another one by now (2), and so has a session that sleeps
- * with LOCK TABLES ... READ (3). Of those, whoever waits itself comes last.
+ * that a lock began with, so DDL and a backup may have another one by now (2), and so has a session
+ * that sleeps with LOCK TABLES ... READ (3). Of those, whoever waits itself comes last.
  */
 static const char metadata_locks[] =
 	"SELECT w.PROCESSLIST_ID, b.PROCESSLIST_ID, p.OBJECT_SCHEMA, p.OBJECT_NAME, p.OBJECT_TYPE, "
 	"CASE WHEN FIND_IN_SET(g.LOCK_TYPE, " EXCLUDES_Q ") THEN q.LOCK_TYPE <> p.LOCK_TYPE "
-	"WHEN q.LOCK_TYPE <> p.LOCK_TYPE OR p.OBJECT_TYPE <> 'TABLE' THEN NULL "
-	"WHEN g.LOCK_TYPE = 'SHARED_UPGRADABLE' THEN 2 "
+	"WHEN q.LOCK_TYPE <> p.LOCK_TYPE THEN NULL "
+	"WHEN g.LOCK_TYPE IN ('SHARED_UPGRADABLE', 'BACKUP_START') THEN 2 "
 	"WHEN g.LOCK_TYPE = 'SHARED_READ' AND b.PROCESSLIST_COMMAND = 'Sleep' "
 	"AND p.LOCK_TYPE IN ('SHARED_WRITE', 'SHARED_WRITE_LOW_PRIO') THEN 3 END AS doubt "
 	"FROM performance_schema.metadata_locks AS p "
@@ -145,6 +163,8 @@ static const char metadata_locks[] =
 void mariadb_choose_lock_queries(struct sql_link *link,
 	bool (*can_ask)(struct sql_link *link, const char *query))
 {
+	char explain[sizeof("EXPLAIN ") + sizeof(metadata_locks)];
+
 	link->transactions_query = link->row_locks_query = link->metadata_locks_query = NULL;
 	if (can_ask(link, "SELECT 1 FROM information_schema.INNODB_TRX LIMIT 0"))
 		link->transactions_query = transactions_query;
@@ -155,7 +175,8 @@ void mariadb_choose_lock_queries(struct sql_link *link,
 			 "performance_schema.data_locks LIMIT 0"))
 		link->row_locks_query = row_locks_of_mysql;
 	/* With performance_schema off this table is there, and empty. */
-	if (can_ask(link, "SELECT 1 FROM performance_schema.metadata_locks LIMIT 0"))
+	snprintf(explain, sizeof(explain), "EXPLAIN %s", metadata_locks);
+	if (can_ask(link, explain))
 		link->metadata_locks_query = metadata_locks;
 }
 
@@ -319,7 +340,7 @@ static int keep_transactions(struct sql_link *link, MYSQL_RES *result, uint64_t 
 static bool is_costly(const struct sql_link *link)
 {
 	return link->row_locks_query == row_locks_of_mysql &&
-		(link->version < 80040 || (link->version >= 80400 && link->version < 80403) ||
+		(link->version < 80040 || (link->version >= 80100 && link->version < 80403) ||
 			(link->version >= 90000 && link->version < 90100));
 }
 

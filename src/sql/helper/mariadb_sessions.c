@@ -276,17 +276,21 @@ static bool is_background(const char *user)
 	return strcmp(user, "system user") == 0 || strcmp(user, "event_scheduler") == 0;
 }
 
-/* Replication that waits is idle, too, but not for a lock: it waits for the other side. */
+/*
+ * Replication that waits is idle, too, but not for a lock: it waits for the other side. Threads
+ * that apply what other nodes of a cluster write always have the command of a session that sleeps.
+ */
 static bool is_active(const char *user, const char *command, const char *state)
 {
 	static const char *const never[] = { "Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID" };
 	static const char *const waits[] = { "Waiting ", "Slave has read all",
 		"Replica has read all" };
 
+	if (is_background(user) &&
+		(mariadb_lock_of_state(state) != RECORD_LOCK_NONE || strstr(state, "applier toi")))
+		return true;
 	if (is_one_of(command, never, ARRAY_SIZE(never)))
 		return false;
-	if (mariadb_lock_of_state(state) != RECORD_LOCK_NONE)
-		return true;
 	for (size_t i = 0; is_background(user) && i < ARRAY_SIZE(waits); i++)
 		if (starts_with(state, waits[i]))
 			return false;
@@ -404,7 +408,7 @@ static void take_row(const struct sql_link *link, struct mariadb_list *list, con
 	count_connection(list, cells, strcmp(command, "Sleep") == 0);
 	if (sql_cell_u64(cells[CELL_ID]) == link->lib.mysql_thread_id(link->mysql))
 		return;
-	if (strcmp(command, "Sleep") == 0) {
+	if (strcmp(command, "Sleep") == 0 && !is_background(user)) {
 		list->idle++;
 		keep_sleeper(link, list, cells);
 	}
