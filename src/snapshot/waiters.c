@@ -163,12 +163,16 @@ static void look_at_waiters(struct lock_search *s)
 	}
 }
 
+/* Of one that has ended, those that were begun later. */
 static uint32_t find_next(const struct lock_search *s)
 {
+	uint32_t next = 0;
+
 	for (uint32_t i = 0; i < s->pids_count; i++)
-		if (s->pids[i] == s->next_pid)
-			return i;
-	return 0;
+		if (s->pids[i] >= s->next_pid &&
+			(s->pids[next] < s->next_pid || s->pids[i] < s->pids[next]))
+			next = i;
+	return next;
 }
 
 /*
@@ -179,10 +183,15 @@ static uint32_t find_next(const struct lock_search *s)
 void lock_search_look(struct lock_search *s)
 {
 	const uint32_t first = find_next(s);
+	uint32_t i;
 
 	look_at_waiters(s);
-	for (uint32_t i = 0;
-		i < s->pids_count && !s->only_known && clock_mono_ns() < s->deadline_ns; i++)
-		look_at_process(s, s->pids[(first + i) % s->pids_count]);
+	if (!s->only_known) {
+		for (i = 0; i < s->pids_count && clock_mono_ns() < s->deadline_ns; i++)
+			look_at_process(s, s->pids[(first + i) % s->pids_count]);
+		/* Between two processes. */
+		if (i < s->pids_count && !s->next_pid)
+			s->next_pid = s->pids[(first + i) % s->pids_count];
+	}
 	forget_who_left(s);
 }
