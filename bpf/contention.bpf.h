@@ -32,7 +32,7 @@ struct {
  * wait here, too, with the lock in its hands: where nobody sleeps, that is all it has to read.
  */
 #define SLEPT_FOR_BITS 10
-static __u32 slept_for[1 << SLEPT_FOR_BITS];
+__u32 slept_for[1 << SLEPT_FOR_BITS] = {};
 
 static __always_inline __u32 *slept_for_lock(__u64 address)
 {
@@ -44,8 +44,9 @@ SEC("raw_tp/contention_begin")
 int contention_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 flags = (__u32)ctx->args[1], tid;
+	const struct event_contended *known;
 	struct event_contended lock = {};
-	__u64 pid_tgid;
+	__u64 pid_tgid, address;
 
 	if ((flags & (LCB_F_SPIN | LCB_F_RT | LCB_F_PERCPU)) ||
 		!(flags & (LCB_F_READ | LCB_F_WRITE | LCB_F_MUTEX)))
@@ -56,8 +57,16 @@ int contention_begin_raw_tp(struct bpf_raw_tracepoint_args *ctx)
 	tid = (__u32)pid_tgid;
 	lock.address = ctx->args[0];
 	lock.is_mutex = !!(flags & LCB_F_MUTEX);
-	if (bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY) == 0)
-		__sync_fetch_and_add(slept_for_lock(lock.address), 1);
+	/* A mutex is told again and again, and ends once. */
+	known = bpf_map_lookup_elem(&contended, &tid);
+	if (known && known->address == lock.address)
+		return 0;
+	address = known ? known->address : 0;
+	if (bpf_map_update_elem(&contended, &tid, &lock, BPF_ANY) < 0)
+		return 0;
+	if (address)
+		__sync_fetch_and_add(slept_for_lock(address), -1);
+	__sync_fetch_and_add(slept_for_lock(lock.address), 1);
 	return 0;
 }
 

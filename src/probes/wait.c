@@ -129,9 +129,10 @@ static void clear(const struct bpf_map *map)
 			return;
 }
 
-/* The map of sleeps is empty by now, so no thread has a mark. */
+/* The map of sleeps is empty by now, so no thread has a mark; and none waits for a lock. */
 static void wait_reset(struct probe *probe)
 {
+	struct wait_bpf *skeleton = probe->skeleton;
 	/* Constant data would stay in locked memory for good. */
 	const struct event_sleep_marks none = { 0 };
 	const struct bpf_map *marks = probe_map(probe, "sleep_marks");
@@ -141,6 +142,8 @@ static void wait_reset(struct probe *probe)
 		bpf_map_update_elem(bpf_map__fd(marks), &zero, &none, BPF_ANY);
 	clear(probe_map(probe, "refusals"));
 	clear(probe_map(probe, "contended"));
+	if (skeleton)
+		memset(skeleton->bss->slept_for, 0, sizeof(skeleton->bss->slept_for));
 }
 
 static const struct probe_part parts[] = {
