@@ -17,7 +17,7 @@
 /* The deepest calls have buffers for the name of a file and for its text. */
 #define THREAD_STACK_BYTES (64 * 1024)
 /* Of containers with watched processes. */
-#define NAMESPACES_MAX 32
+#define NAMESPACES_MAX 256
 #define LIMIT_NS (5 * NSEC_PER_SEC)
 #define WAIT_STEP_US 1000
 /* Hosts of containers change their mounts all the time: it takes 1 % of a CPU at most. */
@@ -27,7 +27,7 @@
 struct reading {
 	bool is_read;
 	uint64_t took_ns;     /* of CPU time */
-	unsigned int cut_off; /* texts that were too long */
+	unsigned int cut_off; /* texts that were too long, and namespaces without room */
 	const char *sysfs;
 	const char *udev;
 	unsigned int pids_count;
@@ -66,11 +66,15 @@ static bool is_new_namespace(struct reading *r, int procfs_fd, const char *pid)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "%s/ns/mnt", pid);
-	if (r->namespaces_count == NAMESPACES_MAX || fstatat(procfs_fd, path, &st, 0) < 0)
+	if (fstatat(procfs_fd, path, &st, 0) < 0)
 		return false;
 	for (unsigned int i = 0; i < r->namespaces_count; i++)
 		if (r->namespaces[i] == st.st_ino)
 			return false;
+	if (r->namespaces_count == NAMESPACES_MAX) {
+		r->cut_off++;
+		return false;
+	}
 	r->namespaces[r->namespaces_count++] = st.st_ino;
 	return true;
 }
