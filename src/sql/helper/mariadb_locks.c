@@ -72,14 +72,8 @@ static const char row_locks_of_mysql[] =
 	"LEFT JOIN performance_schema.data_locks AS l "
 	"ON l.ENGINE_LOCK_ID = w.REQUESTING_ENGINE_LOCK_ID" ROW_LOCKS_ORDER;
 
-/* What excludes the types that MariaDB has for backups and all that writes. */
-#define EXCLUDES_BACKUP                                                                            \
-	"WHEN 'BACKUP_START' THEN 'BACKUP_START,BACKUP_FLUSH,BACKUP_WAIT_FLUSH,BACKUP_WAIT_DDL,"   \
-	"BACKUP_WAIT_COMMIT,BACKUP_BLOCK_DDL' "                                                    \
-	"WHEN 'BACKUP_WAIT_FLUSH' THEN 'BACKUP_DML' "                                              \
-	"WHEN 'BACKUP_WAIT_DDL' THEN 'BACKUP_DML,BACKUP_DDL' "                                     \
-	"WHEN 'BACKUP_WAIT_COMMIT' THEN 'BACKUP_DML,BACKUP_SYS_DML,BACKUP_DDL,BACKUP_COMMIT' "     \
-	"WHEN 'BACKUP_BLOCK_DDL' THEN 'BACKUP_DDL' "                                               \
+/* What excludes what writes: types of MariaDB. */
+#define EXCLUDES_WRITERS                                                                           \
 	"WHEN 'BACKUP_DML' THEN 'BACKUP_WAIT_FLUSH,BACKUP_WAIT_DDL,BACKUP_WAIT_COMMIT,"            \
 	"BACKUP_FTWRL1,BACKUP_FTWRL2' "                                                            \
 	"WHEN 'BACKUP_TRANS_DML' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2' "                              \
@@ -87,11 +81,7 @@ static const char row_locks_of_mysql[] =
 	"WHEN 'BACKUP_DDL' THEN 'BACKUP_WAIT_DDL,BACKUP_WAIT_COMMIT,BACKUP_FTWRL1,"                \
 	"BACKUP_FTWRL2,BACKUP_BLOCK_DDL' "                                                         \
 	"WHEN 'BACKUP_ALTER_COPY' THEN 'BACKUP_FTWRL1,BACKUP_FTWRL2' "                             \
-	"WHEN 'BACKUP_COMMIT' THEN 'BACKUP_WAIT_COMMIT,BACKUP_FTWRL1,BACKUP_FTWRL2' "              \
-	"WHEN 'BACKUP_FTWRL1' THEN 'BACKUP_DML,BACKUP_TRANS_DML,BACKUP_SYS_DML,BACKUP_DDL,"        \
-	"BACKUP_ALTER_COPY,BACKUP_COMMIT' "                                                        \
-	"WHEN 'BACKUP_FTWRL2' THEN 'BACKUP_DML,BACKUP_TRANS_DML,BACKUP_SYS_DML,BACKUP_DDL,"        \
-	"BACKUP_ALTER_COPY,BACKUP_COMMIT' "
+	"WHEN 'BACKUP_COMMIT' THEN 'BACKUP_WAIT_COMMIT,BACKUP_FTWRL1,BACKUP_FTWRL2' "
 
 /* What excludes a lock of the type q.LOCK_TYPE. */
 #define EXCLUDES_Q                                                                                 \
@@ -112,7 +102,26 @@ static const char row_locks_of_mysql[] =
 	"SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "                                         \
 	"WHEN 'SHARED_NO_READ_WRITE' THEN 'SHARED_READ,SHARED_WRITE,SHARED_WRITE_LOW_PRIO,"        \
 	"SHARED_UPGRADABLE,SHARED_READ_ONLY,SHARED_NO_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "      \
-	"WHEN 'EXCLUSIVE' THEN g.LOCK_TYPE " EXCLUDES_BACKUP "END"
+	"WHEN 'EXCLUSIVE' THEN g.LOCK_TYPE "                                                       \
+	"WHEN 'BACKUP_START' THEN 'BACKUP_START,BACKUP_BLOCK_DDL' "                                \
+	"WHEN 'BACKUP_BLOCK_DDL' THEN 'BACKUP_START,BACKUP_BLOCK_DDL' "                            \
+	"WHEN 'BACKUP_WAIT_FLUSH' THEN 'BACKUP_DML' "                                              \
+	"WHEN 'BACKUP_WAIT_DDL' THEN 'BACKUP_DML' "                                                \
+	"WHEN 'BACKUP_WAIT_COMMIT' THEN 'BACKUP_DML,BACKUP_SYS_DML,BACKUP_COMMIT' "                \
+	"WHEN 'BACKUP_FTWRL1' THEN 'BACKUP_DML,BACKUP_TRANS_DML,BACKUP_SYS_DML,BACKUP_DDL,"        \
+	"BACKUP_ALTER_COPY' "                                                                      \
+	"WHEN 'BACKUP_FTWRL2' THEN 'BACKUP_DML,BACKUP_TRANS_DML,BACKUP_SYS_DML,BACKUP_DDL,"        \
+	"BACKUP_ALTER_COPY,BACKUP_COMMIT' " EXCLUDES_WRITERS "END"
+
+/*
+ * The table has the type that a lock began with. A backup begins with one of two, and has another
+ * one for each of its stages; a DDL lets the stages of a backup pass while it copies.
+ */
+#define MAY_EXCLUDE_Q                                                                              \
+	"(g.LOCK_TYPE IN ('BACKUP_START', 'BACKUP_BLOCK_DDL') AND q.LOCK_TYPE IN "                 \
+	"('BACKUP_DML', 'BACKUP_SYS_DML', 'BACKUP_DDL', 'BACKUP_COMMIT') "                         \
+	"OR g.LOCK_TYPE = 'BACKUP_DDL' AND q.LOCK_TYPE IN "                                        \
+	"('BACKUP_WAIT_DDL', 'BACKUP_WAIT_COMMIT', 'BACKUP_BLOCK_DDL'))"
 
 /* What is let in before a lock of the type p.LOCK_TYPE, if it waits. */
 #define BEFORE_P                                                                                   \
@@ -126,23 +135,28 @@ static const char row_locks_of_mysql[] =
 	"WHEN 'SHARED_READ_ONLY' THEN 'SHARED_WRITE,SHARED_NO_READ_WRITE,EXCLUSIVE' "              \
 	"WHEN 'SHARED_UPGRADABLE' THEN 'SHARED_NO_READ_WRITE,EXCLUSIVE' "                          \
 	"WHEN 'SHARED_NO_WRITE' THEN 'EXCLUSIVE' "                                                 \
-	"WHEN 'SHARED_NO_READ_WRITE' THEN 'EXCLUSIVE' " EXCLUDES_BACKUP "END"
+	"WHEN 'SHARED_NO_READ_WRITE' THEN 'EXCLUSIVE' " EXCLUDES_WRITERS "END"
 
 /*
- * Who has what p waits for (0), or what q does that is let in before p (1). The table has the type
- * that a lock began with, so DDL and a backup may have another one by now (2), and so has a session
- * that sleeps with LOCK TABLES ... READ (3). Of those, whoever waits itself comes last.
+ * Who has what p waits for (0), or who waits with a q that is let in before p (1). DDL and a backup
+ * may have another type by now (2), and so has a session that sleeps with LOCK TABLES ... READ (3).
+ * Of those that are sure, whoever waits itself comes last.
  */
 static const char metadata_locks[] =
-	"SELECT w.PROCESSLIST_ID, b.PROCESSLIST_ID, p.OBJECT_SCHEMA, p.OBJECT_NAME, p.OBJECT_TYPE, "
-	"CASE WHEN FIND_IN_SET(g.LOCK_TYPE, " EXCLUDES_Q ") THEN q.LOCK_TYPE <> p.LOCK_TYPE "
+	"SELECT w.PROCESSLIST_ID, "
+	"COALESCE(IF(q.LOCK_TYPE <> p.LOCK_TYPE, q.FIRST_ID, NULL), b.PROCESSLIST_ID), "
+	"p.OBJECT_SCHEMA, p.OBJECT_NAME, p.OBJECT_TYPE, "
+	"CASE WHEN " MAY_EXCLUDE_Q " THEN IF(q.LOCK_TYPE = p.LOCK_TYPE, 2, 1) "
+	"WHEN FIND_IN_SET(g.LOCK_TYPE, " EXCLUDES_Q ") THEN q.LOCK_TYPE <> p.LOCK_TYPE "
 	"WHEN q.LOCK_TYPE <> p.LOCK_TYPE THEN NULL "
-	"WHEN g.LOCK_TYPE IN ('SHARED_UPGRADABLE', 'BACKUP_START') THEN 2 "
+	"WHEN g.LOCK_TYPE = 'SHARED_UPGRADABLE' THEN 2 "
 	"WHEN g.LOCK_TYPE = 'SHARED_READ' AND b.PROCESSLIST_COMMAND = 'Sleep' "
 	"AND p.LOCK_TYPE IN ('SHARED_WRITE', 'SHARED_WRITE_LOW_PRIO') THEN 3 END AS doubt "
 	"FROM performance_schema.metadata_locks AS p "
-	"JOIN (SELECT DISTINCT OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME, LOCK_TYPE "
-	"FROM performance_schema.metadata_locks WHERE LOCK_STATUS = 'PENDING') AS q "
+	"JOIN (SELECT m.OBJECT_TYPE, m.OBJECT_SCHEMA, m.OBJECT_NAME, m.LOCK_TYPE, "
+	"MIN(t.PROCESSLIST_ID) AS FIRST_ID FROM performance_schema.metadata_locks AS m "
+	"JOIN performance_schema.threads AS t ON t.THREAD_ID = m.OWNER_THREAD_ID "
+	"WHERE m.LOCK_STATUS = 'PENDING' GROUP BY 1, 2, 3, 4) AS q "
 	"ON q.OBJECT_TYPE = p.OBJECT_TYPE AND q.OBJECT_SCHEMA <=> p.OBJECT_SCHEMA "
 	"AND q.OBJECT_NAME <=> p.OBJECT_NAME AND (q.LOCK_TYPE = p.LOCK_TYPE "
 	"OR FIND_IN_SET(q.LOCK_TYPE, " BEFORE_P ")) "
@@ -154,7 +168,7 @@ static const char metadata_locks[] =
 	"JOIN performance_schema.threads AS b ON b.THREAD_ID = g.OWNER_THREAD_ID "
 	"WHERE p.LOCK_STATUS = 'PENDING' AND b.PROCESSLIST_ID IS NOT NULL "
 	"HAVING doubt IS NOT NULL "
-	"ORDER BY EXISTS (SELECT * FROM performance_schema.metadata_locks AS o "
+	"ORDER BY doubt > 1, EXISTS (SELECT * FROM performance_schema.metadata_locks AS o "
 	"WHERE o.OWNER_THREAD_ID = g.OWNER_THREAD_ID AND o.LOCK_STATUS = 'PENDING'), "
 	"doubt, b.PROCESSLIST_TIME DESC LIMIT 1024";
 /* From then on the holder is a guess. */
