@@ -212,6 +212,8 @@ static const char *role_of(const char *command)
 {
 	if (strcmp(command, "Slave_SQL") == 0 || strcmp(command, "Slave_worker") == 0)
 		return "replica applier";
+	if (strcmp(command, "Sleep") == 0)
+		return "cluster applier";
 	return strcmp(command, "Slave_IO") == 0 ? "replica receiver" : command;
 }
 

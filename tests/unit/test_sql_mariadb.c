@@ -587,10 +587,12 @@ static void test_replication(void **state)
 		{ "system user", "Query", "Waiting for an event from Coordinator", false },
 		{ "system user", "Query", "Applying batch of row changes (update)", true },
 		{ "system user", "Slave_IO", "Queueing master event to the relay log", true },
+		{ "system user", "Sleep", "wsrep applier idle", false },
+		{ "system user", "Sleep", "altering table", true },
 		{ "app", "Query", "Waiting for table metadata lock", true },
 	};
 	struct worker *a = *state;
-	char *const saved[] = { cells[1], cells[4], cells[6] };
+	char *const saved[] = { cells[1], cells[4], cells[6], cells[7] };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(threads); i++) {
 		struct sql_answer answer = { .fd = a->fds[0], .setup = &a->setup };
@@ -602,6 +604,7 @@ static void test_replication(void **state)
 		cells[1] = (char *)threads[i].user;
 		cells[4] = (char *)threads[i].command;
 		cells[6] = (char *)threads[i].says;
+		cells[7] = strstr(threads[i].says, "applier idle") ? NULL : saved[3];
 		assert_int_equal(mariadb_snapshot(&a->link, &answer, &error), 0);
 		assert_int_equal(answer.sent, threads[i].is_active);
 		if (!answer.sent)
@@ -612,6 +615,7 @@ static void test_replication(void **state)
 	cells[1] = saved[0];
 	cells[4] = saved[1];
 	cells[6] = saved[2];
+	cells[7] = saved[3];
 }
 
 static pid_t begin_reading(struct worker *a)

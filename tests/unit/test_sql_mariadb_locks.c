@@ -566,6 +566,24 @@ static void test_replication_that_is_behind(void **state)
 	assert_int_equal(applier->blocker_id, 12);
 }
 
+/* Who reads waits behind its DDL, and a DDL of a client behind what is at work, as it does. */
+static void test_behind_replication(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *applier, *reader, *alter;
+
+	applier = session(w, 11, 1, "Waiting for table metadata lock", true);
+	applier->background = true;
+	reader = session(w, 13, 20, "Waiting for table metadata lock", false);
+	session(w, 12, 40, "Sending data", false);
+	find(w, false);
+	assert_int_equal(applier->blocker_id, 12);
+	assert_int_equal(reader->blocker_id, 11);
+	alter = session(w, 14, 30, "Waiting for table metadata lock", true);
+	find(w, false);
+	assert_int_equal(alter->blocker_id, 12);
+}
+
 /* A cluster runs DDL alone, and its statement is in the list of this node. */
 static void test_ddl_of_a_cluster(void **state)
 {
@@ -583,6 +601,18 @@ static void test_ddl_of_a_cluster(void **state)
 	assert_int_equal(waits->blocker_id, 12);
 	assert_int_equal(waits->candidates, 1);
 	assert_int_equal(applies->blocker_id, 0);
+}
+
+static void test_ddl_of_another_node(void **state)
+{
+	struct world *w = *state;
+	struct mariadb_session *waits =
+		statement(w, 11, 9, "Waiting for TOI DDL", "UPDATE shop.orders SET n = 1");
+	struct mariadb_session *applier = session(w, 2, 0, "altering table", true);
+
+	applier->background = true;
+	find(w, false);
+	assert_int_equal(waits->blocker_id, 2);
 }
 
 static bool can_ask_mysql(struct sql_link *link, const char *query)
@@ -900,7 +930,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_statements_that_hide_their_tables, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_replication_that_is_behind, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind_replication, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ddl_of_a_cluster, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ddl_of_another_node, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locks_of_a_crowd_cost_too_much, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_metadata_locks_that_are_told, setup, teardown),

@@ -87,7 +87,7 @@ static bool is_in_the_way(const struct mariadb_session *row, const struct mariad
 	/* A DDL of another node is run by a thread of replication. */
 	if (waits->lock == RECORD_LOCK_cluster)
 		return row->is_ddl && !row->idle && row->lock == RECORD_LOCK_NONE &&
-			time_of(row) >= time_of(waits);
+			(row->background || row->time_s >= time_of(waits));
 	if (!is_at_work(row) || row->time_s < time_of(waits))
 		return false;
 	if (needs_global(waits->lock) && row->text && tables_is_global(row->text))
@@ -162,11 +162,16 @@ static struct holders find_transactions(const struct sql_link *link,
 	return h;
 }
 
-/* Only one of two that need the table alone is before the other. */
+/*
+ * Only one of two that need the table alone is before the other, and which one it is nobody knows
+ * of replication. Who does not need it alone waits for one that does.
+ */
 static bool came_before(const struct mariadb_session *row, const struct mariadb_session *waits)
 {
 	if (!waits->is_ddl)
-		return time_of(row) + ROUNDING_S >= time_of(waits);
+		return row->background || row->time_s + ROUNDING_S >= time_of(waits);
+	if (row->background || waits->background)
+		return false;
 	return time_of(row) > time_of(waits) ||
 		(time_of(row) == time_of(waits) && row->connection_id < waits->connection_id);
 }

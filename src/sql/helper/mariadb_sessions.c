@@ -278,16 +278,18 @@ static bool is_background(const char *user)
 
 /*
  * Replication that waits is idle, too, but not for a lock: it waits for the other side. Threads
- * that apply what other nodes of a cluster write always have the command of a session that sleeps.
+ * that apply what other nodes of a cluster write always have the command of a session that sleeps,
+ * and a statement while they run one.
  */
-static bool is_active(const char *user, const char *command, const char *state)
+static bool is_active(const char *user, const char *command, const char *state, bool has_statement)
 {
 	static const char *const never[] = { "Sleep", "Daemon", "Binlog Dump", "Binlog Dump GTID" };
 	static const char *const waits[] = { "Waiting ", "Slave has read all",
 		"Replica has read all" };
 
 	if (is_background(user) &&
-		(mariadb_lock_of_state(state) != RECORD_LOCK_NONE || strstr(state, "applier toi")))
+		(mariadb_lock_of_state(state) != RECORD_LOCK_NONE ||
+			(has_statement && strcmp(command, "Sleep") == 0)))
 		return true;
 	if (is_one_of(command, never, ARRAY_SIZE(never)))
 		return false;
@@ -412,7 +414,7 @@ static void take_row(const struct sql_link *link, struct mariadb_list *list, con
 		list->idle++;
 		keep_sleeper(link, list, cells);
 	}
-	if (!is_active(user, command, state) && !keeps_lock(link, cells, user)) {
+	if (!is_active(user, command, state, cells[CELL_INFO]) && !keeps_lock(link, cells, user)) {
 		if (is_background(user))
 			note_resting(list, sql_cell_u64(cells[CELL_ID]));
 		return;
