@@ -21,6 +21,8 @@
 #define USUAL_SOCKET "/run/mysqld/mysqld.sock"
 /* The library has SQL_CONNECT_TIMEOUT_S for each step: to connect, be greeted, and two answers. */
 #define LOGIN_TIMES 4
+/* With name servers that do not answer, and several addresses. */
+#define NETWORK_LOGIN_S 120
 
 _Static_assert(offsetof(struct sql_link, setup) == 0, "sql_driver_load() sets it");
 
@@ -412,8 +414,7 @@ static MYSQL *log_in(struct sql_link *link, const char *password)
 	const struct sql_frame_setup *setup = link->setup;
 	MYSQL *mysql;
 
-	if (!setup->host[0])
-		alarm(LOGIN_TIMES * SQL_CONNECT_TIMEOUT_S);
+	alarm(setup->host[0] ? NETWORK_LOGIN_S : LOGIN_TIMES * SQL_CONNECT_TIMEOUT_S);
 	mysql = link->lib.mysql_real_connect(link->mysql, setup->host[0] ? setup->host : NULL,
 		sql_login_user(setup), password, NULL, setup->port,
 		setup->socket[0] ? setup->socket : NULL, 0);

@@ -123,6 +123,7 @@ int postgres_open(struct sql_link *link, const char *password, const char *datab
 	PostgresPollingStatusType status = PGRES_POLLING_WRITING;
 	uint64_t deadline_ns = clock_mono_ns() + timeout_ns;
 	unsigned int skipped = 0;
+	bool answered = false; /* by the last address */
 	int r;
 
 	link->pg = begin_login(link, password, database);
@@ -134,13 +135,14 @@ int postgres_open(struct sql_link *link, const char *password, const char *datab
 	while (status != PGRES_POLLING_OK) {
 		if (status == PGRES_POLLING_FAILED ||
 			link->lib.PQstatus(link->pg) == CONNECTION_BAD)
-			return skipped ? -ETIMEDOUT : -ECONNREFUSED;
+			return skipped && !answered ? -ETIMEDOUT : -ECONNREFUSED;
 		r = postgres_wait(link, status == PGRES_POLLING_READING ? POLLIN : POLLOUT,
 			deadline_ns);
 		if (r == -ETIMEDOUT && skip_address(link, &skipped))
 			deadline_ns = clock_mono_ns() + timeout_ns;
 		else if (r < 0)
 			return r;
+		answered = link->lib.PQstatus(link->pg) != CONNECTION_STARTED;
 		status = link->lib.PQconnectPoll(link->pg);
 	}
 	link->lib.PQsetErrorVerbosity(link->pg, PQERRORS_DEFAULT);

@@ -149,6 +149,17 @@ static void note_locks_cost(struct sql_link *link, uint64_t begin_ns)
 	link->locks_after_ns = now_ns + (now_ns - begin_ns) * (LOCKS_COST_TIMES - 1);
 }
 
+/* Each time for twice as long, unless all went well since for as long as it can be. */
+static void go_bare(struct sql_link *link, uint64_t now_ns)
+{
+	if (now_ns - link->bare_until_ns > BARE_NS_MAX)
+		link->bare_ns = 0;
+	link->bare_ns = link->bare_ns ? 2 * link->bare_ns : BARE_NS_MIN;
+	if (link->bare_ns > BARE_NS_MAX)
+		link->bare_ns = BARE_NS_MAX;
+	link->bare_until_ns = now_ns + link->bare_ns;
+}
+
 static int ask_sessions(struct sql_link *link, const struct postgres_taker *taker,
 	struct text *error)
 {
@@ -165,12 +176,8 @@ static int ask_sessions(struct sql_link *link, const struct postgres_taker *take
 		return r;
 	r = postgres_ask_prepared(link, is_bare ? BARE_STATEMENT : STATEMENT, deadline_ns, taker,
 		error);
-	if (r == -EILSEQ) {
-		link->bare_ns = link->bare_ns ? 2 * link->bare_ns : BARE_NS_MIN;
-		if (link->bare_ns > BARE_NS_MAX)
-			link->bare_ns = BARE_NS_MAX;
-		link->bare_until_ns = clock_mono_ns() + link->bare_ns;
-	}
+	if (r == -EILSEQ)
+		go_bare(link, clock_mono_ns());
 	return r;
 }
 
