@@ -51,9 +51,10 @@ static void log_left_out(struct enrich *e)
 {
 	if (e->mounts.left_out && !e->mounts_logged)
 		log_warning(
-			"mounts beyond the maximum of %d, or too long to be read all, are not known: %u or more; "
-			"who waits for a file there may be no victim of a disk",
-			MOUNTS_MAX, e->mounts.left_out);
+			"mounts beyond the maximum of %d, of other namespaces than the first %d, or too long to "
+			"be read all, are not known: %u or more; who waits for a file there may be no victim of "
+			"a disk",
+			MOUNTS_MAX, MOUNTS_NAMESPACES_MAX, e->mounts.left_out);
 	e->mounts_logged |= e->mounts.left_out > 0;
 }
 

@@ -16,6 +16,8 @@
 
 /* A host has three for each container, as a rule. */
 #define MOUNTS_MAX 4096
+/* Mount namespaces, of containers with watched processes. */
+#define MOUNTS_NAMESPACES_MAX 256
 #define MOUNTS_PATH_SIZE 256
 #define MOUNTS_SOURCE_SIZE RECORD_MOUNT_SIZE
 

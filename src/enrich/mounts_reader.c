@@ -16,8 +16,6 @@
 #define TEXT_SIZE (2 * 1024 * 1024)
 /* The deepest calls have buffers for the name of a file and for its text. */
 #define THREAD_STACK_BYTES (64 * 1024)
-/* Of containers with watched processes. */
-#define NAMESPACES_MAX 256
 #define LIMIT_NS (5 * NSEC_PER_SEC)
 #define WAIT_STEP_US 1000
 /* Hosts of containers change their mounts all the time: it takes 1 % of a CPU at most. */
@@ -27,13 +25,14 @@
 struct reading {
 	bool is_read;
 	uint64_t took_ns;     /* of CPU time */
-	unsigned int cut_off; /* texts that were too long, and namespaces without room */
+	unsigned int cut_off; /* texts that were too long, and 1 for namespaces without room */
+	bool is_full;
 	const char *sysfs;
 	const char *udev;
 	unsigned int pids_count;
 	int32_t pids[WATCH_PROCESSES_MAX];
 	unsigned int namespaces_count;
-	ino_t namespaces[NAMESPACES_MAX]; /* whose mounts have been read */
+	ino_t namespaces[MOUNTS_NAMESPACES_MAX]; /* whose mounts have been read */
 	struct members members;
 	struct mounts mounts;
 	struct mount list[MOUNTS_MAX];
@@ -71,8 +70,9 @@ static bool is_new_namespace(struct reading *r, int procfs_fd, const char *pid)
 	for (unsigned int i = 0; i < r->namespaces_count; i++)
 		if (r->namespaces[i] == st.st_ino)
 			return false;
-	if (r->namespaces_count == NAMESPACES_MAX) {
-		r->cut_off++;
+	if (r->namespaces_count == MOUNTS_NAMESPACES_MAX) {
+		r->cut_off += !r->is_full;
+		r->is_full = true;
 		return false;
 	}
 	r->namespaces[r->namespaces_count++] = st.st_ino;
