@@ -141,9 +141,10 @@ static void wait_reset(struct probe *probe)
 	if (marks)
 		bpf_map_update_elem(bpf_map__fd(marks), &zero, &none, BPF_ANY);
 	clear(probe_map(probe, "refusals"));
-	clear(probe_map(probe, "contended"));
+	/* A wait that begins meanwhile is counted and not kept, rather than the reverse. */
 	if (skeleton)
 		memset(skeleton->bss->slept_for, 0, sizeof(skeleton->bss->slept_for));
+	clear(probe_map(probe, "contended"));
 }
 
 static const struct probe_part parts[] = {

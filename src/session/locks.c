@@ -17,8 +17,8 @@
  * stack of a thread that runs an interrupt of its CPU.
  */
 #define ASKED_MAX 4
-/* Threads that turn out to wait for something else; each takes some 10 us. */
-#define LEFT_MAX 64
+/* Threads that turn out to wait for something else; each takes some 100 us. */
+#define LEFT_MAX 16
 /* Operations between two scans of which it is asked for which lock they wait, if it is another. */
 #define OTHERS_ASKED_MAX 64
 /* The words of a lock are read again when they change meanwhile. */
