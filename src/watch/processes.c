@@ -387,6 +387,8 @@ void processes_check(struct processes *p)
 
 	remove_not_found(p);
 	checks = p->count / CHECK_CALLS > CHECKS_MIN ? p->count / CHECK_CALLS : CHECKS_MIN;
+	if (checks > p->count)
+		checks = p->count;
 	for (uint32_t i = 0; i < checks && p->count > 0; i++) {
 		uint32_t at = p->checked++ % p->count;
 		struct watch_process now;
