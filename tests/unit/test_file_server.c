@@ -206,6 +206,21 @@ static void test_a_server_that_has_ended(void **state)
 }
 
 /* Its first thread sleeps while another one waits for a disk. */
+/* It still runs, and what was found before is not said again. */
+static void test_a_server_that_has_let_go(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 10, "sshfs", "/dev/fuse", "fuse_connection:\t52\n");
+	found = search(f);
+	assert_int_equal(found.pid, 10);
+	tree_remove(f->t, "proc/10");
+	put_process(f, 10, "sshfs", "/dev/null", "");
+	found = search(f);
+	assert_int_equal(found.pid, 0);
+}
+
 static void test_a_thread_in_d_state(void **state)
 {
 	struct fixture *f = *state;
@@ -280,6 +295,26 @@ static void test_the_listener_of_the_file_system(void **state)
 	assert_who(&found, 20, RECORD_BASIS_measured);
 }
 
+static void test_a_listener_that_takes_its_mark_back(void **state)
+{
+	struct fixture *f = *state;
+	struct record_file_server found;
+
+	put_process(f, 30, "clamd", FANOTIFY, "fanotify flags:5 event-flags:8000\n" OF_MOUNT);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 30, RECORD_BASIS_measured);
+	tree_put(f->t, "proc/30/fdinfo/3",
+		"pos:\t0\nflags:\t0100002\nfanotify flags:5 event-flags:8000\n");
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+	put_process(f, 40, "clamd", FANOTIFY, "fanotify flags:5 event-flags:8000\n" OF_MOUNT);
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 40, RECORD_BASIS_measured);
+	tree_remove(f->t, "proc/40");
+	found = search_for(f, RECORD_CAUSE_access_check);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
+}
+
 /* A mark of a file says nothing of the one that is opened. */
 static void test_several_listeners(void **state)
 {
@@ -311,6 +346,8 @@ static void test_several_listeners(void **state)
 /* Of the process 20, and of one that has another netlink socket, too. */
 #define NETLINK_FULL                                                                               \
 	"0000000081d28e8c 9   20         00000000 212992   0        0     2        0        4711\n"
+#define NETLINK_READ                                                                               \
+	"0000000081d28e8c 9   20         00000000 768      0        0     2        0        4711\n"
 #define NETLINK_OF_TWO                                                                             \
 	"0000000081d28e8c 9   4294963200 00000000 212992   0        0     2        0        4711\n"
 
@@ -338,6 +375,19 @@ static void test_audit_daemon(void **state)
 	found = search_for(f, RECORD_CAUSE_audit);
 	assert_who(&found, 20, RECORD_BASIS_inferred);
 	assert_string_equal(found.comm, "auditbeat");
+}
+
+static void test_audit_daemon_reads_again(void **state)
+{
+	struct fixture *f = audited(state, NETLINK_FULL);
+	struct record_file_server found;
+
+	put_process(f, 20, "auditbeat", "socket:[4711]", "");
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 20, RECORD_BASIS_inferred);
+	tree_put(f->t, "proc/1/net/netlink", NETLINK_OTHERS NETLINK_READ);
+	found = search_for(f, RECORD_CAUSE_audit);
+	assert_who(&found, 0, RECORD_BASIS_NONE);
 }
 
 /* As a child that has the socket, too, and does not read from it. */
@@ -485,12 +535,15 @@ int main(void)
 		server_test(test_the_one_with_the_mount_point),
 		server_test(test_two_with_the_mount_point),
 		server_test(test_a_server_that_has_ended),
+		server_test(test_a_server_that_has_let_go),
 		server_test(test_a_thread_in_d_state),
 		server_test(test_the_only_listener),
 		server_test(test_thousands_of_marks),
 		server_test(test_the_listener_of_the_file_system),
 		server_test(test_several_listeners),
+		server_test(test_a_listener_that_takes_its_mark_back),
 		server_test(test_audit_daemon),
+		server_test(test_audit_daemon_reads_again),
 		server_test(test_audit_daemon_has_a_child),
 		server_test(test_audit_daemon_has_another_socket),
 		server_test(test_audit_daemon_where_no_size_is_known),

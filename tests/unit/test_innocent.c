@@ -110,6 +110,24 @@ static void test_same_name_as_the_peer(void **state)
 	assert_int_equal(find_holder(f), 0);
 }
 
+/* The kernel knows no other end of it, and those of other sockets of that server are none. */
+static void test_socket_whose_peer_has_closed_it(void **state)
+{
+	struct fixture *f = *state;
+	const struct held_locks_answer *answer = NULL;
+
+	held_locks_set_socket_program(f->locks, 0);
+	put_waiter(f, "socket:[4711]", SYS_sendto);
+	put_process(f, HOLDER, "rsyslogd", "socket:[4712]", "flags:\t02\n");
+	assert_int_equal(find_holder(f), HOLDER);
+	end(f, WAITER);
+	put_waiter(f, "socket:[4719]", SYS_sendto);
+	for (unsigned int i = 0; i < LOOKS; i++)
+		answer = look_once(f);
+	for (unsigned int i = 0; i < answer->count; i++)
+		assert_int_equal(answer->list[i].holder_pid, 0);
+}
+
 #define FLOCK "FLOCK  ADVISORY  WRITE 200 08:01:4711 0 EOF\n"
 #define WAITING "1: -> FLOCK  ADVISORY  WRITE 100 08:01:4711 0 EOF\n"
 
@@ -156,6 +174,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_socket_with_the_number_of_the_pipe, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(test_same_name_as_the_peer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_socket_whose_peer_has_closed_it, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_id_of_who_took_the_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_same_inode_on_another_disk, setup, teardown),
 	};

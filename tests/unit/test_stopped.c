@@ -112,6 +112,32 @@ static void test_debugger(void **state)
 	watch_free(w);
 }
 
+/* One of the same name that traces nobody is not named; nor is one that has let go. */
+static void test_another_debugger(void **state)
+{
+	struct tree *t = *state;
+	const struct record_stopped *s;
+	struct watch *w = watch_server(t);
+
+	tree_put_thread(t, 98, 98, "gdb", 'S', 500, 9);
+	tree_put_thread(t, 99, 99, "gdb", 'S', 500, 9);
+	put_traced(t, 11);
+	next(t, w);
+	assert_int_equal(next(t, w)->tracer, 99);
+	tree_put_thread(t, 10, 11, "worker", 'T', 500, 10);
+	next(t, w);
+	s = next(t, w);
+	assert_true(s->present);
+	assert_int_equal(s->tracer, 0);
+	put_traced(t, 11);
+	tree_remove(t, "proc/99");
+	next(t, w);
+	s = next(t, w);
+	assert_int_equal(s->tracer, 0);
+	assert_string_equal(s->tracer_comm, "");
+	watch_free(w);
+}
+
 static void put(struct tree *t, const char *file, const char *text)
 {
 	char name[256];
@@ -379,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_texts),
 		tree_test(test_signal),
 		tree_test(test_debugger),
+		tree_test(test_another_debugger),
 		tree_test(test_left_stopped),
 		tree_test(test_freezer),
 		tree_test(test_frozen_threads_are_not_blocked),
