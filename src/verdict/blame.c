@@ -669,7 +669,9 @@ bool blame_is_own(const struct model *m, const struct culprit *c, const struct m
 		return t->pid == c->who.pid;
 	case CULPRIT_PROGRAM:
 	case CULPRIT_UNIT:
-		return is_among(m, c, t->pid) || blame_is_own_group(c, w);
+		/* None of them has half, so each waits for the others, and a client for a session. */
+		return !model_sessions_find_runner(&m->sessions, t->tid) &&
+			(is_among(m, c, t->pid) || blame_is_own_group(c, w));
 	case CULPRIT_STATEMENT:
 		return t->tid == c->who.tid ||
 			model_sessions_ran(&m->sessions, t->tid, c->statement.text);

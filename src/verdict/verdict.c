@@ -135,6 +135,12 @@ static void add_volume(const struct graph *g, const struct node *n, struct text 
 		text_addf(t, " on %s", g->m->disks.list[disk].label);
 }
 
+/* Those who waited may be among them. */
+static bool is_several(const struct culprit *c)
+{
+	return c->kind == CULPRIT_PROGRAM || c->kind == CULPRIT_UNIT;
+}
+
 static void add_threads(const struct graph *g, const struct node *n, struct text *t)
 {
 	const struct victims *v = &n->victims;
@@ -143,7 +149,7 @@ static void add_threads(const struct graph *g, const struct node *n, struct text
 		return;
 	if (g->m->waits.left_out)
 		text_add(t, "at least ");
-	if (n->culprit && n->culprit->has_half)
+	if (n->culprit && n->culprit->has_half && !is_several(n->culprit))
 		text_add_count(t, v->threads, "other thread", "other threads");
 	else
 		text_add_count(t, v->threads, "thread", "threads");
