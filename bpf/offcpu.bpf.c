@@ -187,7 +187,7 @@ static __always_inline void entry_describe(struct event_offcpu *e, struct task_s
 		? -1
 		: (__s32)compat_syscall_number(task);
 	e->state = state;
-	e->has_stack = e->kernel_len = e->user_len = 0;
+	e->has_stack = e->kernel_len = e->user_len = e->is_bare = 0;
 	BPF_CORE_READ_INTO(&e->comm, task, comm);
 }
 
@@ -224,9 +224,19 @@ static __always_inline struct event_offcpu *entry_get(struct offcpu_scratch *mad
 }
 
 /*
- * The same with the stacks of the current thread. A new one gets the program's stack as offsets in
- * files, for which the kernel looks into the memory map unless somebody holds that.
+ * The program's stack as offsets in files, for which the kernel looks into the memory map. While
+ * somebody holds that, or has let go of it on this CPU just now, it is one of addresses.
  */
+static __always_inline void entry_take_places(void *ctx, struct offcpu_scratch *made)
+{
+	if (!made->entry.user_len)
+		return;
+	bpf_get_stack(ctx, made->stack.user, sizeof(made->stack.user),
+		BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+	made->entry.is_bare = made->stack.user[0].status == EVENT_FRAME_ADDRESS;
+}
+
+/* The entry of the kind of waiting that stands in `made`, with the stacks of the current thread. */
 static __always_inline struct event_offcpu *entry_get_with_stack(void *ctx,
 	struct offcpu_scratch *made, struct event_offcpu_key *key)
 {
@@ -235,11 +245,17 @@ static __always_inline struct event_offcpu *entry_get_with_stack(void *ctx,
 	entry_take_stacks(ctx, made);
 	key_of(made, key);
 	entry = bpf_map_lookup_elem(&offcpu_kinds, key);
-	if (entry)
+	if (entry && !entry->is_bare)
 		return entry;
-	if (made->entry.user_len)
-		bpf_get_stack(ctx, made->stack.user, sizeof(made->stack.user),
-			BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+	entry_take_places(ctx, made);
+	/* Programs without build-id have nothing else each time. */
+	if (entry) {
+		made->paid_ns += CPU_STACK_PERIOD_NS;
+		if (!made->entry.is_bare &&
+			bpf_map_update_elem(&offcpu_stacks, key, &made->stack, BPF_EXIST) == 0)
+			entry->is_bare = 0;
+		return entry;
+	}
 	if (bpf_map_update_elem(&offcpu_stacks, key, &made->stack, BPF_NOEXIST) != -E2BIG) {
 		entry = entry_get(made, key);
 		if (entry)

@@ -455,7 +455,8 @@ struct event_offcpu {
 	__event_u8 has_stack;  /* in the map `offcpu_stacks`, with the same key */
 	__event_u8 kernel_len; /* frames, the innermost first */
 	__event_u8 user_len;
-	__event_u32 reserved;
+	__event_u8 is_bare; /* the program's stack is one of addresses */
+	__event_u8 reserved[3];
 	char comm[EVENT_COMM_SIZE];
 };
 

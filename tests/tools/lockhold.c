@@ -2,7 +2,8 @@
 /*
  * lockhold MODE WAITERS SECONDS GO READY [FILE]: one thread holds a lock, and WAITERS others need
  * it again and again. By MODE, it is
- * populate, mlock: mmap_lock, held for about SECONDS while a large area is mapped or locked;
+ * populate, mlock: mmap_lock, held for about SECONDS while a large area is mapped or locked; with
+ * populate a thread "napper" begins to sleep again and again meanwhile, and goes on for a while;
  * append: that of the inode of FILE, held while SECONDS MiB are appended to it past the cache;
  * position: that of the position in FILE, held while a page is read there; every other thread
  * needs it some seconds later only;
@@ -38,6 +39,8 @@
 #define PAUSE_OF_MANY_NS 900000000
 #define MANY 64
 #define LATE_S 5
+#define NAP_NS 50000000
+#define NAPS_AFTER 30
 /*
  * Pages of an area that is only read are all the same page of zeros on most kernels, so a GiB takes
  * 2 MiB of page tables and no other memory. Others give it memory, of which half of what there is
@@ -168,6 +171,20 @@ static void *wait_again_and_again(void *userdata)
 		}
 		sleep_ns(run.count > MANY ? PAUSE_OF_MANY_NS : PAUSE_NS);
 	}
+	return NULL;
+}
+
+/* What it calls later is called once before, while nobody keeps that from being loaded. */
+static void *nap_again_and_again(void *userdata)
+{
+	(void)userdata;
+	pthread_setname_np(pthread_self(), "awake");
+	while (!run.is_held)
+		sleep_ns(PAUSE_NS);
+	nanosleep(&(struct timespec){ 1, 0 }, NULL);
+	pthread_setname_np(pthread_self(), "napper");
+	for (unsigned int after = 0; after < NAPS_AFTER; after += run.done)
+		sleep_ns(NAP_NS);
 	return NULL;
 }
 
@@ -373,7 +390,7 @@ static void *hold_once(void *userdata)
 int main(int argc, char **argv)
 {
 	pthread_attr_t attr;
-	pthread_t holder;
+	pthread_t holder, napper;
 	size_t least;
 
 	if (argc < 6 || (run.count = (unsigned int)atoi(argv[2])) > WAITERS_MAX) {
@@ -397,7 +414,12 @@ int main(int argc, char **argv)
 		if (pthread_create(&run.waiters[i].thread, &attr, wait_again_and_again,
 			    &run.waiters[i]))
 			fail("pthread_create");
+	if (strcmp(run.mode, "populate") == 0 &&
+		pthread_create(&napper, &attr, nap_again_and_again, NULL))
+		fail("pthread_create");
 	if (pthread_create(&holder, NULL, hold_once, argv) || pthread_join(holder, NULL))
 		fail("pthread_create");
+	if (strcmp(run.mode, "populate") == 0)
+		pthread_join(napper, NULL);
 	return 0;
 }
