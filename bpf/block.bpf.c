@@ -549,11 +549,15 @@ static __always_inline void submitter_add(struct request *rq, const struct event
 		}
 		if (thread)
 			load_add(&thread->load, c);
+		else
+			loss_count(EVENT_LOSS_ACCOUNT_FULL);
 	}
 	if (r->has_file) {
 		file = bpf_map_lookup_elem(&files, &file_key);
 		if (file)
 			load_add(&file->load, c);
+		else
+			loss_count(EVENT_LOSS_ACCOUNT_FULL);
 	}
 }
 

@@ -475,7 +475,10 @@ struct event_thread_file {
 	__event_u64 ino;
 };
 
-/* Sizes of the tables of probe `block`. A request that finds a table full is counted as lost. */
+/*
+ * Sizes of the tables of probe `block`. User space makes room in those of threads and files once a
+ * second. A request that finds a table full, or its thread or file gone, is counted as lost.
+ */
 #define EVENT_BLOCK_DEVICES_MAX 512
 #define EVENT_BLOCK_THREADS_MAX 3072
 #define EVENT_BLOCK_FILES_MAX 1536

@@ -9,7 +9,7 @@
 #include <bpf/libbpf.h>
 
 #include "probes/block_journal.h"
-#include "probes/block_sum.h"
+#include "probes/block_tables.h"
 #include "enrich/decode.h"
 #include "probes/probe_open.h"
 #include "util/cleanup.h"
@@ -22,8 +22,6 @@
 /* After iostall/event.h, whose types it uses. */
 #include "block.skel.h"
 
-/* Map entries that one system call reads. */
-#define BATCH 128
 /*
  * A disk with requests in flight gets a line when none has completed for this long, and at most
  * this many lines in one incident.
@@ -34,8 +32,6 @@
 #define CHECKS_MAX 2048
 /* Only the disks that were busy for longest get lines about who loaded them. */
 #define TOP_DEVICES_MAX 8
-
-static_assert(EVENT_BLOCK_THREADS_MAX >= EVENT_BLOCK_FILES_MAX, "one array serves for both");
 
 /* One disk while a report is made. */
 struct device_state {
@@ -57,44 +53,9 @@ struct block {
 	struct device_state devices[EVENT_BLOCK_DEVICES_MAX];
 	unsigned int stalled_count;
 	struct stalled_device stalled[EVENT_BLOCK_DEVICES_MAX];
-	struct block_item items[EVENT_BLOCK_THREADS_MAX];
+	struct block_tables tables;
 	struct block_journal_user journal_users[EVENT_JOURNAL_USERS_MAX];
-	union {
-		uint64_t requests[BATCH];
-		struct event_block_thread_key threads[BATCH];
-		struct event_block_file_key files[BATCH];
-	} keys;
-	union {
-		struct event_block_request requests[BATCH];
-		struct event_block_thread threads[BATCH];
-		struct event_block_file files[BATCH];
-	} values;
 };
-
-/* The position of read_batch() in a map. */
-struct map_cursor {
-	int map;
-	uint32_t position;
-	bool begun;
-	bool ended;
-};
-
-/* Reads the next entries of a map into keys and values; returns their number, 0 after the last. */
-static int read_batch(struct block *block, struct map_cursor *c)
-{
-	uint32_t count = BATCH;
-	int r;
-
-	if (c->ended)
-		return 0;
-	r = bpf_map_lookup_batch(c->map, c->begun ? &c->position : NULL, &c->position, &block->keys,
-		&block->values, &count, NULL);
-	if (r < 0 && r != -ENOENT)
-		return r;
-	c->begun = true;
-	c->ended = r == -ENOENT;
-	return (int)count;
-}
 
 static struct device_state *find_device(struct block *block, uint32_t dev)
 {
@@ -178,14 +139,14 @@ static void take_request(struct block *block, uint64_t address, const struct eve
 
 static int read_requests(struct block *block, uint64_t since_ns)
 {
-	struct map_cursor cursor = { .map = bpf_map__fd(block->skeleton->maps.block_requests) };
+	struct block_tables *t = &block->tables;
+	struct block_cursor cursor = { .map = t->requests };
 	struct request_scan scan = { .since_ns = since_ns };
 	int count;
 
-	while ((count = read_batch(block, &cursor)) > 0)
+	while ((count = block_tables_read(t, &cursor)) > 0)
 		for (int i = 0; i < count; i++)
-			take_request(block, block->keys.requests[i], &block->values.requests[i],
-				&scan);
+			take_request(block, t->keys.requests[i], &t->values.requests[i], &scan);
 	return count;
 }
 
@@ -236,16 +197,12 @@ static void describe_oldest(const struct block *block, const struct event_block_
 	struct event_block_file file;
 
 	d->oldest.age_ns = minus(now_ns, oldest->start_ns);
-	if (oldest->tid &&
-		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) ==
-			0) {
+	if (oldest->tid && bpf_map_lookup_elem(block->tables.threads, &key, &thread) == 0) {
 		d->oldest.tid = (int32_t)oldest->tid;
 		d->oldest.pid = (int32_t)thread.who.pid;
 		text_copy(d->oldest.comm, sizeof(d->oldest.comm), thread.who.comm);
 	}
-	if (oldest->has_file &&
-		bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &oldest->file,
-			&file) == 0)
+	if (oldest->has_file && bpf_map_lookup_elem(block->tables.files, &oldest->file, &file) == 0)
 		describe_path(&oldest->file, &file, d->oldest.path, sizeof(d->oldest.path), names);
 }
 
@@ -308,68 +265,6 @@ static void report_no_completion(struct block *block, const struct probe_report 
 
 /* Lines about who loaded a disk */
 
-static struct block_item item_of_thread(const struct event_block_thread_key *key,
-	const struct event_block_thread *thread)
-{
-	return (struct block_item){
-		.dev = key->dev,
-		.pid = thread->who.pid,
-		.tid = key->tid,
-		.start_ns = key->start_ns,
-		.process_start_ns = thread->who.process_start_ns,
-		.cgroup_id = thread->who.cgroup_id,
-		.is_owned = key->owner != 0,
-		.load = thread->load,
-	};
-}
-
-static struct block_item item_of_file(const struct event_block_file_key *key,
-	const struct event_block_file *file)
-{
-	return (struct block_item){
-		.dev = key->dev,
-		.file = *key,
-		.load = file->load,
-		.before = file->before,
-		.size = file->size,
-		.path_key = block_path_key(key, file),
-	};
-}
-
-/* Reads the files or the threads that had requests into items; returns how many they are. */
-static size_t read_items(struct block *block, bool by_file)
-{
-	struct map_cursor cursor = { .map = bpf_map__fd(by_file ? block->skeleton->maps.files
-								: block->skeleton->maps.threads) };
-	size_t total = 0;
-	int count;
-
-	while ((count = read_batch(block, &cursor)) > 0) {
-		for (int i = 0; i < count && total < ARRAY_SIZE(block->items); i++) {
-			block->items[total] = by_file
-				? item_of_file(&block->keys.files[i], &block->values.files[i])
-				: item_of_thread(&block->keys.threads[i],
-					  &block->values.threads[i]);
-			if (block_load_requests(&block->items[total].load) ||
-				block->items[total].before.requests)
-				total++;
-		}
-	}
-	return total;
-}
-
-/* A process has the name that its first thread knows. */
-static void name_item(const struct block *block, enum record_by by, const struct block_item *item,
-	struct record_io_by *b)
-{
-	const struct event_block_thread_key key = { item->dev, item->tid, item->start_ns, 0 };
-	struct event_block_thread thread;
-
-	if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.threads), &key, &thread) == 0)
-		text_copy(b->comm, sizeof(b->comm),
-			by == RECORD_BY_thread ? thread.who.comm : thread.who.process_comm);
-}
-
 static void write_item(const struct block *block, enum record_by by, uint32_t rank,
 	const struct block_item *item, const struct device_state *device,
 	const struct probe_report *report)
@@ -382,10 +277,9 @@ static void write_item(const struct block *block, enum record_by by, uint32_t ra
 	block_fill_io_by(by, rank, item, &device->value, b);
 	b->final = report->final;
 	if (by == RECORD_BY_process || by == RECORD_BY_thread || by == RECORD_BY_statement)
-		name_item(block, by, item, b);
+		block_tables_find_name(&block->tables, by, item, b->comm, sizeof(b->comm));
 	if (by == RECORD_BY_file) {
-		if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.files), &item->file,
-			    &file) == 0)
+		if (bpf_map_lookup_elem(block->tables.files, &item->file, &file) == 0)
 			b->path_truncated =
 				describe_path(&item->file, &file, b->path, sizeof(b->path), &names);
 	} else if (bpf_map_lookup_elem(bpf_map__fd(block->skeleton->maps.cgroups), &item->cgroup_id,
@@ -398,17 +292,18 @@ static void write_item(const struct block *block, enum record_by by, uint32_t ra
 static void report_by(struct block *block, enum record_by by, const struct probe_report *report)
 {
 	const uint32_t most = report->final ? BLOCK_TOP_MAX : BLOCK_TOP_SO_FAR;
-	size_t count = read_items(block, by == RECORD_BY_file);
+	struct block_item *items = block->tables.items;
+	size_t count = block_tables_read_items(&block->tables, by);
 	uint32_t written = 0;
 
 	if (by == RECORD_BY_statement)
-		count = block_find_statements(block->items, count, report);
-	count = block_sum_items(by, block->items, count);
+		count = block_find_statements(items, count, report);
+	count = block_sum_items(by, items, count);
 	for (size_t i = 0; i < count; i++) {
-		const struct block_item *item = &block->items[i];
+		const struct block_item *item = &items[i];
 		const struct device_state *device = find_device(block, item->dev);
 
-		if (i == 0 || item->dev != block->items[i - 1].dev)
+		if (i == 0 || item->dev != items[i - 1].dev)
 			written = 0;
 		if (!device || device - block->devices >= TOP_DEVICES_MAX || written == most)
 			continue;
@@ -417,26 +312,10 @@ static void report_by(struct block *block, enum record_by by, const struct probe
 	}
 }
 
-/*
- * In batches, as inflight_clear() does: programs that are still attached may delete entries
- * meanwhile, and the key that was got from one call may be gone at the next.
- */
 static void clear_map(struct block *block, const struct bpf_map *map)
 {
-	const size_t keys = sizeof(block->keys) / bpf_map__key_size(map),
-		     values = sizeof(block->values) / bpf_map__value_size(map);
-	uint32_t position, *in = NULL;
-	int r = 0;
-
-	while (r == 0) {
-		uint32_t count = (uint32_t)(keys < values ? keys : values);
-
-		r = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), in, &position, &block->keys,
-			&block->values, &count, NULL);
-		in = &position;
-	}
-	if (r != -ENOENT)
-		log_warning("the table %s cannot be cleared: %s", bpf_map__name(map), strerror(-r));
+	block_tables_clear(&block->tables, bpf_map__fd(map), bpf_map__name(map),
+		bpf_map__key_size(map), bpf_map__value_size(map));
 }
 
 static void block_reset(struct probe *probe)
@@ -456,6 +335,7 @@ static void block_reset(struct probe *probe)
 	/* The last, so that whatever is noted here has its entries in the other tables. */
 	clear_map(block, block->skeleton->maps.block_requests);
 	block->stalled_count = 0;
+	block->tables.fold.count = 0;
 }
 
 static void block_summarize(struct probe *probe, const struct probe_report *report)
@@ -463,10 +343,15 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 	struct block *block = probe->skeleton;
 	int r;
 
+	block->tables.threads = bpf_map__fd(block->skeleton->maps.threads);
+	block->tables.files = bpf_map__fd(block->skeleton->maps.files);
+	block->tables.requests = bpf_map__fd(block->skeleton->maps.block_requests);
 	read_devices(block);
 	r = read_requests(block, report->whole ? UINT64_MAX : report->now_ns - NO_COMPLETION_NS);
 	if (r < 0)
 		log_warning("the requests in flight cannot be read: %s", strerror(-r));
+	if (!report->final)
+		block_tables_make_room(&block->tables);
 	if (!report->whole) {
 		report_no_completion(block, report);
 		return;

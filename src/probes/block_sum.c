@@ -161,7 +161,7 @@ uint64_t block_path_key(const struct event_block_file_key *key, const struct eve
 	return hash_bytes(HASH_BEGIN, file->path, len);
 }
 
-static uint64_t busy_ns(const struct block_item *item)
+uint64_t block_item_busy_ns(const struct block_item *item)
 {
 	return block_load_busy_ns(&item->load) + item->before.busy_ns;
 }
@@ -172,7 +172,7 @@ static int compare_load(const void *a, const void *b)
 	int r = compare(x->dev, y->dev);
 
 	if (r == 0)
-		r = compare(busy_ns(y), busy_ns(x));
+		r = compare(block_item_busy_ns(y), block_item_busy_ns(x));
 	if (r == 0)
 		r = compare(block_load_bytes(&y->load), block_load_bytes(&x->load));
 	return r ? r : compare(block_load_requests(&y->load), block_load_requests(&x->load));
@@ -193,7 +193,7 @@ static bool is_same(enum record_by by, const struct block_item *a, const struct 
 	return by == RECORD_BY_process || (a->tid == b->tid && a->start_ns == b->start_ns);
 }
 
-static void add_load(struct event_block_load *sum, const struct event_block_load *load)
+void block_load_add(struct event_block_load *sum, const struct event_block_load *load)
 {
 	for (unsigned int i = 0; i < EVENT_BLOCK_KINDS; i++) {
 		sum->kinds[i].requests += load->kinds[i].requests;
@@ -227,7 +227,7 @@ static void add_worker(struct block_item *sum, const struct block_item *item)
 
 static void add_item(enum record_by by, struct block_item *sum, const struct block_item *item)
 {
-	add_load(&sum->load, &item->load);
+	block_load_add(&sum->load, &item->load);
 	if (by == RECORD_BY_file) {
 		sum->before.requests += item->before.requests;
 		sum->before.bytes += item->before.bytes;
@@ -254,7 +254,7 @@ static int (*comparison_of(enum record_by by))(const void *, const void *)
 /* Which thread of the control group it was for is not known, but which group is, most probably. */
 static void charge_to_owner(struct block_item *item)
 {
-	if (!item->is_owned)
+	if (!item->owner)
 		return;
 	item->load.uncertain_ns += item->load.inferred_ns;
 	item->load.inferred_ns = 0;

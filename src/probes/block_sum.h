@@ -32,7 +32,7 @@ struct block_item {
 			uint64_t start_ns;
 			uint64_t process_start_ns;
 			uint64_t cgroup_id; /* 0: several, or not known */
-			bool is_owned;	    /* a kernel thread sent it for that control group */
+			uint64_t owner;	    /* as in struct event_block_thread_key */
 			/* Of a statement; the thread above is the one that did most. */
 			struct probe_statement statement;
 			uint64_t most_ns;
@@ -54,6 +54,11 @@ uint64_t block_load_bytes(const struct event_block_load *load);
 uint64_t block_load_requests(const struct event_block_load *load);
 /* How long the device was busy with them. */
 uint64_t block_load_busy_ns(const struct event_block_load *load);
+
+void block_load_add(struct event_block_load *sum, const struct event_block_load *load);
+
+/* The same of a file with what was sent before tracing. */
+uint64_t block_item_busy_ns(const struct block_item *item);
 
 /*
  * The time within which `share` (0 to 1) of the requests were done, interpolated in its bucket and

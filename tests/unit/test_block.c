@@ -210,7 +210,7 @@ static void test_what_a_kernel_thread_sends_for_a_group(void **state)
 	items[0].load.inferred_ns = 10;
 	items[1] = make_item(DEV_B, 77, 77, 4711, 90);
 	items[1].load.inferred_ns = 90;
-	items[1].is_owned = true;
+	items[1].owner = 4711;
 	items[2] = make_item(DEV_B, 10, 10, 4711, 50);
 	memcpy(copy, items, sizeof(items));
 	assert_int_equal(block_sum_items(RECORD_BY_thread, copy, 3), 2);
