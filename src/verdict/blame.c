@@ -669,7 +669,7 @@ bool blame_is_own(const struct model *m, const struct culprit *c, const struct m
 		return t->pid == c->who.pid;
 	case CULPRIT_PROGRAM:
 	case CULPRIT_UNIT:
-		/* None of them has half, so each waits for the others, and a client for a session. */
+		/* None of them has half: each waits for the others, and clients for sessions. */
 		return !model_sessions_find_runner(&m->sessions, t->tid) &&
 			(is_among(m, c, t->pid) || blame_is_own_group(c, w));
 	case CULPRIT_STATEMENT:
