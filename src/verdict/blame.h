@@ -52,6 +52,7 @@ void blame(const struct model *model, int disk, struct culprit *ret_culprit);
 bool blame_is_own(const struct model *model, const struct culprit *culprit,
 	const struct model_wait *wait, const struct model_thread *thread);
 /* The same of all threads of a group, as far as lines stand for many. */
-bool blame_is_own_group(const struct culprit *culprit, const struct model_wait *wait);
+bool blame_is_own_group(const struct model *model, const struct culprit *culprit,
+	const struct model_wait *wait);
 
 #endif

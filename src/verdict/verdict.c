@@ -135,10 +135,11 @@ static void add_volume(const struct graph *g, const struct node *n, struct text 
 		text_addf(t, " on %s", g->m->disks.list[disk].label);
 }
 
-/* Those who waited may be among them. */
-static bool is_several(const struct culprit *c)
+/* Whoever waited longest may be one of those who loaded the disk. */
+static bool may_be_among(const struct graph *g, const struct culprit *c, const struct victims *v)
 {
-	return c->kind == CULPRIT_PROGRAM || c->kind == CULPRIT_UNIT;
+	return (c->kind == CULPRIT_PROGRAM || c->kind == CULPRIT_UNIT) &&
+		model_sessions_find_runner(&g->m->sessions, v->who.tid);
 }
 
 static void add_threads(const struct graph *g, const struct node *n, struct text *t)
@@ -149,7 +150,7 @@ static void add_threads(const struct graph *g, const struct node *n, struct text
 		return;
 	if (g->m->waits.left_out)
 		text_add(t, "at least ");
-	if (n->culprit && n->culprit->has_half && !is_several(n->culprit))
+	if (n->culprit && n->culprit->has_half && !may_be_among(g, n->culprit, v))
 		text_add_count(t, v->threads, "other thread", "other threads");
 	else
 		text_add_count(t, v->threads, "thread", "threads");

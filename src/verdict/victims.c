@@ -69,7 +69,8 @@ static bool is_own(const struct graph *g, const struct node *end, const struct m
 
 static bool is_own_group(const struct graph *g, const struct node *end, const struct model_wait *w)
 {
-	return end->culprit && (blame_is_own_group(end->culprit, w) || is_unnamed_own(g, end, w));
+	return end->culprit &&
+		(blame_is_own_group(g->m, end->culprit, w) || is_unnamed_own(g, end, w));
 }
 
 /* The thread that stands for many is one of the culprit's: the others are not named by it. */
