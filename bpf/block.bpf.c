@@ -217,11 +217,14 @@ static __always_inline struct inode *inode_of_thread(struct task_struct *task, _
 static __always_inline bool file_note(struct event_block_file_key *key, struct inode *inode,
 	__u32 slot)
 {
-	struct event_block_file *fresh;
+	struct event_block_file *fresh, *known;
 	struct event_operation *e;
 
-	if (bpf_map_lookup_elem(&files, key))
+	known = bpf_map_lookup_elem(&files, key);
+	if (known) {
+		known->noted_ns = bpf_ktime_get_ns();
 		return true;
+	}
 	fresh = bpf_map_lookup_elem(&fresh_files, &slot);
 	e = scratch_get(slot);
 	if (!fresh || !e)
@@ -230,6 +233,7 @@ static __always_inline bool file_note(struct event_block_file_key *key, struct i
 	e->path_len = 0;
 	if (key->inode)
 		inode_path_collect(inode, e, slot);
+	fresh->noted_ns = bpf_ktime_get_ns();
 	fresh->size = key->inode ? BPF_CORE_READ(inode, i_size) : 0;
 	fresh->flags = e->flags;
 	fresh->path_len = e->path_len;
@@ -538,6 +542,7 @@ static __always_inline void submitter_add(struct request *rq, const struct event
 	struct event_block_file_key file_key = r->file;
 	struct event_block_thread *thread;
 	struct event_block_file *file;
+	bool is_lost = false;
 
 	if (r->tid) {
 		if (owner)
@@ -547,18 +552,18 @@ static __always_inline void submitter_add(struct request *rq, const struct event
 			key.owner = 0;
 			thread = bpf_map_lookup_elem(&threads, &key);
 		}
+		is_lost = !thread;
 		if (thread)
 			load_add(&thread->load, c);
-		else
-			loss_count(EVENT_LOSS_ACCOUNT_FULL);
 	}
 	if (r->has_file) {
 		file = bpf_map_lookup_elem(&files, &file_key);
+		is_lost |= !file;
 		if (file)
 			load_add(&file->load, c);
-		else
-			loss_count(EVENT_LOSS_ACCOUNT_FULL);
 	}
+	if (is_lost && c->is_last)
+		loss_count(EVENT_LOSS_ACCOUNT_FULL);
 }
 
 /* Its pages, or the request of a direct write, still say which file it was for. */

@@ -36,6 +36,8 @@ const volatile bool cfg_switch_tells_state = false;
  * Without room a look at the program's files would be for nothing, for each sleep of another kind.
  */
 #define FULL_PAUSE_NS 100000000ull
+#define BARE_TRIES 8
+#define BARE_PAUSE_NS 100000000ull
 
 /* User space writes both. */
 struct {
@@ -187,7 +189,7 @@ static __always_inline void entry_describe(struct event_offcpu *e, struct task_s
 		? -1
 		: (__s32)compat_syscall_number(task);
 	e->state = state;
-	e->has_stack = e->kernel_len = e->user_len = e->is_bare = 0;
+	e->has_stack = e->kernel_len = e->user_len = e->bare = 0;
 	BPF_CORE_READ_INTO(&e->comm, task, comm);
 }
 
@@ -233,7 +235,30 @@ static __always_inline void entry_take_places(void *ctx, struct offcpu_scratch *
 		return;
 	bpf_get_stack(ctx, made->stack.user, sizeof(made->stack.user),
 		BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
-	made->entry.is_bare = made->stack.user[0].status == EVENT_FRAME_ADDRESS;
+	made->entry.bare = made->stack.user[0].status == EVENT_FRAME_ADDRESS;
+}
+
+/*
+ * The next thread that waits so may find the memory map free. Programs without build-id have nothing
+ * but addresses, so after some times it is tried now and then only.
+ */
+static __always_inline void entry_try_places(void *ctx, struct offcpu_scratch *made,
+	const struct event_offcpu_key *key, struct event_offcpu *entry)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	if (entry->bare == BARE_TRIES && now - entry->bare_ns < BARE_PAUSE_NS)
+		return;
+	made->paid_ns += CPU_STACK_PERIOD_NS;
+	entry_take_places(ctx, made);
+	if (!made->entry.bare &&
+		bpf_map_update_elem(&offcpu_stacks, key, &made->stack, BPF_EXIST) == 0) {
+		entry->bare = 0;
+		return;
+	}
+	entry->bare_ns = now;
+	if (entry->bare < BARE_TRIES)
+		entry->bare++;
 }
 
 /* The entry of the kind of waiting that stands in `made`, with the stacks of the current thread. */
@@ -245,17 +270,13 @@ static __always_inline struct event_offcpu *entry_get_with_stack(void *ctx,
 	entry_take_stacks(ctx, made);
 	key_of(made, key);
 	entry = bpf_map_lookup_elem(&offcpu_kinds, key);
-	if (entry && !entry->is_bare)
+	if (entry && !entry->bare)
 		return entry;
-	entry_take_places(ctx, made);
-	/* Programs without build-id have nothing else each time. */
 	if (entry) {
-		made->paid_ns += CPU_STACK_PERIOD_NS;
-		if (!made->entry.is_bare &&
-			bpf_map_update_elem(&offcpu_stacks, key, &made->stack, BPF_EXIST) == 0)
-			entry->is_bare = 0;
+		entry_try_places(ctx, made, key, entry);
 		return entry;
 	}
+	entry_take_places(ctx, made);
 	if (bpf_map_update_elem(&offcpu_stacks, key, &made->stack, BPF_NOEXIST) != -E2BIG) {
 		entry = entry_get(made, key);
 		if (entry)

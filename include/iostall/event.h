@@ -446,6 +446,7 @@ struct event_offcpu {
 	__event_u64 longest_ns;
 	__event_u64 longest_start_ns;
 	__event_u64 process_start_ns;		       /* CLOCK_BOOTTIME */
+	__event_u64 bare_ns;			       /* when `bare` has grown */
 	__event_u64 tids[EVENT_OFFCPU_TIDS_BITS / 64]; /* a bit for the low bits of each id */
 	__event_u32 longest_tid;
 	__event_u32 pid;
@@ -455,7 +456,7 @@ struct event_offcpu {
 	__event_u8 has_stack;  /* in the map `offcpu_stacks`, with the same key */
 	__event_u8 kernel_len; /* frames, the innermost first */
 	__event_u8 user_len;
-	__event_u8 is_bare; /* the program's stack is one of addresses */
+	__event_u8 bare; /* tries to tell the stack by files that have failed; 0: it is */
 	__event_u8 reserved[3];
 	char comm[EVENT_COMM_SIZE];
 };
@@ -560,6 +561,7 @@ struct event_block_who {
 struct event_block_thread {
 	struct event_block_load load;
 	struct event_block_who who;
+	__event_u64 noted_ns; /* when it began its last request */
 };
 
 /*
@@ -600,6 +602,7 @@ struct event_block_file_key {
 struct event_block_file {
 	struct event_block_load load;
 	struct event_block_work before; /* what had begun before the attach; not in `load` */
+	__event_u64 noted_ns;		/* when a request for it was last seen to begin */
 	__event_u64 size;		/* of the file, at its first request; 0: of metadata */
 	__event_u32 flags;		/* enum event_flags */
 	__event_u32 path_len;
@@ -708,8 +711,8 @@ static_assert(sizeof(struct event_call) == 96, "wire format");
 static_assert(sizeof(struct event_request) == 88, "wire format");
 static_assert(sizeof(struct event_lock) == 56 + 8 * EVENT_STACK_DEPTH, "wire format");
 static_assert(sizeof(struct event_block_device) == 720, "wire format");
-static_assert(sizeof(struct event_block_thread) == 184, "wire format");
-static_assert(sizeof(struct event_block_file) == 416, "wire format");
+static_assert(sizeof(struct event_block_thread) == 192, "wire format");
+static_assert(sizeof(struct event_block_file) == 424, "wire format");
 static_assert(sizeof(struct event_block_request) == 88, "wire format");
 static_assert(sizeof(struct event_journal) == 64, "wire format");
 static_assert(sizeof(struct event_frame) == 32, "of the kernel");

@@ -336,6 +336,7 @@ static void block_reset(struct probe *probe)
 	clear_map(block, block->skeleton->maps.block_requests);
 	block->stalled_count = 0;
 	block->tables.fold.count = 0;
+	block->tables.fold.is_full = false;
 }
 
 static void block_summarize(struct probe *probe, const struct probe_report *report)
@@ -351,7 +352,7 @@ static void block_summarize(struct probe *probe, const struct probe_report *repo
 	if (r < 0)
 		log_warning("the requests in flight cannot be read: %s", strerror(-r));
 	if (!report->final)
-		block_tables_make_room(&block->tables);
+		block_tables_make_room(&block->tables, report);
 	if (!report->whole) {
 		report_no_completion(block, report);
 		return;

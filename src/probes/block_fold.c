@@ -13,21 +13,22 @@ static struct block_folded *find(struct block_fold *fold, const struct block_ite
 
 		if (x->dev == item->dev && x->pid == item->pid &&
 			x->process_start_ns == item->process_start_ns &&
-			x->cgroup_id == item->cgroup_id && x->owner == item->owner)
+			x->cgroup_id == item->cgroup_id && x->owner == item->owner &&
+			x->statement.key == item->statement.key)
 			return &fold->sums[i];
 	}
 	return NULL;
 }
 
-static void add_new(struct block_fold *fold, const struct block_item *item,
-	const char *process_comm)
+static struct block_folded *add_new(struct block_fold *fold, const struct block_item *item)
 {
 	struct block_folded *sum = &fold->sums[fold->count++];
 
 	*sum = (struct block_folded){ .item = *item };
-	sum->item.tid = 0;
+	sum->item.tid = BLOCK_NO_TID;
 	sum->item.start_ns = 0;
-	text_copy(sum->process_comm, sizeof(sum->process_comm), process_comm);
+	sum->item.load = (struct event_block_load){ 0 };
+	return sum;
 }
 
 /* False: there is no room. */
@@ -35,12 +36,13 @@ static bool add(struct block_fold *fold, const struct block_item *item, const ch
 {
 	struct block_folded *sum = find(fold, item);
 
-	if (sum)
-		block_load_add(&sum->item.load, &item->load);
-	else if (fold->count < BLOCK_FOLDED_MAX)
-		add_new(fold, item, process_comm);
-	else
+	if (!sum && fold->count == BLOCK_FOLDED_MAX)
 		return false;
+	if (!sum)
+		sum = add_new(fold, item);
+	block_load_add(&sum->item.load, &item->load);
+	/* It may have executed another program since. */
+	text_copy(sum->process_comm, sizeof(sum->process_comm), process_comm);
 	return true;
 }
 
@@ -50,6 +52,7 @@ static struct block_item without_process(const struct block_item *item)
 
 	group.pid = 0;
 	group.process_start_ns = 0;
+	group.statement = (struct probe_statement){ 0 };
 	return group;
 }
 
@@ -79,17 +82,34 @@ void block_fold_add(struct block_fold *fold, const struct block_item *item,
 
 	if (add(fold, item, process_comm))
 		return;
-	forget_processes(fold);
-	/* More groups and disks than that: what the disks did in all says how much is missing. */
+	/* More groups and disks than that leave no room the next time, either. */
+	if (!fold->is_full)
+		forget_processes(fold);
+	fold->is_full = fold->count == BLOCK_FOLDED_MAX;
+	/* What finds no room is missing from sums, and not from what the disk did. */
 	if (!add(fold, item, process_comm))
 		add(fold, &group, "");
+}
+
+static bool is_of_kind(const struct block_item *item, enum record_by by)
+{
+	switch (by) {
+	case RECORD_BY_cgroup:
+		return true;
+	case RECORD_BY_process:
+		return item->pid > 0;
+	case RECORD_BY_statement:
+		return item->statement.key > 0;
+	default:
+		return false;
+	}
 }
 
 size_t block_fold_append(const struct block_fold *fold, enum record_by by, struct block_item *items,
 	size_t count)
 {
 	for (size_t i = 0; i < fold->count; i++)
-		if (by == RECORD_BY_cgroup || (by == RECORD_BY_process && fold->sums[i].item.pid))
+		if (is_of_kind(&fold->sums[i].item, by))
 			items[count++] = fold->sums[i].item;
 	return count;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What threads did that the tables of the probe `block` no longer have, summed up by process and
- * control group.
+ * What threads did that the tables of the probe `block` no longer have, summed up by process,
+ * control group and statement.
  * Called by block_tables.c and by tests.
  * Never reads a map and never grows.
  */
@@ -13,12 +13,13 @@
 #define BLOCK_FOLDED_MAX 256
 
 struct block_folded {
-	struct block_item item; /* of no thread; pid 0: of several processes of a control group */
+	struct block_item item; /* of no thread; pid 0: of all processes of a control group */
 	char process_comm[EVENT_COMM_SIZE];
 };
 
 struct block_fold {
 	size_t count;
+	bool is_full; /* nobody can be forgotten to make room */
 	struct block_folded sums[BLOCK_FOLDED_MAX];
 };
 

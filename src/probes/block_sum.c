@@ -209,14 +209,17 @@ void block_load_add(struct event_block_load *sum, const struct event_block_load 
 static void add_worker(struct block_item *sum, const struct block_item *item)
 {
 	const uint64_t ns = block_load_busy_ns(&item->load);
-	const bool is_leader = item->statement.leader == (int32_t)item->tid;
+	const bool is_sum = item->tid == BLOCK_NO_TID;
+	const bool is_leader = is_sum || item->statement.leader == (int32_t)item->tid;
 
 	sum->has_leader |= is_leader;
 	sum->io_workers += item->statement.is_io_worker;
 	sum->workers += !is_leader && !item->statement.is_io_worker;
 	sum->sessions += sum->statement.leader != item->statement.leader || sum->sessions == 0;
 	sum->statement.leader = item->statement.leader;
-	if (ns < sum->most_ns)
+	if (sum->tid == BLOCK_NO_TID)
+		sum->tid = (uint32_t)sum->statement.leader;
+	if (is_sum || ns < sum->most_ns)
 		return;
 	sum->most_ns = ns;
 	sum->pid = item->pid;
@@ -268,8 +271,11 @@ size_t block_find_statements(struct block_item *items, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		struct probe_statement statement = { 0 };
 
-		report->find_statement(report->userdata, (int32_t)items[i].pid,
-			(int32_t)items[i].tid, &statement);
+		if (items[i].tid == BLOCK_NO_TID)
+			statement = items[i].statement;
+		else
+			report->find_statement(report->userdata, (int32_t)items[i].pid,
+				(int32_t)items[i].tid, &statement);
 		if (!statement.key)
 			continue;
 		items[left] = items[i];

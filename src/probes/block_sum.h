@@ -19,6 +19,9 @@
 #define BLOCK_TOP_MAX 10
 #define BLOCK_TOP_SO_FAR 3
 
+/* Instead of the thread, where an item is a sum over several that are not known any more. */
+#define BLOCK_NO_TID UINT32_MAX
+
 /* The load that a thread or a file put on one disk, or the sum of several threads. */
 struct block_item {
 	uint32_t dev;

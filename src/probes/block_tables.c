@@ -7,6 +7,7 @@
 
 #include <bpf/bpf.h>
 
+#include "util/clock.h"
 #include "util/hash.h"
 #include "util/least.h"
 #include "util/log.h"
@@ -118,6 +119,14 @@ void block_tables_find_name(const struct block_tables *t, enum record_by by,
 
 /* Room for those who come late */
 
+/* A program notes a thread and a file a moment before the request is among those in flight. */
+#define NOTE_NS NSEC_PER_MSEC
+
+struct block_pass {
+	const struct probe_report *report;
+	uint64_t since_ns; /* who was noted later stays: it may be in flight by now */
+};
+
 static uint32_t bit_of_thread(uint32_t dev, uint32_t tid, uint64_t start_ns)
 {
 	const uint64_t words[] = { dev, tid, start_ns };
@@ -161,32 +170,47 @@ static bool is_in_flight(const struct block_tables *t, bool by_file, const struc
 	return t->in_flight[bit / 64] & 1ull << bit % 64;
 }
 
-/* It may have had requests since it was read. */
-static void fold_thread(struct block_tables *t, const struct block_item *item)
+static void fold_thread(struct block_tables *t, const struct block_item *item,
+	const struct block_pass *pass)
 {
 	const struct event_block_thread_key key = key_of(item);
 	struct event_block_thread thread;
 	struct block_item now;
 
 	if (bpf_map_lookup_elem(t->threads, &key, &thread) < 0 ||
-		bpf_map_delete_elem(t->threads, &key) < 0)
+		thread.noted_ns >= pass->since_ns || bpf_map_delete_elem(t->threads, &key) < 0)
 		return;
 	now = item_of_thread(&key, &thread);
-	if (has_requests(&now))
-		block_fold_add(&t->fold, &now, thread.who.process_comm);
+	if (!has_requests(&now))
+		return;
+	pass->report->find_statement(pass->report->userdata, (int32_t)now.pid, (int32_t)now.tid,
+		&now.statement);
+	block_fold_add(&t->fold, &now, thread.who.process_comm);
 }
 
-static void take_out(struct block_tables *t, bool by_file, const struct block_item *item)
+static void drop_file(const struct block_tables *t, const struct block_item *item,
+	const struct block_pass *pass)
+{
+	struct event_block_file file;
+
+	if (bpf_map_lookup_elem(t->files, &item->file, &file) == 0 &&
+		file.noted_ns < pass->since_ns)
+		bpf_map_delete_elem(t->files, &item->file);
+}
+
+static void take_out(struct block_tables *t, bool by_file, const struct block_item *item,
+	const struct block_pass *pass)
 {
 	if (is_in_flight(t, by_file, item))
 		return;
 	if (by_file)
-		bpf_map_delete_elem(t->files, &item->file);
+		drop_file(t, item, pass);
 	else
-		fold_thread(t, item);
+		fold_thread(t, item, pass);
 }
 
-static void take_out_least(struct block_tables *t, bool by_file, size_t count, size_t wanted)
+static void take_out_least(struct block_tables *t, bool by_file, size_t count, size_t wanted,
+	const struct block_pass *pass)
 {
 	struct least least = { 0 };
 
@@ -195,23 +219,23 @@ static void take_out_least(struct block_tables *t, bool by_file, size_t count, s
 	least_cut(&least, wanted);
 	for (size_t i = 0; i < count; i++)
 		if (least_takes(&least, block_item_busy_ns(&t->items[i])))
-			take_out(t, by_file, &t->items[i]);
+			take_out(t, by_file, &t->items[i], pass);
 }
 
-static void make_room(struct block_tables *t, bool by_file)
+static void make_room(struct block_tables *t, bool by_file, const struct probe_report *report)
 {
 	const size_t most = by_file ? EVENT_BLOCK_FILES_MAX : EVENT_BLOCK_THREADS_MAX;
+	const struct block_pass pass = { report, clock_mono_ns() - NOTE_NS };
 	size_t count = read_table(t, by_file, true);
 
-	/* Requests after the items, so that none of these is new since. */
 	if (count > most / 4 * 3 && read_in_flight(t))
-		take_out_least(t, by_file, count, count - most / 2);
+		take_out_least(t, by_file, count, count - most / 2, &pass);
 }
 
-void block_tables_make_room(struct block_tables *t)
+void block_tables_make_room(struct block_tables *t, const struct probe_report *report)
 {
-	make_room(t, false);
-	make_room(t, true);
+	make_room(t, false, report);
+	make_room(t, true, report);
 }
 
 /*

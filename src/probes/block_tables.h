@@ -57,9 +57,10 @@ void block_tables_find_name(const struct block_tables *tables, enum record_by by
 
 /*
  * Where a table is nearly full, takes out of it those that loaded disks least, so that whoever
- * begins to load one now finds room. What threads did is kept in sums.
+ * begins to load one now finds room. What threads did is kept in sums, and what was done with files
+ * is not.
  */
-void block_tables_make_room(struct block_tables *tables);
+void block_tables_make_room(struct block_tables *tables, const struct probe_report *report);
 
 void block_tables_clear(struct block_tables *tables, int map, const char *name, size_t key_size,
 	size_t value_size);
