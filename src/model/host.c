@@ -205,7 +205,7 @@ static struct model_cpu_limit *get_cpu_limit(struct model_host *h, const char *p
 }
 
 static void add_cpu_limits(struct model_host *h, const struct record_limits *limits,
-	uint64_t interval_ns)
+	uint64_t interval_ns, bool is_since)
 {
 	for (uint32_t i = 0; i < limits->cpu_limits_count && i < RECORD_CPU_LIMITS_MAX; i++) {
 		const struct record_cpu_limited *l = &limits->cpu_limits[i];
@@ -216,6 +216,7 @@ static void add_cpu_limits(struct model_host *h, const struct record_limits *lim
 			continue;
 		limit->limit_cpus = l->limit_cpus;
 		limit->at_limit_ns += interval_ns;
+		limit->is_since |= is_since;
 		limit->held_back_ns += l->held_back_ns;
 		limit->wanted_ns += 100 * (double)l->held_back_ns / l->held_back_pct;
 	}
@@ -276,7 +277,7 @@ void model_host_add_sample(struct model *m, const struct record_sample *sample, 
 		return;
 	add_reading(h, s);
 	add_io_limits(m, &sample->limits, s->interval_ns);
-	add_cpu_limits(h, &sample->limits, s->interval_ns);
+	add_cpu_limits(h, &sample->limits, s->interval_ns, s->mono_ns > m->trigger_ns);
 	add_cpus(&h->cpu_shortage, s);
 	add_stopped(m, &sample->limits.stopped, s->mono_ns);
 	/* The last sample before the trigger has them, the one that has moved most first. */

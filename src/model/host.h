@@ -49,6 +49,7 @@ struct model_io_limit {
 struct model_cpu_limit {
 	char path[RECORD_SUBJECT_SIZE];
 	double limit_cpus;
+	bool is_since; /* some of these are from after the trigger */
 	uint64_t at_limit_ns;
 	uint64_t held_back_ns; /* added up over all CPUs */
 	double wanted_ns;      /* the same, with what its threads ran */

@@ -49,7 +49,8 @@ static void find_cpus(struct graph *g)
 		if (!n)
 			return;
 		n->extra = (struct victims){ .waited_ns = ns, .longest_ns = ns, .disk = -1 };
-		n->is_symptom = is_by_design(g, l);
+		/* What is over by now keeps nobody waiting any more. */
+		n->is_symptom = is_by_design(g, l) || !l->is_since;
 	}
 	if (s->ns < SILENT_NS || !(n = graph_get(g, NODE_cpu, -1)))
 		return;
@@ -74,6 +75,7 @@ static void say_cpu(const struct graph *g, const struct node *n, struct text *t)
 	text_addf(t, "control group %s used up its limit of %.2f CPUs for ", l->path,
 		l->limit_cpus);
 	words_add_time(t, l->at_limit_ns);
+	text_add(t, l->is_since ? "" : " before tracing began");
 	text_add(t, ", so its threads could not run for ");
 	words_add_pct(t, 100 * (double)l->held_back_ns / l->wanted_ns);
 	text_add(t, " of the CPU time that they wanted");
