@@ -174,7 +174,7 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 		key.owner = BPF_CORE_READ(owner, id);
 	known = bpf_map_lookup_elem(&threads, &key);
 	if (known) {
-		known->noted_ns = r->start_ns;
+		known->noted_ns = bpf_ktime_get_ns();
 		if (!sender && !owner)
 			thread_rename(&known->who, task, pid_tgid, cgroup);
 		if (!owner || bpf_map_lookup_elem(&threads, &own))
@@ -183,7 +183,7 @@ static __always_inline void thread_note(struct task_struct *task, __u64 pid_tgid
 	fresh = bpf_map_lookup_elem(&fresh_threads, &slot);
 	if (!fresh)
 		return;
-	fresh->noted_ns = r->start_ns;
+	fresh->noted_ns = bpf_ktime_get_ns();
 	if (sender)
 		fresh->who = *sender;
 	else

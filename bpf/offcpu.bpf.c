@@ -239,8 +239,8 @@ static __always_inline void entry_take_places(void *ctx, struct offcpu_scratch *
 }
 
 /*
- * The next thread that waits so may find the memory map free. Programs without build-id have nothing
- * but addresses, so after some times it is tried now and then only.
+ * The next thread that waits so may find the memory map free. Programs without build-id have
+ * nothing but addresses, so after some times it is tried now and then only.
  */
 static __always_inline void entry_try_places(void *ctx, struct offcpu_scratch *made,
 	const struct event_offcpu_key *key, struct event_offcpu *entry)
