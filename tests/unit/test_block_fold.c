@@ -19,7 +19,7 @@ static struct block_fold fold;
 static int setup(void **state)
 {
 	(void)state;
-	fold.count = 0;
+	fold = (struct block_fold){ 0 };
 	return 0;
 }
 
