@@ -429,6 +429,25 @@ void session_end_locks(struct session *s);
 bool session_lock_is_due(const struct session_lock *lock, uint64_t waited_ns);
 /* Writes `lock` lines about locks of programs, and looks at these again. */
 void session_look_for_held_locks(struct session *s);
+
+/* lock_holder.c */
+enum session_lock_state {
+	SESSION_LOCK_UNKNOWN, /* nobody holds it now, or the kernel does not tell */
+	SESSION_LOCK_HELD,
+	SESSION_LOCK_LEFT, /* the thread that is asked about waits for something else by now */
+};
+
+/* Whether a probe that knows about locks is attached. */
+bool session_can_ask_kernel(const struct session *s);
+/* For which lock the operation waits, by what was seen when it began to. False: that is unknown. */
+bool session_ask_lock(const struct session *s, const struct record_operation *op,
+	struct event_lock *ret_answer);
+/* Who holds the lock for which lock->tid waits. */
+enum session_lock_state session_ask_holder(const struct session *s, const struct session_lock *lock,
+	struct event_lock *ret_answer);
+/* Notes the answer, and asks for the stack of the holder. */
+void session_note_holder(struct session *s, struct session_lock *lock,
+	const struct event_lock *answer);
 /* The stack of a holder that has been read from /proc. */
 void session_note_holder_stack(struct session *s, const struct stack_answer *answer);
 
