@@ -403,6 +403,7 @@ static struct model_lock *find_lock(struct model *m, const struct record_lock_wa
 void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 {
 	const struct record_lock_holder *h = &line->holder;
+	const struct model_file_id file = model_file_id_of(line->dev, line->inode, line->path);
 	struct model_lock *l = find_lock(m, line);
 
 	if (!l || !matters(line))
@@ -412,6 +413,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 	l->kind = line->kind;
 	l->dev = line->dev;
 	l->inode = line->inode;
+	l->file = line->kind == RECORD_KERNEL_LOCK_inode ? model_file_key(&file) : 0;
 	l->process = model_who_of(line->pid, 0, line->comm);
 	l->fd = line->fd;
 	l->tries = line->tries;
@@ -423,6 +425,7 @@ void model_host_add_lock(struct model *m, const struct record_lock_wait *line)
 		l->waiters = line->waiters;
 	if (line->longest_ns > l->longest_ns) {
 		l->longest_ns = line->longest_ns;
+		l->longest_at_ns = m->now_ns;
 		l->readers = line->readers;
 	}
 	if (!h->present || (l->holder.pid && h->held_ns <= l->held_ns))

@@ -118,13 +118,15 @@ struct model_lock {
 	struct record_dev dev;	  /* of the file system of the inode */
 	uint64_t inode;
 	char path[MODEL_PATH_SIZE];	 /* of the inode */
+	uint32_t file;			 /* its key; 0: it is of no file */
 	char function[RECORD_NAME_SIZE]; /* that takes it; "" */
 	uint64_t longest_ns;
-	uint64_t waited_ns; /* about: all that waited at once, as long as the longest of them */
-	uint32_t waiters;   /* at most */
-	uint32_t readers;   /* that held it then; 0: a writer did */
-	int32_t fd;	    /* of a pipe; -1: not known */
-	bool tries;	    /* its waiters do not sleep, but try again and again */
+	uint64_t longest_at_ns; /* when that was seen */
+	uint64_t waited_ns;	/* about: all that waited at once, as long as the longest of them */
+	uint32_t waiters;	/* at most */
+	uint32_t readers;	/* that held it then; 0: a writer did */
+	int32_t fd;		/* of a pipe; -1: not known */
+	bool tries;		/* its waiters do not sleep, but try again and again */
 	struct model_who holder; /* pid 0: not known */
 	bool is_inferred;	 /* the holder */
 	uint64_t held_ns;	 /* at least */

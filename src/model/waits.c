@@ -207,6 +207,27 @@ static struct model_thread *get_thread(struct model_waits *waits, int32_t tid, u
 }
 
 /*
+ * What may have the lock of the file's inode while it waits, as one of several. A request that is
+ * under way by itself has given it back. Whoever opens or syncs a file, or has it mapped, needs
+ * none.
+ */
+static uint32_t file_key_of(const struct record_operation *op)
+{
+	const struct model_file_id id = model_file_id_of(op->dev, op->inode, op->path);
+
+	switch (op->op) {
+	case RECORD_OP_read:
+	case RECORD_OP_write:
+	case RECORD_OP_lookup:
+	case RECORD_OP_copy:
+	case RECORD_OP_submit:
+		return record_probe_has_requests(op->probe) ? 0 : model_file_key(&id);
+	default:
+		return 0;
+	}
+}
+
+/*
  * Lines come in the order in which operations end or are found to hang, so each adds what lies
  * behind the last one: a line of an operation that hangs counts only for the time since the line
  * before, be that in another group, and requests that are in flight at the same time count once.
@@ -239,6 +260,7 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 	if (to_ms(op->dur_ns) > t->longest_ms) {
 		t->longest_ms = to_ms(op->dur_ns);
 		t->longest_until_ms = to_ms(minus(end_ns, from_ns));
+		t->file = file_key_of(op);
 	}
 	if (t->until_ms > counted_ms)
 		counted_ms = t->until_ms;
@@ -645,26 +667,48 @@ void model_waits_add(struct model *m, const struct record *r)
 		waits->longest_ns = op->dur_ns;
 }
 
+/* How much longer than by its last line it has hung by then: the next line will tell. */
+static uint64_t hangs_on_ns(const struct model *m, const struct model_thread *t, uint64_t now_ns)
+{
+	const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
+
+	return t->hangs && now_ns > line_ns &&
+			!is_missed(line_ns, t->hangs_ms * NSEC_PER_MSEC, now_ns)
+		? now_ns - line_ns
+		: 0;
+}
+
+/* What is counted of its longest wait, in which it may still hang. */
+static struct model_span longest_of(const struct model *m, const struct model_thread *t,
+	uint64_t now_ns)
+{
+	const uint32_t ms = t->longest_ms < t->waited_ms ? t->longest_ms : t->waited_ms;
+	struct model_span span =
+		model_span_to(counted_from_ns(m) + t->longest_until_ms * NSEC_PER_MSEC,
+			ms * NSEC_PER_MSEC);
+
+	if (t->longest_until_ms + 1 >= t->until_ms)
+		span.until_ns += hangs_on_ns(m, t, now_ns);
+	return span;
+}
+
+uint64_t model_waits_longest_in_ns(const struct model *m, const struct model_thread *t,
+	struct model_span span)
+{
+	return model_span_overlap_ns(longest_of(m, t, span.until_ns), span);
+}
+
 uint64_t model_waits_in_ns(const struct model *m, const struct model_thread *t,
 	struct model_span span)
 {
 	const uint64_t from_ns = counted_from_ns(m);
-	const uint64_t line_ns = from_ns + t->until_ms * NSEC_PER_MSEC;
-	/* The next line will tell. */
-	const bool hangs = t->hangs && span.until_ns > line_ns &&
-		!is_missed(line_ns, t->hangs_ms * NSEC_PER_MSEC, span.until_ns);
-	const uint64_t more_ns = hangs ? span.until_ns - line_ns : 0;
-	const uint64_t longest_ms = t->longest_ms < t->waited_ms ? t->longest_ms : t->waited_ms;
-	struct model_span all = { from_ns + t->from_ms * NSEC_PER_MSEC, line_ns };
-	struct model_span longest = model_span_to(from_ns + t->longest_until_ms * NSEC_PER_MSEC,
-		longest_ms * NSEC_PER_MSEC);
-	uint64_t rest_ns = (t->waited_ms - longest_ms) * NSEC_PER_MSEC;
+	const struct model_span longest = longest_of(m, t, span.until_ns);
+	const uint64_t more_ns = hangs_on_ns(m, t, span.until_ns);
+	const struct model_span all = { from_ns + t->from_ms * NSEC_PER_MSEC,
+		from_ns + t->until_ms * NSEC_PER_MSEC + more_ns };
+	const uint64_t rest_ns =
+		minus(t->waited_ms * NSEC_PER_MSEC + more_ns, longest.until_ns - longest.from_ns);
 
-	if (longest.until_ns + NSEC_PER_MSEC >= line_ns)
-		longest.until_ns += more_ns;
-	else
-		rest_ns += more_ns;
-	all.until_ns += more_ns;
 	if (all.until_ns <= all.from_ns)
 		return 0;
 	return model_span_overlap_ns(longest, span) +

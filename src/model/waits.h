@@ -21,10 +21,11 @@ struct model_wait {
 	enum record_cause cause;
 	int disk;	       /* index of that of their files; -1: none */
 	struct record_dev dev; /* of the file system of the longest */
-	bool is_kernel;	       /* they are kernel threads */
-	bool is_early;	       /* they hung while the host was well */
-	bool is_pile_up;       /* of these, for so short that it may have been the begin of it */
-	bool is_several;       /* of several processes */
+	bool is_kernel : 1;    /* they are kernel threads */
+	bool is_early : 1;     /* they hung while the host was well */
+	bool is_pile_up : 1;   /* of these, for so short that it may have been the begin of it */
+	bool is_several : 1;   /* of several processes */
+	bool has_alike : 1;    /* lines that stand for many */
 	struct model_who who;  /* the longest */
 	char process[RECORD_COMM_SIZE]; /* name of its program; "": as who.comm, or not known */
 	enum record_op op;		/* what the longest did */
@@ -34,11 +35,11 @@ struct model_wait {
 	uint64_t writing_ns; /* the longest in a write or a sync */
 	uint64_t waited_ns;  /* since MODEL_LEAD_NS before the trigger, no time of a thread twice */
 	uint32_t threads;    /* that are in the table */
+	uint32_t lock;	     /* id of the lock that one of the last waited for; 0: not known */
 	/*
 	 * Of lines that stand for many, each of which tells of one look at what hangs: how many did
 	 * in the last look that has such, the most in one, and which these were.
 	 */
-	bool has_alike;
 	uint32_t now;
 	uint32_t last_look;
 	uint32_t at_once;
@@ -51,7 +52,6 @@ struct model_wait {
 	uint64_t alike_at_ns;		 /* by the last line about them */
 	char path[MODEL_PATH_SIZE];	 /* of the longest */
 	char function[RECORD_NAME_SIZE]; /* that the longest waited in; "" */
-	uint32_t lock; /* id of the lock that one of the last waited for; 0: not known */
 };
 
 /* What tells groups apart that wait for the same on the same disk; see waits.c. */
@@ -93,6 +93,7 @@ struct model_thread {
 	uint32_t longest_ms;
 	uint32_t longest_until_ms;
 	uint32_t hangs_ms; /* age by that line */
+	uint32_t file;	   /* key of what the longest worked on; 0: of nothing, or not known */
 };
 
 /* Who writes a file, or waits for reads of it. */
@@ -173,6 +174,9 @@ uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid);
  * evenly between the first and the last.
  */
 uint64_t model_waits_in_ns(const struct model *model, const struct model_thread *thread,
+	struct model_span span);
+/* The same of its longest wait alone. */
+uint64_t model_waits_longest_in_ns(const struct model *model, const struct model_thread *thread,
 	struct model_span span);
 const struct model_used_file *model_waits_find_file(const struct model_waits *waits,
 	const struct model_file_id *id);

@@ -57,6 +57,17 @@ struct model_file_id model_file_id_of(struct record_dev dev, uint64_t inode, con
 		.path_key = *path ? key_of_path(path) : 0 };
 }
 
+uint32_t model_file_key(const struct model_file_id *id)
+{
+	uint64_t key = id->dev.major ? HASH_BEGIN : id->path_key;
+
+	if (!id->inode || (!id->dev.major && !id->dev.minor))
+		return 0;
+	key = hash_bytes(key, &id->dev, sizeof(id->dev));
+	key = hash_bytes(key, &id->inode, sizeof(id->inode));
+	return (uint32_t)(key ^ key >> 32);
+}
+
 bool model_is_same_file(const struct model_file_id *a, const struct model_file_id *b)
 {
 	const bool is_known = (a->dev.major || a->dev.minor) && (b->dev.major || b->dev.minor);

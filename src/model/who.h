@@ -32,6 +32,8 @@ struct model_file_id {
 struct model_who model_who_of(int32_t pid, int32_t tid, const char *comm);
 /* Of the path only a hash is kept. */
 struct model_file_id model_file_id_of(struct record_dev dev, uint64_t inode, const char *path);
+/* The same for the same inode; 0: it is not known. */
+uint32_t model_file_key(const struct model_file_id *id);
 bool model_is_same_file(const struct model_file_id *a, const struct model_file_id *b);
 /* The name of the process, by its executable when only a thread of it is known; "": not known. */
 void model_set_process(char ret_process[static RECORD_COMM_SIZE],

@@ -196,13 +196,20 @@ static struct model_span widened(struct model_span span)
 			  middle_ns + NOTICED_NS / 2 };
 }
 
-/* Who waited for less than half of that time held it for other reasons; nothing is known before. */
-static bool is_most(const struct graph *g, uint64_t waited_ns, struct model_span span)
+/* Nothing is known of the time before. */
+static struct model_span counted(const struct graph *g, struct model_span span)
 {
 	const uint64_t counted_ns = minus(g->m->trigger_ns, MODEL_LEAD_NS);
 
 	if (span.from_ns < counted_ns)
 		span.from_ns = counted_ns;
+	return span;
+}
+
+/* Who waited for less than half of that time held it for other reasons. */
+static bool is_most(const struct graph *g, uint64_t waited_ns, struct model_span span)
+{
+	span = counted(g, span);
 	return waited_ns && 2 * waited_ns >= minus(span.until_ns, span.from_ns);
 }
 
@@ -348,6 +355,50 @@ struct node *graph_of_server(struct graph *g, const struct model_database *d,
 	struct model_span span)
 {
 	return most_waited_for(g, d->server.pid, d, span);
+}
+
+/*
+ * Whoever waits for fewer dirty pages has the lock alone; whoever waits for a thaw, or for a lock,
+ * may not have it yet.
+ */
+static bool may_share_lock(enum record_cause cause)
+{
+	switch (record_wait_of(cause)) {
+	case RECORD_WAIT_device:
+	case RECORD_WAIT_cgroup:
+	case RECORD_WAIT_journal:
+	case RECORD_WAIT_memory:
+	case RECORD_WAIT_server:
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct node *graph_of_file(struct graph *g, uint32_t file, struct model_span span)
+{
+	const struct model_waits *waits = &g->m->waits;
+	const struct model_wait *longest = NULL;
+	uint64_t longest_ns = 0;
+
+	span = counted(g, widened(span));
+	for (uint32_t i = 0; file && i < MODEL_THREADS_MAX; i++) {
+		const struct model_thread *t = &waits->threads[i];
+		const struct model_wait *w = &waits->groups[t->group];
+		uint64_t ns;
+
+		if (t->tid <= 0 || t->file != file || !may_share_lock(w->cause))
+			continue;
+		ns = model_waits_longest_in_ns(g->m, t, span);
+		if (ns > longest_ns) {
+			longest = w;
+			longest_ns = ns;
+		}
+	}
+	/* Whoever came behind a thread that waits for all of the lock gets it after that one. */
+	return longest && 4 * longest_ns >= 3 * minus(span.until_ns, span.from_ns)
+		? node_of_group(g, longest)
+		: NULL;
 }
 
 struct node *graph_of_load(struct graph *g, int32_t pid, int32_t tid)

@@ -144,6 +144,11 @@ struct node *graph_of_server(struct graph *graph, const struct model_database *d
 /* Which groups are threads of a database's processes. */
 void graph_find_groups_of(const struct graph *graph, const struct model_database *database,
 	bool ret_is_of[MODEL_GROUPS_MAX]);
+/*
+ * The node of what a thread that is at work on that file, by its key, waited for in nearly all of
+ * that time, if it may have had the lock of the file's inode with others; NULL: there is none.
+ */
+struct node *graph_of_file(struct graph *graph, uint32_t file, struct model_span span);
 /* The disk at fault that the thread, or with tid 0 any of the process, loads; NULL: none. */
 struct node *graph_of_load(struct graph *graph, int32_t pid, int32_t tid);
 /* Whether a group waited for what flows to that end. */

@@ -95,15 +95,35 @@ static struct node *node_of_file_holder(struct graph *g, const struct node *n,
 }
 
 /*
+ * Readers that hold a lock together are not named, but one of them may be known: by its stack, or
+ * as one that has been at work on the file since about when others began to wait for its lock.
+ */
+static struct node *node_of_readers(struct graph *g, const struct node *n,
+	const struct model_lock *l)
+{
+	const struct model_map_holder *h;
+
+	if (l->kind != RECORD_KERNEL_LOCK_memory_map)
+		return graph_of_file(g, l->file, model_span_to(l->longest_at_ns, l->longest_ns));
+	h = model_waits_find_map_holder(&g->m->waits, l->process.pid);
+	return h ? graph_of_thread(g, n, h->who.tid, h->span) : NULL;
+}
+
+/*
  * Where the holder waits, by its own lines, or by what the kernel said when it was asked. Of a lock
- * that went from thread to thread, each of them held it at some time.
+ * that went from thread to thread, each of them held it at some time. A writer that was seen for a
+ * short time only has let readers in.
  */
 static struct node *follow_lock(struct graph *g, struct node *n)
 {
 	const struct model_lock *l = lock_of(g, n);
-	struct node *next =
-		l->deadlocked_with ? NULL : graph_of_thread(g, n, l->holder.tid, span_of(l));
+	struct node *next;
 
+	if (l->readers && 2 * l->held_ns < l->longest_ns) {
+		n->is_link_inferred = true;
+		return node_of_readers(g, n, l);
+	}
+	next = l->deadlocked_with ? NULL : graph_of_thread(g, n, l->holder.tid, span_of(l));
 	if (l->kind == RECORD_KERNEL_LOCK_file)
 		return l->holder.pid ? node_of_file_holder(g, n, l) : NULL;
 	if (l->holder.pid && !l->holder.tid)
