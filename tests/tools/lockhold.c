@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
+ * lockhold can-MODE: exits 0 if the kernel has its call, 1 if not.
  * lockhold MODE WAITERS SECONDS GO READY [FILE]: one thread holds a lock, and WAITERS others need
  * it again and again. By MODE, it is
- * populate, mlock: mmap_lock, held for about SECONDS while a large area is mapped or locked; with
- * populate a thread "napper" begins to sleep again and again meanwhile, and goes on for a while;
+ * populate, fault, mlock, mremap: mmap_lock, held for about SECONDS while a large area is mapped,
+ * touched by the kernel, locked, or made larger with that; with populate a thread "napper" begins
+ * to sleep again and again meanwhile, and goes on for a while;
+ * munmap: the same lock, while a large area is unmapped;
  * append: that of the inode of FILE, held while SECONDS MiB are appended to it past the cache;
  * position: that of the position in FILE, held while a page is read there; every other thread
  * needs it some seconds later only;
@@ -27,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,6 +51,17 @@
  * may be taken.
  */
 #define SAMPLE_BYTES (128UL << 20)
+/*
+ * Pages of a file are mapped sixteen at a time, which takes some three times as long as to unmap
+ * them; those of an anonymous area take ten times as long. A process may have 65530 mappings.
+ */
+#define CHUNK_BYTES (32UL << 20)
+#define CHUNKS_MAX 60000
+/* What the page tables of so many bytes take. */
+#define TABLE_BYTES(bytes) ((bytes) / 512)
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 /* Where the file is appended to. */
 #define FILE_BYTES (1L << 20)
 
@@ -61,6 +76,7 @@ static struct {
 	const char *mode;
 	uint64_t ns; /* that the long operation is to take */
 	size_t bytes;
+	size_t chunks;
 	size_t append_bytes;
 	const char *path; /* NULL: it is about mmap_lock */
 	int fd;
@@ -258,13 +274,75 @@ static size_t measure_bytes(void)
 	return takes_memory() && bytes > available / 2 ? available / 2 : bytes;
 }
 
+/* The same pages of a file again and again. */
+static char *map_chunks(int fd, size_t count)
+{
+	char *area = mmap(NULL, count * CHUNK_BYTES, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (area == MAP_FAILED)
+		fail("mmap of the place of the chunks");
+	for (size_t i = 0; i < count; i++)
+		if (mmap(area + i * CHUNK_BYTES, CHUNK_BYTES, PROT_READ,
+			    MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == MAP_FAILED)
+			fail("mmap of a chunk");
+	return area;
+}
+
+static uint64_t unmap_chunks(char *area, size_t count)
+{
+	const uint64_t begun_ns = cpu_ns();
+
+	if (munmap(area, count * CHUNK_BYTES) < 0)
+		fail("munmap of the chunks");
+	return cpu_ns() - begun_ns;
+}
+
+static void prepare_munmap(void)
+{
+	static const size_t sample = SAMPLE_BYTES / CHUNK_BYTES;
+	int fd = memfd_create("chunk", MFD_CLOEXEC);
+	size_t most;
+	uint64_t ns;
+
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0)
+		fail("prctl");
+	if (fd < 0 || ftruncate(fd, CHUNK_BYTES) < 0)
+		fail("memfd_create");
+	/* The first time its pages are allocated. */
+	unmap_chunks(map_chunks(fd, sample), sample);
+	ns = unmap_chunks(map_chunks(fd, sample), sample);
+	run.chunks = (run.ns / (ns ? ns : 1) + 1) * sample;
+	most = available_bytes() / 2 / TABLE_BYTES(CHUNK_BYTES);
+	if (run.chunks > most)
+		run.chunks = most;
+	if (run.chunks > CHUNKS_MAX)
+		run.chunks = CHUNKS_MAX;
+	run.area = map_chunks(fd, run.chunks);
+	close(fd);
+}
+
+/* Memory that is locked has all its pages as soon as it is made larger. */
+static void prepare_mremap(void)
+{
+	run.area = map_area(SMALL, 0);
+	if (mlock(run.area, SMALL) < 0)
+		fail("mlock");
+}
+
 /* What the long operation needs and what takes long itself. */
 static void prepare(void)
 {
 	if (run.fd >= 0 || is_about_mutex())
 		return;
+	if (strcmp(run.mode, "munmap") == 0) {
+		prepare_munmap();
+		return;
+	}
 	run.bytes = measure_bytes();
-	if (strcmp(run.mode, "mlock") == 0)
+	if (strcmp(run.mode, "mremap") == 0)
+		prepare_mremap();
+	else if (strcmp(run.mode, "populate") != 0)
 		run.area = map_area(run.bytes, 0);
 }
 
@@ -339,10 +417,43 @@ static void hold(void)
 		run.area = map_area(run.bytes, MAP_POPULATE);
 	else if (strcmp(run.mode, "mlock") == 0 && mlock(run.area, run.bytes) < 0)
 		fail("mlock");
+	else if (strcmp(run.mode, "fault") == 0 &&
+		madvise(run.area, run.bytes, MADV_POPULATE_READ) < 0)
+		fail("madvise");
+	else if (strcmp(run.mode, "mremap") == 0 &&
+		mremap(run.area, SMALL, run.bytes, MREMAP_MAYMOVE) == MAP_FAILED)
+		fail("mremap");
+	else if (strcmp(run.mode, "munmap") == 0)
+		unmap_chunks(run.area, run.chunks);
 	else if (strcmp(run.mode, "append") == 0)
 		append();
 	else if (is_about_position())
 		read_on();
+}
+
+static long syscall_of_holder(void)
+{
+	static const struct {
+		const char *mode;
+		long number;
+	} calls[] = {
+		{ "populate", SYS_mmap },
+		{ "fault", SYS_madvise },
+		{ "mlock", SYS_mlock },
+		{ "mremap", SYS_mremap },
+		{ "munmap", SYS_munmap },
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (strcmp(run.mode, calls[i].mode) == 0)
+			return calls[i].number;
+	return -1;
+}
+
+/* From 5.14 on. */
+static bool can_fault(void)
+{
+	return madvise(map_area(SMALL, 0), SMALL, MADV_POPULATE_READ) == 0;
 }
 
 static void touch(const char *path)
@@ -356,8 +467,8 @@ static void touch(const char *path)
 
 static void print(uint64_t begun_ns, uint64_t ended_ns)
 {
-	printf("{\"pid\":%d,\"holder\":%d,\"partner\":%d,\"begun_ns\":%llu,\"ended_ns\":%llu,\"waiters\":[",
-		getpid(), gettid(), partner, (unsigned long long)begun_ns,
+	printf("{\"pid\":%d,\"holder\":%d,\"partner\":%d,\"syscall\":%ld,\"begun_ns\":%llu,\"ended_ns\":%llu,\"waiters\":[",
+		getpid(), gettid(), partner, syscall_of_holder(), (unsigned long long)begun_ns,
 		(unsigned long long)ended_ns);
 	for (unsigned int i = 0; i < run.count; i++)
 		printf("%s{\"tid\":%d,\"begun_ns\":%llu,\"longest_ns\":%llu}", i ? "," : "",
@@ -393,6 +504,8 @@ int main(int argc, char **argv)
 	pthread_t holder, napper;
 	size_t least;
 
+	if (argc == 2)
+		return strcmp(argv[1], "can-fault") == 0 && !can_fault();
 	if (argc < 6 || (run.count = (unsigned int)atoi(argv[2])) > WAITERS_MAX) {
 		fprintf(stderr, "usage: lockhold MODE WAITERS SECONDS GO READY [FILE]\n");
 		return 2;
