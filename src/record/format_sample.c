@@ -157,6 +157,8 @@ void format_sample(const struct record *r, uint64_t opened_mono_ns, struct text 
 		text_addf(t, ", %" PRIu32 " of the watched threads", s->threads.blocked);
 	if (s->mutex.present)
 		text_addf(t, "  at a mutex %" PRIu32, s->mutex.waiters);
+	if (s->lock.present)
+		text_addf(t, "  at a lock %" PRIu32, s->lock.waiters);
 	format_health(&s->health, t);
 	format_sample_sql(&s->sql, t);
 	format_limits(&r->sample.limits, t);

@@ -100,7 +100,8 @@ static bool is_at_work(const struct record_reading *sample, const char *disk)
 static bool may_be_victim(enum rules_scope scope)
 {
 	return scope == RULES_SCOPE_process || scope == RULES_SCOPE_program ||
-		scope == RULES_SCOPE_service || scope == RULES_SCOPE_database;
+		scope == RULES_SCOPE_lock || scope == RULES_SCOPE_service ||
+		scope == RULES_SCOPE_database;
 }
 
 bool cooldown_holds_back(const struct cooldown *c, const struct model_disks *stack,

@@ -92,7 +92,8 @@ static bool is_of_incident(const struct session *s, const struct held_lock *seen
 
 	return seen->since_ns + PILE_UP_NS >= s->well_ns ||
 		(trigger->pid == seen->pid &&
-			strcmp(trigger->rule, rules_name(CONFIG_RULE_mutex)) == 0);
+			(strcmp(trigger->rule, rules_name(CONFIG_RULE_mutex)) == 0 ||
+				strcmp(trigger->rule, rules_name(CONFIG_RULE_lock)) == 0));
 }
 
 static void write_held(struct session *s, const struct held_lock *seen, uint64_t look_ns)
@@ -230,25 +231,56 @@ void session_look_for_held_locks(struct session *s)
 			write_held(s, &answer->list[i], answer->look_ns);
 }
 
+static bool rule_is_enabled(const struct session *s, enum config_rule_name rule)
+{
+	return s->o.config->rules[rule].enabled;
+}
+
+static void fill_mutex(const struct held_locks_answer *answer, struct record_held_mutex *mutex)
+{
+	const struct held_lock *worst = held_locks_worst_mutex(answer);
+
+	if (!worst)
+		return;
+	mutex->present = true;
+	mutex->waiters = worst->waiters;
+	mutex->pid = worst->pid;
+	mutex->holder = worst->holder;
+	text_copy(mutex->comm, sizeof(mutex->comm), worst->comm);
+}
+
+static void fill_lock(const struct session *s, const struct held_locks_answer *answer,
+	struct record_lock_stand *lock)
+{
+	const struct held_lock *longest = held_locks_longest_lock(s->held_locks);
+
+	if (!longest)
+		return;
+	lock->present = true;
+	lock->waiters = longest->waiters;
+	lock->longest_ns = answer->look_ns - longest->since_ns;
+	lock->pid = longest->pid;
+	text_copy(lock->comm, sizeof(lock->comm), longest->comm);
+}
+
 void session_prepare_sample(struct session *s)
 {
+	const struct held_locks_answer *answer;
 	struct record_held_mutex mutex = { 0 };
-	const struct held_lock *worst = NULL;
+	struct record_lock_stand lock = { 0 };
 	bool is_wanted;
 
 	if (!s->held_locks)
 		return;
-	is_wanted = session_is_open(s) || s->o.config->rules[CONFIG_RULE_mutex].enabled;
-	if (is_wanted)
-		worst = held_locks_worst_mutex(find(s));
-	if (worst) {
-		mutex.present = true;
-		mutex.waiters = worst->waiters;
-		mutex.pid = worst->pid;
-		mutex.holder = worst->holder;
-		text_copy(mutex.comm, sizeof(mutex.comm), worst->comm);
+	is_wanted = session_is_open(s) || rule_is_enabled(s, CONFIG_RULE_mutex) ||
+		rule_is_enabled(s, CONFIG_RULE_lock);
+	if (is_wanted) {
+		answer = find(s);
+		fill_mutex(answer, &mutex);
+		fill_lock(s, answer, &lock);
 	}
 	watch_set_mutex(s->o.watch, &mutex);
+	watch_set_lock(s->o.watch, &lock);
 	if (is_wanted && held_locks_lacks(s->held_locks, clock_mono_ns()))
 		watch_count_unread(s->o.watch);
 }

@@ -12,6 +12,14 @@
 #define DATABASE_NS (2 * NSEC_PER_SEC)
 
 /* Rules about the same open no other incident for some time. */
+/* What the rules `mutex` and `lock` are about. */
+static bool is_reason(const struct model_lock *l)
+{
+	return l->id &&
+		(l->kind == RECORD_KERNEL_LOCK_mutex || l->kind == RECORD_KERNEL_LOCK_file ||
+			l->kind == RECORD_KERNEL_LOCK_pipe);
+}
+
 static void note_cause(struct session *s, const struct record_verdict *v)
 {
 	const struct model_sessions *sessions = &s->model.sessions;
@@ -22,7 +30,7 @@ static void note_cause(struct session *s, const struct record_verdict *v)
 			(v->class == RECORD_CLASS_locked && sessions->list[i].queue_ns))
 			cooldown_note_subject(&s->cooldown, sessions->list[i].target);
 	for (unsigned int i = 0; i < MODEL_LOCKS_MAX; i++)
-		if (s->model.host.locks[i].kind == RECORD_KERNEL_LOCK_mutex)
+		if (is_reason(&s->model.host.locks[i]))
 			cooldown_note_subject(&s->cooldown, s->model.host.locks[i].process.comm);
 }
 

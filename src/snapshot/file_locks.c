@@ -21,7 +21,7 @@
 
 /* Of /proc/locks in one look: about 16,000 locks. Each read takes a lock of all files' locks. */
 #define LOCKS_BYTES_MAX (1024 * 1024)
-/* The same while no incident is open: it only tells how long threads wait when one opens. */
+/* The same while no incident is open: it tells how long threads wait when one opens. */
 #define IDLE_BYTES_MAX (64 * 1024)
 
 struct line {
@@ -395,7 +395,7 @@ static void find_holder(struct lock_search *s, struct held_lock *lock)
 		lock->held_since_ns = last->held_since_ns;
 }
 
-/* Only lines of an incident tell of these locks, and so of who holds them. */
+/* Whose lock it is in the end is searched for only while an incident is open. */
 void lock_search_files(struct lock_search *s)
 {
 	read_locks(s);

@@ -52,6 +52,7 @@ struct held_locks {
 	uint64_t all_ns;  /* when the last one at all began */
 	uint64_t all_cpu_ns;
 	struct held_locks_answer answer; /* what stands still by the last look */
+	const struct held_lock *longest; /* of that; NULL: none, see held_locks_longest_lock() */
 };
 
 /* A look, on the thread */
@@ -150,7 +151,8 @@ static void run(void *state, const int *fds)
 		sources[i](s);
 	for (uint32_t i = 0; i < s->answer.count; i++)
 		if (stands(&s->answer, &s->answer.list[i]) &&
-			(s->armed || s->answer.list[i].kind != RECORD_KERNEL_LOCK_file))
+			(s->armed || s->answer.list[i].kind != RECORD_KERNEL_LOCK_file ||
+				lock_search_is_about(s, s->answer.list[i].pid)))
 			describe(s, &s->answer.list[i]);
 	s->cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 }
@@ -203,23 +205,56 @@ void held_locks_replace_hung(struct held_locks *m, uint64_t now_ns)
 
 	if (place == -EBUSY && !m->has_told)
 		log_warning(
-			"watch: %d processes keep whoever asks about them waiting; the rule mutex is not "
-			"checked, and records have no locks of programs, until one of them answers",
+			"watch: %d processes keep whoever asks about them waiting; the rules mutex and "
+			"lock are not checked, and records have no locks of programs, until one of them answers",
 			RENEWABLE_WORKER_HUNG_MAX + 1);
 	m->has_told = m->has_told || place == -EBUSY;
 	if (place < 0)
 		return;
 	m->is_asked = false;
+	m->answer.count = 0;
+	m->longest = NULL;
 	m->hung[place] = __atomic_load_n(&hung->looking_at, __ATOMIC_ACQUIRE);
 	log_notice(
-		"watch: process %d keeps whoever asks about it waiting; the rule mutex leaves it "
-		"out until it answers",
+		"watch: process %d keeps whoever asks about it waiting; the rules mutex and lock "
+		"leave it out until it answers",
 		m->hung[place]);
 }
 
 bool held_locks_lacks(const struct held_locks *m, uint64_t now_ns)
 {
 	return m->is_skipping || renewable_worker_is_late(&m->worker, now_ns);
+}
+
+/*
+ * What is no reason for an incident: all locks of files are known, also those of other processes; a
+ * server may wait for as long as it likes for a client that does something else before it reads
+ * from its socket, and so may a process of a single thread, which is one session; and who waits for
+ * the lock of somebody who has no work waits to take his place.
+ */
+static bool is_of_trouble(const struct lock_search *s, const struct held_lock *seen)
+{
+	if (seen->kind != RECORD_KERNEL_LOCK_file && seen->kind != RECORD_KERNEL_LOCK_pipe)
+		return false;
+	return lock_search_is_about(s, seen->pid) && !seen->tries && !seen->is_alone &&
+		!(seen->holder_pid &&
+			syscall_may_wait_for_work(seen->holder_state, seen->holder_syscall));
+}
+
+static const struct held_lock *find_longest(const struct held_locks_answer *answer,
+	const struct lock_search *s)
+{
+	const struct held_lock *longest = NULL;
+
+	for (uint32_t i = 0; i < answer->count; i++) {
+		const struct held_lock *seen = &answer->list[i];
+
+		if (!is_of_trouble(s, seen) || answer->look_ns - seen->since_ns >= FREEZE_NS)
+			continue;
+		if (!longest || seen->since_ns < longest->since_ns)
+			longest = seen;
+	}
+	return longest;
 }
 
 static void take_answer(struct held_locks *m, const struct lock_search *s)
@@ -230,7 +265,9 @@ static void take_answer(struct held_locks *m, const struct lock_search *s)
 			m->answer.list[m->answer.count++] = s->answer.list[i];
 	m->last_ns = m->worker.started_ns;
 	/* What stands still may have been released a moment later, and samples say it is so now. */
-	m->has_new = (s->has_new && !s->only_known) || held_locks_worst_mutex(&m->answer);
+	m->longest = find_longest(&m->answer, s);
+	m->has_new =
+		(s->has_new && !s->only_known) || held_locks_worst_mutex(&m->answer) || m->longest;
 	if (s->only_known)
 		return;
 	m->all_ns = m->last_ns;
@@ -259,11 +296,14 @@ static void look(struct held_locks *m, const struct watch_process *processes, un
 		s->skip[i] = renewable_worker_hangs_at(&m->worker, i) ? m->hung[i] : 0;
 	s->refusals_count = armed ? m->refusals_count : 0;
 	memcpy(s->refusals, m->refusals, s->refusals_count * sizeof(s->refusals[0]));
-	s->pids_count = count < ARRAY_SIZE(s->pids) ? count : ARRAY_SIZE(s->pids);
+	s->pids_count = 0;
 	m->is_skipping = false;
-	for (uint32_t i = 0; i < s->pids_count; i++) {
-		s->pids[i] = processes[i].pid;
-		m->is_skipping = m->is_skipping || lock_search_skips(s, s->pids[i]);
+	for (uint32_t i = 0; i < count && s->pids_count < ARRAY_SIZE(s->pids); i++) {
+		/* Its threads wait for nothing but to go on. */
+		if (processes[i].is_frozen)
+			continue;
+		s->pids[s->pids_count++] = processes[i].pid;
+		m->is_skipping = m->is_skipping || lock_search_skips(s, processes[i].pid);
 	}
 	m->is_asked = true;
 	m->has_told = false;
@@ -275,8 +315,10 @@ const struct held_locks_answer *held_locks_find(struct held_locks *m,
 {
 	if (renewable_worker_is_busy(&m->worker)) {
 		/* What was found may not be so any more, and must not keep an incident open. */
-		if (now_ns - m->worker.started_ns >= HELD_LOCKS_LIMIT_NS)
+		if (now_ns - m->worker.started_ns >= HELD_LOCKS_LIMIT_NS) {
 			m->answer.count = 0;
+			m->longest = NULL;
+		}
 		return &m->answer;
 	}
 	if (m->is_asked)
@@ -284,6 +326,11 @@ const struct held_locks_answer *held_locks_find(struct held_locks *m,
 	m->is_asked = false;
 	look(m, processes, count, armed, now_ns);
 	return &m->answer;
+}
+
+const struct held_lock *held_locks_longest_lock(const struct held_locks *m)
+{
+	return m->longest;
 }
 
 const struct held_lock *held_locks_worst_mutex(const struct held_locks_answer *answer)

@@ -64,13 +64,14 @@ struct held_lock {
 	int32_t pid;			/* of that one */
 	int32_t waiter;			/* its thread, of locks of files; 0: it was not found */
 	bool tries;			/* it does not wait, but tries again and again */
-	uint64_t switches;		/* context switches of that thread */
-	char comm[WATCH_COMM_SIZE];	/* of its program */
-	int32_t fd;			/* by which it writes to a pipe or socket */
-	int32_t holder_pid;	/* 0: several had it one after the other, or it is not known */
-	bool is_inferred;	/* it is the likeliest of several */
-	int32_t holder;		/* thread id; 0: the process as a whole */
-	uint64_t held_since_ns; /* when it was seen first to hold it */
+	bool is_alone;	   /* of a pipe or socket: no process that waits has another thread */
+	uint64_t switches; /* context switches of that thread */
+	char comm[WATCH_COMM_SIZE]; /* of its program */
+	int32_t fd;		    /* by which it writes to a pipe or socket */
+	int32_t holder_pid;	    /* 0: several had it one after the other, or it is not known */
+	bool is_inferred;	    /* it is the likeliest of several */
+	int32_t holder;		    /* thread id; 0: the process as a whole */
+	uint64_t held_since_ns;	    /* when it was seen first to hold it */
 	/*
 	 * Threads wait for each other: the one whose lock the holder waits for, and that waits for
 	 * this lock or for another one in the circle. 0: no deadlock.
@@ -117,7 +118,7 @@ void held_locks_replace_hung(struct held_locks *locks, uint64_t now_ns);
  * take a fifth of a CPU at most while `armed`, a thousandth else. Where threads have begun to wait,
  * these alone are looked at once more a second later, and each second while some stand still. A
  * process in which an earlier thread hangs is left out. Returns what the last look has found,
- * nothing while one hangs; valid until the next call.
+ * nothing while one hangs; valid until the next call. Processes that are frozen are left out.
  */
 const struct held_locks_answer *held_locks_find(struct held_locks *locks,
 	const struct watch_process *processes, unsigned int count, bool armed, uint64_t now_ns);
@@ -133,5 +134,11 @@ bool held_locks_lacks(const struct held_locks *locks, uint64_t now_ns);
  * and at which none has stood for minutes; NULL: there is none.
  */
 const struct held_lock *held_locks_worst_mutex(const struct held_locks_answer *answer);
+/*
+ * Of what held_locks_find() returned last, the lock of a file, or the full pipe, at which a thread
+ * of the processes that were asked about has stood longest, but not for minutes; NULL: there is
+ * none.
+ */
+const struct held_lock *held_locks_longest_lock(const struct held_locks *locks);
 
 #endif

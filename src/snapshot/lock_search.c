@@ -12,6 +12,14 @@ bool lock_search_skips(const struct lock_search *s, int32_t pid)
 	return false;
 }
 
+bool lock_search_is_about(const struct lock_search *s, int32_t pid)
+{
+	for (uint32_t i = 0; i < s->pids_count; i++)
+		if (s->pids[i] == pid)
+			return true;
+	return false;
+}
+
 bool lock_search_may_look_at(struct lock_search *s, int32_t pid)
 {
 	if (lock_search_skips(s, pid))

@@ -27,6 +27,7 @@ struct lock_waiter {
 	int32_t owner;		/* of a mutex */
 	int32_t fd;		/* by which it writes to a pipe or socket */
 	bool is_asked;		/* what that socket is connected to */
+	bool is_alone;		/* its process has no other thread */
 };
 
 /* Of the thread while it is busy. */
@@ -38,6 +39,7 @@ struct lock_search {
 	bool armed;	       /* an incident is open */
 	bool only_known;       /* it looks at the threads that waited the last time */
 	bool may_have_mutexes; /* the process that is looked at */
+	bool is_alone;	       /* the same */
 	int32_t looking_at;    /* the process; the loop reads it when the thread hangs */
 	int32_t skip[RENEWABLE_WORKER_HUNG_MAX]; /* processes in which others hang; 0: none */
 	int32_t next_pid;    /* at which the last look at all was cut off; 0: at none */
@@ -73,6 +75,8 @@ struct lock_waiter *lock_search_find_waiter(struct lock_search *search, int32_t 
 bool lock_search_stands(const struct lock_search *search, const struct lock_waiter *waiter);
 
 bool lock_search_skips(const struct lock_search *search, int32_t pid);
+/* Whether it is one of those that the question is about. */
+bool lock_search_is_about(const struct lock_search *search, int32_t pid);
 /* Says that it looks at that process now. False: another thread hangs in it. */
 bool lock_search_may_look_at(struct lock_search *search, int32_t pid);
 /*

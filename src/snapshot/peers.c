@@ -152,6 +152,7 @@ static void take_end(struct lock_search *s, const struct end *end)
 {
 	struct held_lock seen = { .kind = end->kind,
 		.address = end->inode,
+		.is_alone = true,
 		.since_ns = s->begin_ns,
 		.held_since_ns = s->begin_ns };
 	struct held_lock *place;
@@ -162,6 +163,7 @@ static void take_end(struct lock_search *s, const struct end *end)
 		if (!waits_for(s, w, end))
 			continue;
 		seen.waiters++;
+		seen.is_alone &= w->is_alone;
 		/* Each reading wakes one of them: somebody has read when any of them went. */
 		if (w->held_since_ns < seen.held_since_ns)
 			seen.held_since_ns = w->held_since_ns;

@@ -110,10 +110,14 @@ static void look_at_thread(struct lock_search *s, int32_t pid, int32_t tid)
 	snprintf(path, sizeof(path), "%d/task/%d/status", pid, tid);
 	if (thread_status_read_at(s->procfs_fd, path, &status) < 0 || !status.has_switches)
 		return;
+	/* It waits to go on. */
+	if (status.state == 'T' || status.state == 't')
+		return;
 	/* Whoever waits for a reader can be interrupted. Else it waits for memory or audit. */
 	if (w.kind != RECORD_KERNEL_LOCK_mutex && status.state != 'S')
 		return;
 	w.switches = status.switches;
+	w.is_alone = s->is_alone;
 	note_waiter(s, &w);
 }
 
@@ -125,7 +129,6 @@ static void look_at_process(struct lock_search *s, int32_t pid)
 	struct stat st;
 	char path[32];
 	int32_t tid;
-	bool is_alone;
 
 	if (!lock_search_may_look_at(s, pid))
 		return;
@@ -137,10 +140,10 @@ static void look_at_process(struct lock_search *s, int32_t pid)
 	 * A single thread, as a server of PostgreSQL has, waits for no other one. There may be
 	 * thousands, so only an incident is worth a look at what else they wait for.
 	 */
-	is_alone = fstat(fd, &st) == 0 && st.st_nlink == 2 + 1;
-	if (is_alone && !s->armed)
+	s->is_alone = fstat(fd, &st) == 0 && st.st_nlink == 2 + 1;
+	if (s->is_alone && !s->armed)
 		return;
-	s->may_have_mutexes = !is_alone && !has_own_ids(s, pid);
+	s->may_have_mutexes = !s->is_alone && !has_own_ids(s, pid);
 	dents_seek(&dents, fd, pid == s->next_pid ? s->next_thread : 0);
 	while (dents_next_number(&dents, fd, &tid, &name) > 0) {
 		s->next_pid = pid;
@@ -157,9 +160,13 @@ static void look_at_process(struct lock_search *s, int32_t pid)
 static void look_at_waiters(struct lock_search *s)
 {
 	for (uint32_t i = 0; i < s->count && clock_mono_ns() < s->deadline_ns; i++) {
-		s->may_have_mutexes = s->waiters[i].kind == RECORD_KERNEL_LOCK_mutex;
-		if (lock_search_may_look_at(s, s->waiters[i].pid))
-			look_at_thread(s, s->waiters[i].pid, s->waiters[i].tid);
+		const struct lock_waiter w = s->waiters[i];
+
+		s->may_have_mutexes = w.kind == RECORD_KERNEL_LOCK_mutex;
+		s->is_alone = w.is_alone;
+		if ((s->armed || !w.is_alone) && lock_search_is_about(s, w.pid) &&
+			lock_search_may_look_at(s, w.pid))
+			look_at_thread(s, w.pid, w.tid);
 	}
 }
 

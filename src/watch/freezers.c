@@ -144,6 +144,16 @@ static void ask_again(struct processes *processes, const struct freezers_group *
 	}
 }
 
+static void mark(const struct freezers *f, struct processes *processes)
+{
+	for (uint32_t i = 0; i < processes->count; i++)
+		processes->list[i].is_frozen = false;
+	for (unsigned int k = 0; k < FREEZERS_GROUPS_MAX; k++)
+		for (uint32_t i = 0; i < processes->count && f->groups[k].since_ns; i++)
+			processes->list[i].is_frozen |=
+				f->groups[k].used && is_in(&processes->list[i], &f->groups[k]);
+}
+
 void freezers_update(struct freezers *f, struct processes *processes, uint64_t now_ns, char *buf,
 	size_t size)
 {
@@ -157,6 +167,7 @@ void freezers_update(struct freezers *f, struct processes *processes, uint64_t n
 		else if (group->since_ns)
 			ask_again(processes, group);
 	}
+	mark(f, processes);
 }
 
 bool freezers_keep(const struct freezers *f, struct processes *processes, int32_t pid,

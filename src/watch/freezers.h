@@ -45,7 +45,8 @@ void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processe
 	const char *buf, size_t len);
 
 /*
- * Reads the state of all, and has cgroups_learn() ask once more who is in those that are frozen.
+ * Reads the state of all, marks the processes in those that are frozen, and has cgroups_learn() ask
+ * once more who is.
  * buf holds one file at a time.
  */
 void freezers_update(struct freezers *f, struct processes *processes, uint64_t now_ns, char *buf,

@@ -35,6 +35,7 @@ struct watch_process {
 	uint32_t scan;		    /* number of the scan that found it last */
 	uint64_t freezer_hash;	    /* of the group that can freeze it; 0: none, or not known */
 	uint64_t freezer_ns;	    /* when it was in that group, at least */
+	bool is_frozen;		    /* that group is frozen */
 };
 
 struct processes {

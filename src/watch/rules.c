@@ -67,6 +67,7 @@ static const struct scope_kind {
 	[RULES_SCOPE_device] = { WATCH_DISKS_MAX, false, true, false },
 	[RULES_SCOPE_process] = { 1, false, true, false },
 	[RULES_SCOPE_program] = { 1, true, true, false },
+	[RULES_SCOPE_lock] = { 1, true, true, false },
 	[RULES_SCOPE_stopped] = { 1, true, true, false },
 	[RULES_SCOPE_filesystem] = { WATCH_FILESYSTEMS_MAX, true, false, false },
 	[RULES_SCOPE_cgroup] = { WATCH_CGROUPS_MAX, true, false, false },
@@ -161,6 +162,13 @@ static bool value_blocked_many(const struct subject *s, double *ret_value)
 static bool value_mutex(const struct subject *s, double *ret_value)
 {
 	*ret_value = s->sample->mutex.present ? s->sample->mutex.waiters : 0;
+	return true;
+}
+
+static bool value_lock(const struct subject *s, double *ret_value)
+{
+	*ret_value =
+		s->sample->lock.present ? (double)s->sample->lock.longest_ns / NSEC_PER_SEC : 0;
 	return true;
 }
 
@@ -386,6 +394,9 @@ static bool subject_get(const struct watch *watch, const struct record_reading *
 	case RULES_SCOPE_program:
 		*ret_serial = (uint32_t)watch_mutex_pid(watch);
 		return true;
+	case RULES_SCOPE_lock:
+		*ret_serial = (uint32_t)watch_lock_pid(watch);
+		return true;
 	case RULES_SCOPE_stopped:
 		ret_subject->stopped = &watch_limits(watch)->stopped;
 		*ret_serial = (uint32_t)watch_stopped_pid(watch);
@@ -497,6 +508,10 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		firing->pid = mutex->pid;
 		firing->tid = mutex->holder;
 		text_copy(firing->subject, sizeof(firing->subject), mutex->comm);
+	}
+	if (kind->scope == RULES_SCOPE_lock) {
+		firing->pid = firing->tid = j->sample->lock.pid;
+		text_copy(firing->subject, sizeof(firing->subject), j->sample->lock.comm);
 	}
 	recorded = recorded_find(j->recorded, rule, name_now(firing, subject, j->watch, comm),
 		j->now_ns);

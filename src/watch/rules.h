@@ -26,6 +26,7 @@ enum rules_scope {
 	RULES_SCOPE_process,
 	/* Threads that wait for each other may do so for ever. */
 	RULES_SCOPE_program,
+	RULES_SCOPE_lock,
 	/* So may a process that is stopped. */
 	RULES_SCOPE_stopped,
 	/* These two do not keep an incident open either: it would last until its maximum time. */

@@ -80,7 +80,9 @@ struct watch {
 	struct watch_sql_targets sql_targets;
 	struct record_held_mutex mutex;
 	int32_t mutex_pid; /* of the last one */
-	uint64_t unread;   /* samples that lack mutexes */
+	struct record_lock_stand lock;
+	int32_t lock_pid; /* of the last one */
+	uint64_t unread;  /* samples that lack mutexes */
 	int32_t stopped_pid;
 	struct record_health health;
 	char health_target[RECORD_SUBJECT_SIZE];
@@ -468,6 +470,7 @@ bool watch_end_sample(struct watch *w, bool armed)
 	s->sql = w->sql;
 	s->health = w->health;
 	s->mutex = w->mutex;
+	s->lock = w->lock;
 	log_left_out(w);
 	if (now_ns - w->kernel_errors.last_ns > KERNEL_ERRORS_NS)
 		w->kernel_errors =
@@ -534,6 +537,13 @@ void watch_set_mutex(struct watch *w, const struct record_held_mutex *mutex)
 		w->mutex_pid = mutex->pid;
 }
 
+void watch_set_lock(struct watch *w, const struct record_lock_stand *lock)
+{
+	w->lock = *lock;
+	if (lock->present)
+		w->lock_pid = lock->pid;
+}
+
 void watch_count_unread(struct watch *w)
 {
 	w->unread++;
@@ -542,6 +552,11 @@ void watch_count_unread(struct watch *w)
 int32_t watch_mutex_pid(const struct watch *w)
 {
 	return w->mutex_pid;
+}
+
+int32_t watch_lock_pid(const struct watch *w)
+{
+	return w->lock_pid;
 }
 
 int32_t watch_stopped_pid(const struct watch *w)

@@ -148,10 +148,13 @@ const struct watch_sql_targets *watch_sql_targets(const struct watch *watch);
 
 /* Sets what the next samples say of mutexes of programs. */
 void watch_set_mutex(struct watch *watch, const struct record_held_mutex *mutex);
+/* The same of other locks, of which single threads wait for long. */
+void watch_set_lock(struct watch *watch, const struct record_lock_stand *lock);
 /* The next sample says less of them, because whoever looked for them hangs. */
 void watch_count_unread(struct watch *watch);
 /* Of the last one that was present; 0: there was none. */
 int32_t watch_mutex_pid(const struct watch *watch);
+int32_t watch_lock_pid(const struct watch *watch);
 
 /* Of the last process that a sample says is stopped; 0: there was none. */
 int32_t watch_stopped_pid(const struct watch *watch);

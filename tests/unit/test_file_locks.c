@@ -604,18 +604,28 @@ static void test_holder_of_many_ranges(void **state)
 static void test_before_an_incident(void **state)
 {
 	struct fixture *f = *state;
+	struct watch_process asked = { .pid = getpid() };
 	const struct held_lock *lock = NULL;
 	uint64_t since_ns;
 
 	hold_and_wait(f, take_flock);
 	for (unsigned int i = 0; i < WAITS_MAX && !lock; i++) {
 		f->now_ns += 60 * NSEC_PER_SEC;
-		lock = find(f, held_locks_find(f->locks, NULL, 0, false, f->now_ns));
+		lock = find(f, held_locks_find(f->locks, &asked, 1, false, f->now_ns));
 		usleep(1000);
 	}
 	assert_non_null(lock);
-	assert_string_equal(lock->path, "");
+	/* It is a reason for an incident only where somebody waits who is watched. */
+	assert_null(held_locks_longest_lock(f->locks));
 	assert_string_equal(lock->holder_comm, "");
+	asked.pid = f->waiter;
+	for (unsigned int i = 0; i < WAITS_MAX && !held_locks_longest_lock(f->locks); i++) {
+		f->now_ns += 60 * NSEC_PER_SEC;
+		lock = find(f, held_locks_find(f->locks, &asked, 1, false, f->now_ns));
+		usleep(1000);
+	}
+	assert_ptr_equal(held_locks_longest_lock(f->locks), lock);
+	assert_string_equal(lock->path, "");
 	since_ns = lock->since_ns;
 	while (!*look(f)->path)
 		;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -112,10 +113,19 @@ static pid_t start_reader(struct fixture *f, const int asks[2])
 		pause();
 }
 
+static void *write_on(void *userdata)
+{
+	static const char text[4096];
+	const struct fixture *f = userdata;
+
+	while (write(f->ends[1], text, sizeof(text)) > 0)
+		;
+	_exit(1);
+}
+
 /* A watched process that writes for ever. */
 static pid_t start_writer(struct fixture *f, bool may_read)
 {
-	static const char text[4096];
 	pid_t pid = begin(f);
 
 	if (pid) {
@@ -124,9 +134,8 @@ static pid_t start_writer(struct fixture *f, bool may_read)
 	}
 	if (!may_read)
 		close_end(f, 0);
-	while (write(f->ends[1], text, sizeof(text)) > 0)
-		;
-	_exit(1);
+	write_on(f);
+	return pid;
 }
 
 /* Others on the host may wait for locks of files. */
@@ -402,6 +411,34 @@ static void test_idle(void **state)
 	}
 }
 
+/* Of a server with threads it is known, and a reason for an incident. */
+static void test_idle_with_threads(void **state)
+{
+	struct fixture *f = *state;
+	const struct held_lock *lock = NULL;
+	uint64_t look_ns;
+	pthread_t thread;
+	pid_t pid;
+
+	start_reader(f, NULL);
+	pid = begin(f);
+	if (pid == 0) {
+		close_end(f, 0);
+		if (pthread_create(&thread, NULL, write_on, f))
+			_exit(1);
+		write_on(f);
+	}
+	f->writers[f->writers_count++].pid = pid;
+	close_end(f, 0);
+	for (unsigned int i = 0; i < WAITS_MAX && !held_locks_longest_lock(f->locks); i++) {
+		lock = find_pipe(f, false, &look_ns);
+		usleep(1000);
+	}
+	assert_non_null(lock);
+	assert_ptr_equal(held_locks_longest_lock(f->locks), lock);
+	assert_int_equal(lock->pid, pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_named_reader_goes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_reader, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_idle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_idle_with_threads, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,28 @@ static void test_mutex(void **state)
 	rig_free(&rig);
 }
 
+/* One thread is enough, if it has stood still for long. */
+static void test_lock(void **state)
+{
+	struct record_lock_stand lock = { true, 1, 5 * NSEC_PER_SEC, 10, "mysqld" }, none = { 0 };
+	struct rig rig = rig_new(*state);
+
+	rig_enable(&rig, CONFIG_RULE_lock);
+	watch_set_lock(rig.watch, &lock);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	lock.longest_ns++;
+	watch_set_lock(rig.watch, &lock);
+	assert_int_equal(rig_step(&rig, 1000), 1);
+	assert_string_equal(rig.firings[0].name, "lock");
+	assert_string_equal(rig.firings[0].subject, "mysqld");
+	assert_int_equal(rig.firings[0].pid, 10);
+	assert_int_equal(rules_holding(rig.rules), 1);
+	watch_set_lock(rig.watch, &none);
+	assert_int_equal(rig_step(&rig, 1000), 0);
+	assert_int_equal(rules_active(rig.rules), 0);
+	rig_free(&rig);
+}
+
 /* Between two answers are samples that say nothing: what counts is the answers in a row. */
 static void test_answers_in_a_row(void **state)
 {
@@ -218,6 +240,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		tree_test(test_fires_once),
 		tree_test(test_mutex),
+		tree_test(test_lock),
 		tree_test(test_answers_in_a_row),
 		tree_test(test_unknown_value_changes_nothing),
 		tree_test(test_health),
