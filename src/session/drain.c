@@ -88,9 +88,8 @@ static void close_record(struct session *s)
 	session_write_verdict(s, true);
 	close = session_write_close(s);
 	tally_close(&s->tally, s->opened.trigger.rule, s->last_verdict.class, close);
-	log_info("incident %s closed (%s): stalls %llu, operations stuck %llu", s->incident.id,
-		record_reason_text(close->reason), (unsigned long long)close->stalls,
-		(unsigned long long)close->stuck_threads);
+	log_info("incident %s closed (%s): %s", s->incident.id, record_reason_text(close->reason),
+		s->last_verdict.message);
 	cooldown_begin(&s->cooldown, clock_mono_ns(), s->o.config->incident.cooldown_ns,
 		is_about_disk(s));
 	s->state = SESSION_IDLE;
