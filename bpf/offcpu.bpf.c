@@ -135,21 +135,41 @@ static __always_inline void count_run_delay(struct event_offcpu_thread *thread, 
 			waited_ns < thread->slept_ns ? waited_ns : thread->slept_ns);
 }
 
-/* A new entry for the thread, or what is left of one that had its id before. */
+/* Forgets the kind in which it is counted as one that is off the CPU. */
+static __always_inline void thread_leave_kind(struct event_offcpu_thread *thread)
+{
+	struct event_offcpu *entry = bpf_map_lookup_elem(&offcpu_kinds, &thread->key);
+
+	if (entry)
+		__sync_fetch_and_add(&entry->off, -1);
+}
+
+/*
+ * A new entry for the thread, or what is left of one that had its id before. The scan at arming may
+ * have made one meanwhile, which found the thread asleep.
+ */
 static __always_inline struct event_offcpu_thread *thread_begin(struct task_struct *task, __u32 tid,
 	struct event_offcpu_thread *left)
 {
 	const struct event_offcpu_thread fresh = { .task = (__u64)task, .tid = tid };
 
-	if (left) {
-		thread_mark_add(left->task, -1);
-		*left = fresh;
-	} else if (bpf_map_update_elem(&offcpu_threads, &tid, &fresh, BPF_NOEXIST) < 0) {
-		loss_count(EVENT_LOSS_ACCOUNT_FULL);
-		return NULL;
+	if (!left && bpf_map_update_elem(&offcpu_threads, &tid, &fresh, BPF_NOEXIST) == 0) {
+		thread_mark_add((__u64)task, 1);
+		return bpf_map_lookup_elem(&offcpu_threads, &tid);
 	}
-	thread_mark_add((__u64)task, 1);
-	return left ? left : bpf_map_lookup_elem(&offcpu_threads, &tid);
+	if (!left) {
+		left = bpf_map_lookup_elem(&offcpu_threads, &tid);
+		if (!left || left->task != (__u64)task) {
+			loss_count(EVENT_LOSS_ACCOUNT_FULL);
+			return NULL;
+		}
+		thread_leave_kind(left);
+	} else {
+		thread_mark_add(left->task, -1);
+		thread_mark_add((__u64)task, 1);
+	}
+	*left = fresh;
+	return left;
 }
 
 static __always_inline __u8 state_letter(unsigned int state)
