@@ -11,7 +11,6 @@
 /* As long as the verdict takes for a database that does not answer. */
 #define DATABASE_NS (2 * NSEC_PER_SEC)
 
-/* Rules about the same open no other incident for some time. */
 /* What the rules `mutex` and `lock` are about. */
 static bool is_reason(const struct model_lock *l)
 {
@@ -20,6 +19,7 @@ static bool is_reason(const struct model_lock *l)
 			l->kind == RECORD_KERNEL_LOCK_pipe);
 }
 
+/* Rules about the same open no other incident for some time. */
 static void note_cause(struct session *s, const struct record_verdict *v)
 {
 	const struct model_sessions *sessions = &s->model.sessions;
