@@ -9,12 +9,22 @@
 
 #include "util/parse.h"
 
+/* Of a name of up to 12 bytes. */
+#define ENTRY_SIZE 32
+
 void dents_reset(struct dents *d)
 {
 	d->len = 0;
 	d->at = 0;
 	d->place = 0;
 	d->next_place = 0;
+	d->read_size = sizeof(d->buf);
+}
+
+void dents_read_at_most(struct dents *d, uint32_t entries)
+{
+	if (entries < sizeof(d->buf) / ENTRY_SIZE)
+		d->read_size = entries * ENTRY_SIZE;
 }
 
 void dents_seek(struct dents *d, int fd, int64_t place)
@@ -29,7 +39,7 @@ int dents_next(struct dents *d, int fd, const char **ret_name)
 	const struct dirent64 *entry;
 
 	if (d->at >= d->len) {
-		ssize_t n = getdents64(fd, d->buf, sizeof(d->buf));
+		ssize_t n = getdents64(fd, d->buf, d->read_size);
 
 		if (n < 0)
 			return -errno;

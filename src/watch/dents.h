@@ -20,12 +20,16 @@ struct dents {
 	size_t at;
 	int64_t place; /* of the entry that was returned last, for dents_seek() */
 	int64_t next_place;
+	size_t read_size;
 	_Alignas(8) char buf[DENTS_BUFFER_SIZE];
 };
 
 void dents_reset(struct dents *d);
 /* Goes on at a place of the same directory, which may have been opened anew. */
 void dents_seek(struct dents *d, int fd, int64_t place);
+
+/* Reads but few entries at a time: what is not asked for is not made by the kernel. */
+void dents_read_at_most(struct dents *d, uint32_t entries);
 
 /* Returns 1 with the next name (valid until the next call), 0 at the end, or a negative errno. */
 int dents_next(struct dents *d, int fd, const char **ret_name);

@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "util/cleanup.h"
@@ -23,11 +25,14 @@
  */
 #define SEEN_PERIOD_NS (60 * NSEC_PER_SEC)
 /*
- * Ids that are looked at one by one. Each takes 3 us, and each is looked at twice. When more are
- * new since the last calls, a scan of all processes is cheaper, but on a busy host it may take ten
- * seconds: a script that polls makes 40 a second.
+ * New processes that one call looks at. Each takes 3 us, and is looked at twice. When more have
+ * come a scan of all finds them, which on a busy host may take ten seconds.
  */
-#define NEW_IDS_MAX 256
+#define NEW_MAX 256
+/* So many ids may be given away while a scan runs. */
+#define NEWER_IDS_MAX 256
+/* The kernel gives away those below only once (RESERVED_PIDS). */
+#define RESERVED_IDS 300
 /*
  * A call looks at so many processes even when its time is over: it may have been spent waiting for
  * a CPU, and a scan that takes one process at a time does not end before the freeze does.
@@ -48,13 +53,28 @@ static void copy_patterns(struct processes *p, const struct config_list *pattern
 	p->has_units = unit_reader_set_patterns(&p->units, &p->patterns);
 }
 
+static int open_again(int dir_fd)
+{
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int processes_init(struct processes *p, int procfs_fd, const struct config_list *patterns)
 {
+	struct statfs fs;
+	int r;
+
 	memset(p, 0, sizeof(*p));
 	p->procfs_fd = procfs_fd;
-	p->dir_fd = openat(procfs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (p->dir_fd < 0)
-		return -errno;
+	p->dir_fd = open_again(procfs_fd);
+	p->new_fd = open_again(procfs_fd);
+	if (p->dir_fd < 0 || p->new_fd < 0) {
+		r = p->dir_fd < 0 ? p->dir_fd : p->new_fd;
+		processes_done(p);
+		return r;
+	}
+	p->has_order = fstatfs(p->new_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 	unit_reader_init(&p->units, procfs_fd);
 	copy_patterns(p, patterns);
 	return 0;
@@ -64,6 +84,7 @@ void processes_done(struct processes *p)
 {
 	unit_reader_done(&p->units);
 	p->dir_fd = close_fd(p->dir_fd);
+	p->new_fd = close_fd(p->new_fd);
 }
 
 bool processes_set_patterns(struct processes *p, const struct config_list *patterns)
@@ -211,7 +232,7 @@ static bool process_is_young(const struct processes *p, int32_t pid)
 	if (older == 0)
 		return false;
 	/* Without a wrap, ids far above the newest one are those of old processes. */
-	return newest >= older ? pid > older && pid <= newest + NEW_IDS_MAX
+	return newest >= older ? pid > older && pid <= newest + NEWER_IDS_MAX
 			       : pid > older || pid <= newest;
 }
 
@@ -253,16 +274,16 @@ static void process_look_at(struct processes *p, int32_t pid)
 	}
 }
 
-static void look_at_new_id(struct processes *p, int32_t id)
+static void look_at_new(struct processes *p, int32_t pid)
 {
 	struct watch_process process;
 
-	if (processes_find(p, id) || process_read_name(p, id, &process) < 0)
+	if (process_read_name(p, pid, &process) < 0)
 		return;
 	if (!matches_itself(p, &process))
-		want_unit(p, id);
-	/* A scan counts what finds no room: here each id is looked at twice. */
-	else if (is_process(p, id) && !process_add(p, &process))
+		want_unit(p, pid);
+	/* A scan counts what finds no room: here each process is looked at twice. */
+	else if (is_process(p, pid) && !process_add(p, &process))
 		p->changed = true;
 }
 
@@ -326,25 +347,56 @@ static void take_units(struct processes *p, const struct watch_clock *clock)
 }
 
 /*
- * A server that forks for each connection has processes that are a second old when the host
- * freezes. Each new id is looked at in two calls, since a process has its parent's name until it
- * calls exec.
+ * Looks at the processes whose ids are above `after`, up to `newest`. /proc has processes in the
+ * order of their ids, and the place of each is its id and a constant. So of the many ids that have
+ * ended nothing is seen, and few entries are read that are not asked for: the kernel allocates for
+ * each. A directory for tests has any order.
  */
-static void look_at_new(struct processes *p)
+static void look_at_range(struct processes *p, int32_t after, int32_t newest)
 {
-	int32_t first = p->newest_id[1] + 1, newest;
+	unsigned int looks = 0;
+	struct dents dents;
+	const char *name;
+	int32_t pid;
+	int r;
+
+	dents_seek(&dents, p->new_fd, p->has_order ? after + 1 + p->place_of_ids : 0);
+	if (p->has_order)
+		dents_read_at_most(&dents, (uint32_t)(newest - after));
+	while ((r = dents_next_number(&dents, p->new_fd, &pid, &name)) > 0) {
+		if (pid > newest && p->has_order)
+			return;
+		if (pid <= after || pid > newest || processes_find(p, pid))
+			continue;
+		if (++looks > NEW_MAX)
+			break;
+		look_at_new(p, pid);
+	}
+	if (r != 0)
+		p->changed = true;
+}
+
+/*
+ * A server that forks for each connection has processes that are a second old when the host
+ * freezes. Each is looked at in two calls, since it has its parent's name until it calls exec.
+ */
+static void find_new(struct processes *p)
+{
+	int32_t newest, after = p->newest_id[1];
 	struct loadavg loadavg;
 
 	if (loadavg_read(p->procfs_fd, "loadavg", &loadavg) < 0)
 		return;
 	newest = loadavg.newest_id;
-	if (p->newest_id[1] == 0)
+	if (after == 0) {
 		p->newest_id[0] = newest;
-	else if (newest < p->newest_id[1] || newest - first >= NEW_IDS_MAX)
-		p->changed = true;
-	else
-		for (int32_t id = first; id <= newest; id++)
-			look_at_new_id(p, id);
+	} else if (newest < after) {
+		/* They have wrapped. */
+		look_at_range(p, after, INT32_MAX);
+		look_at_range(p, RESERVED_IDS - 1, newest);
+	} else if (newest > after) {
+		look_at_range(p, after, newest);
+	}
 	p->newest_id[1] = p->newest_id[0];
 	p->newest_id[0] = newest;
 }
@@ -467,7 +519,7 @@ static void scan(struct processes *p, const struct watch_clock *clock, uint64_t 
 	int32_t pid;
 	int r;
 
-	look_at_new(p);
+	find_new(p);
 	if (!p->scanning && (!scan_is_due(p, now_ns) || !scan_begin(p, now_ns)))
 		return;
 	do {
@@ -478,6 +530,9 @@ static void scan(struct processes *p, const struct watch_clock *clock, uint64_t 
 			scan_end(p);
 		if (r <= 0)
 			return;
+		/* Less where the one that was to come next has ended. */
+		if (p->dents.place - pid > p->place_of_ids)
+			p->place_of_ids = p->dents.place - pid;
 		process_look_at(p, pid);
 	} while (++looks < LOOKS_MIN || watch_clock_ns(clock) < deadline_ns);
 }

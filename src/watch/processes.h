@@ -40,8 +40,11 @@ struct watch_process {
 
 struct processes {
 	int procfs_fd;
-	int dir_fd; /* /proc, for the scan */
-	bool armed; /* at the last call of processes_scan() */
+	int dir_fd;	      /* /proc, for the scan */
+	int new_fd;	      /* and for new processes */
+	bool has_order;	      /* it is a real one, whose entries are in the order of their ids */
+	int64_t place_of_ids; /* of a process in it, beside its id, by the last scan */
+	bool armed;	      /* at the last call of processes_scan() */
 	bool scanning;
 	bool scanned_once;
 	uint64_t scan_started_ns;

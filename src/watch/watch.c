@@ -171,7 +171,7 @@ int watch_new(const struct watch_options *options, struct watch **ret_watch)
 	w->clock = options->clock;
 	w->interval_ns = options->interval_ns;
 	w->procfs_fd = w->sysfs_fd = w->diskstats_fd = -1;
-	w->processes.dir_fd = w->threads.done_fd = -1;
+	w->processes.dir_fd = w->processes.new_fd = w->threads.done_fd = -1;
 	host_stats_init(&w->host);
 
 	r = watch_open_files(w, options);

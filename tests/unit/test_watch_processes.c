@@ -3,7 +3,10 @@
 /* Which processes are watched: how they are found, and when one comes or goes. */
 #include "test_watch_tree.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static void test_found_by_name_and_pid(void **state)
 {
@@ -118,8 +121,7 @@ static void test_new_processes_are_found_in_one_sample(void **state)
 	watch_free(w);
 }
 
-/* When ids have wrapped or too many are new, all processes are scanned soon. */
-static void test_many_new_processes_are_found_by_a_scan(void **state)
+static void test_new_processes_when_ids_wrap(void **state)
 {
 	struct tree *t = *state;
 	struct watch *w;
@@ -128,20 +130,95 @@ static void test_many_new_processes_are_found_by_a_scan(void **state)
 	put_newest_id(t, 2000);
 	w = tree_watch(t);
 	tree_scan(t, w, 1000);
-	tree_put_thread(t, 30, 30, "postgres", 'S', 600, 1);
-	put_newest_id(t, 40);
+	tree_put_thread(t, 2001, 2001, "postgres", 'S', 600, 1);
+	tree_put_thread(t, 330, 330, "postgres", 'S', 600, 1);
+	put_newest_id(t, 340);
 	tree_scan(t, w, 1000);
-	tree_scan(t, w, 1000);
-	tree_scan(t, w, 1000);
-	assert_true(tree_is_watched(w, 30));
-
-	tree_put_thread(t, 900, 900, "postgres", 'S', 700, 1);
-	put_newest_id(t, 1000);
-	tree_scan(t, w, 1000);
-	tree_scan(t, w, 1000);
-	tree_scan(t, w, 1000);
-	assert_true(tree_is_watched(w, 900));
+	assert_int_equal(tree_watched(w), 2);
 	watch_free(w);
+}
+
+/* More than one call looks at: those that are known make room, and a scan of all begins soon. */
+static void test_many_new_processes(void **state)
+{
+	struct tree *t = *state;
+	struct watch *w;
+
+	tree_list_add(&t->process, "postgres");
+	put_newest_id(t, 800);
+	w = tree_watch(t);
+	for (int pid = 901; pid <= 1500; pid++)
+		tree_put_thread(t, pid, pid, "postgres", 'S', 700, 1);
+	put_newest_id(t, 1500);
+	tree_scan(t, w, 1000);
+	assert_int_equal(tree_watched(w), 256);
+	tree_scan(t, w, 1);
+	assert_int_equal(tree_watched(w), 512);
+	tree_scan(t, w, 1000);
+	assert_int_equal(tree_watched(w), 600);
+	watch_free(w);
+}
+
+static uint64_t stand_still(void *arg)
+{
+	(void)arg;
+	return NSEC_PER_SEC;
+}
+
+static bool is_own_procfs(void)
+{
+	char name[16] = "";
+
+	return readlink("/proc/self", name, sizeof(name) - 1) > 0 && atoi(name) == getpid();
+}
+
+/* It stops where it has been asked to stay. */
+static pid_t start_child(const char *name)
+{
+	pid_t parent = getpid(), child = fork();
+
+	assert_true(child >= 0);
+	if (child > 0) {
+		assert_int_equal(waitpid(child, NULL, WUNTRACED), child);
+		return child;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (name && getppid() == parent) {
+		prctl(PR_SET_NAME, name);
+		raise(SIGSTOP);
+	}
+	_exit(0);
+}
+
+/* On this kernel, among many that have ended: the clock stands still, so no scan of all is due. */
+static void test_a_new_process_of_this_host(void **state)
+{
+	static struct processes p;
+	const struct watch_clock clock = { .mono_ns = stand_still };
+	struct config_list patterns = { 0 };
+	int procfs_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pid_t child;
+
+	(void)state;
+	if (!is_own_procfs()) {
+		close(procfs_fd);
+		skip();
+	}
+	tree_list_add(&patterns, "newcomer");
+	assert_int_equal(processes_init(&p, procfs_fd, &patterns), 0);
+	assert_true(p.has_order);
+	for (unsigned int i = 0; i < 1000 && !p.scanned_once; i++)
+		processes_scan(&p, &clock, 0, false);
+	assert_true(p.scanned_once);
+	for (unsigned int i = 0; i < 300; i++)
+		start_child(NULL);
+	child = start_child("newcomer");
+	processes_scan(&p, &clock, 0, false);
+	assert_non_null(processes_find(&p, child));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	processes_done(&p);
+	close(procfs_fd);
 }
 
 /* A process that a scan meets before it calls exec is looked at again by the next one. */
@@ -156,7 +233,7 @@ static void test_a_young_process_is_scanned_twice(void **state)
 	tree_scan(t, w, 1000);
 	tree_put_thread(t, 400, 400, "sh", 'S', 600, 1);
 	put_newest_id(t, 400);
-	tree_scan(t, w, 1000);
+	tree_scan(t, w, 10000);
 	tree_scan(t, w, 1000);
 	tree_put_thread(t, 400, 400, "postgres", 'S', 600, 1);
 	for (unsigned int i = 0; i < 4; i++)
@@ -193,19 +270,19 @@ static void test_an_old_process_with_a_high_id_is_not_young(void **state)
 	put_newest_id(t, 5100);
 	tree_put_thread(t, 5000, 5000, "sh", 'S', 600, 1);
 	w = tree_watch(t);
-	/* Each jump lets a scan begin, and a minute later what was seen is forgotten. */
-	for (int id = 100; id <= 700; id += 200) {
+	/* A scan begins after 10 s, and a minute later what was seen is forgotten. */
+	for (int id = 100; id <= 200; id += 50) {
 		put_newest_id(t, id);
-		tree_scan(t, w, 1000);
+		tree_scan(t, w, 10000);
 	}
-	for (int id = 900; id <= 1700; id += 200) {
+	for (int id = 250; id <= 300; id += 50) {
 		put_newest_id(t, id);
-		tree_scan(t, w, id == 900 ? 61000 : 1000);
+		tree_scan(t, w, id == 250 ? 61000 : 10000);
 	}
 	tree_put_thread(t, 5000, 5000, "postgres", 'S', 600, 1);
-	for (int id = 1900; id <= 2700; id += 200) {
+	for (int id = 350; id <= 450; id += 50) {
 		put_newest_id(t, id);
-		tree_scan(t, w, 1000);
+		tree_scan(t, w, 10000);
 	}
 	assert_false(tree_is_watched(w, 5000));
 	watch_free(w);
@@ -724,7 +801,9 @@ int main(void)
 		tree_test(test_found_by_name_and_pid),
 		tree_test(test_found_by_unit),
 		tree_test(test_new_processes_are_found_in_one_sample),
-		tree_test(test_many_new_processes_are_found_by_a_scan),
+		tree_test(test_new_processes_when_ids_wrap),
+		tree_test(test_many_new_processes),
+		cmocka_unit_test(test_a_new_process_of_this_host),
 		tree_test(test_a_young_process_is_scanned_twice),
 		tree_test(test_a_server_that_starts_together_with_the_watchdog),
 		tree_test(test_an_old_process_with_a_high_id_is_not_young),
