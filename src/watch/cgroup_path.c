@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* "memory" in "cpu,memory,pids" */
 static bool has_controller(const char *list, const char *end, const char *controller)
@@ -23,13 +24,14 @@ static bool has_controller(const char *list, const char *end, const char *contro
 	return false;
 }
 
-int cgroup_path_parse(const char *buf, size_t len, const char *controller,
+int cgroup_path_parse(const char *buf, size_t len, const char *controller, int sysfs_fd,
 	struct cgroup_path *ret_path)
 {
 	struct cursor c = { buf, buf + len }, line;
+	bool has_v1 = false;
 	int r = -ENOENT;
 
-	/* "0::/system.slice/mariadb.service"; on v1 also "4:memory:/..." */
+	/* "0::/system.slice/mariadb.service", the last line; on v1 also "4:memory:/..." */
 	while (cursor_line(&c, &line)) {
 		const char *list = memchr(line.p, ':', (size_t)(line.end - line.p)), *path;
 		bool v1;
@@ -40,13 +42,17 @@ int cgroup_path_parse(const char *buf, size_t len, const char *controller,
 		if (!path || path + 1 == line.end || path[1] != '/')
 			continue;
 		v1 = has_controller(list + 1, path, controller);
+		has_v1 = has_v1 || path != list + 1;
 		if (!v1 && path != list + 1)
 			continue;
-		*ret_path = (struct cgroup_path){ { path + 1, line.end }, v1 };
+		*ret_path = (struct cgroup_path){ .path = { path + 1, line.end }, .v1 = v1 };
 		r = 0;
 		if (v1)
 			break;
 	}
+	/* One hierarchy of version 1 may also be mounted somewhere else. */
+	ret_path->is_apart = r == 0 && !ret_path->v1 && has_v1 &&
+		faccessat(sysfs_fd, "fs/cgroup/cgroup.procs", F_OK, 0) < 0;
 	return r;
 }
 
@@ -75,27 +81,25 @@ uint64_t cgroup_path_hash(const struct cgroup_path *path)
 		(size_t)(path->path.end - path->path.p));
 }
 
-uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd)
-{
-	char directory[PATH_MAX];
-	int n = snprintf(directory, sizeof(directory), "fs/cgroup%.*s",
-		(int)(path->path.end - path->path.p), path->path.p);
-	struct stat st;
-
-	if (path->v1 || n < 0 || (size_t)n >= sizeof(directory) ||
-		fstatat(sysfs_fd, directory, &st, 0) < 0)
-		return 0;
-	return st.st_ino;
-}
-
 int cgroup_path_name(const struct cgroup_path *path, const char *controller, const char *name,
 	char *buf, size_t size)
 {
-	int n = snprintf(buf, size, "fs/cgroup%s%s%.*s/%s", path->v1 ? "/" : "",
-		path->v1 ? controller : "", (int)(path->path.end - path->path.p), path->path.p,
-		name);
+	const char *hierarchy = path->v1 ? controller : path->is_apart ? "unified" : "";
+	int n = snprintf(buf, size, "fs/cgroup%s%s%.*s/%s", *hierarchy ? "/" : "", hierarchy,
+		(int)(path->path.end - path->path.p), path->path.p, name);
 
 	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+uint64_t cgroup_path_id(const struct cgroup_path *path, int sysfs_fd)
+{
+	char directory[PATH_MAX];
+	struct stat st;
+
+	if (path->v1 || cgroup_path_name(path, "", "", directory, sizeof(directory)) < 0 ||
+		fstatat(sysfs_fd, directory, &st, 0) < 0)
+		return 0;
+	return st.st_ino;
 }
 
 int cgroup_path_open(const struct cgroup_path *path, int sysfs_fd, const char *controller,

@@ -16,13 +16,14 @@
 struct cgroup_path {
 	struct cursor path; /* "/system.slice/mariadb.service" */
 	bool v1;
+	bool is_apart; /* version 2 is mounted at fs/cgroup/unified, beside version 1 */
 };
 
 /*
  * The group that counts for a controller of version 1 ("memory", "blkio") where there is one, else
- * that of cgroup2. 0 or -ENOENT. Pure.
+ * that of cgroup2; for "" always the latter. 0 or -ENOENT.
  */
-int cgroup_path_parse(const char *buf, size_t len, const char *controller,
+int cgroup_path_parse(const char *buf, size_t len, const char *controller, int sysfs_fd,
 	struct cgroup_path *ret_path);
 
 /* False: it is outside the cgroup namespace of this process, so its path leads nowhere. */

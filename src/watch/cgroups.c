@@ -197,8 +197,8 @@ static void add_with_ancestors(struct cgroups *c, const char *buf, size_t len)
 {
 	struct cgroup_path path;
 
-	if (cgroup_path_parse(buf, len, "memory", &path) < 0 || !cgroup_path_is_reachable(&path) ||
-		path.path.end - path.path.p < 2)
+	if (cgroup_path_parse(buf, len, "memory", c->sysfs_fd, &path) < 0 ||
+		!cgroup_path_is_reachable(&path) || path.path.end - path.path.p < 2)
 		return;
 	do
 		add_cgroup(c, &path);

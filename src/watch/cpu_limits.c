@@ -147,10 +147,10 @@ void cpu_limits_learn(struct cpu_limits *l, struct cgroup_stats *stats, int sysf
 	if (process)
 		process->cpu_groups = 0;
 
-	if (cgroup_path_parse(buf, len, "cpu", &path) < 0 || !cgroup_path_is_reachable(&path) ||
-		path.path.end - path.path.p < 2)
+	if (cgroup_path_parse(buf, len, "cpu", sysfs_fd, &path) < 0 ||
+		!cgroup_path_is_reachable(&path) || path.path.end - path.path.p < 2)
 		return;
-	is_counted = cgroup_path_parse(buf, len, "cpuacct", &usage) == 0 && usage.v1;
+	is_counted = cgroup_path_parse(buf, len, "cpuacct", sysfs_fd, &usage) == 0 && usage.v1;
 	do {
 		const uint32_t serial = l->serial;
 

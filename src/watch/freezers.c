@@ -56,41 +56,52 @@ static bool group_open(struct freezers_group *group, int sysfs_fd, const struct 
 	return false;
 }
 
-void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
-	const char *buf, size_t len)
+/* False: it is the root, or has no such files. */
+static bool add_group(struct freezers *f, int sysfs_fd, const struct cgroup_path *path)
 {
-	struct watch_process *process = processes_find(processes, pid);
-	struct freezers_group *place = NULL, opened;
-	struct cgroup_path path;
-	uint64_t hash;
+	struct freezers_group *place = NULL, opened = { .path_hash = cgroup_path_hash(path) };
 
-	if (process)
-		process->freezer_hash = 0;
-	if (cgroup_path_parse(buf, len, "freezer", &path) < 0 || !cgroup_path_is_reachable(&path) ||
-		path.path.end - path.path.p < 2)
-		return;
-	hash = cgroup_path_hash(&path);
-	if (process) {
-		process->freezer_hash = hash;
-		process->freezer_ns = process->cgroup_asked_ns;
-	}
+	if (!cgroup_path_is_reachable(path) || path->path.end - path->path.p < 2)
+		return false;
 	for (unsigned int i = 0; i < FREEZERS_GROUPS_MAX; i++) {
 		struct freezers_group *group = &f->groups[i];
 
-		if (group->used && group->path_hash == hash)
-			return;
+		if (group->used && group->path_hash == opened.path_hash)
+			return true;
 		if (!group->used && !place)
 			place = group;
 	}
-	opened = (struct freezers_group){ .path_hash = hash };
-	if (!group_open(&opened, sysfs_fd, &path))
-		return;
-	if (!place) {
+	if (!group_open(&opened, sysfs_fd, path))
+		return false;
+	if (place) {
+		*place = opened;
+	} else {
 		group_free(&opened);
 		f->left_out++;
+	}
+	return true;
+}
+
+void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
+	const char *buf, size_t len)
+{
+	/* That of version 2 where it is in the root of version 1, or that has no freezer. */
+	static const char *const controllers[] = { "freezer", "" };
+	struct watch_process *process = processes_find(processes, pid);
+	struct cgroup_path path;
+
+	if (process)
+		process->freezer_hash = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(controllers); i++) {
+		if (cgroup_path_parse(buf, len, controllers[i], sysfs_fd, &path) < 0 ||
+			!add_group(f, sysfs_fd, &path))
+			continue;
+		if (process) {
+			process->freezer_hash = cgroup_path_hash(&path);
+			process->freezer_ns = process->cgroup_asked_ns;
+		}
 		return;
 	}
-	*place = opened;
 }
 
 /* False: the group has been removed. */

@@ -40,7 +40,10 @@ struct freezers {
 /* Forgets all control groups, because other processes are watched from now on. */
 void freezers_reset(struct freezers *f);
 
-/* Adds the group of a process: buf is the text of its /proc/PID/cgroup. */
+/*
+ * Adds the group of a process: buf is the text of its /proc/PID/cgroup. On a host with both
+ * versions it is that of version 1, unless that is the root.
+ */
 void freezers_learn(struct freezers *f, int sysfs_fd, struct processes *processes, int32_t pid,
 	const char *buf, size_t len);
 

@@ -199,8 +199,8 @@ void io_limits_learn(struct io_limits *l, struct cgroup_stats *stats, int sysfs_
 {
 	struct cgroup_path path;
 
-	if (cgroup_path_parse(buf, len, "blkio", &path) < 0 || !cgroup_path_is_reachable(&path) ||
-		path.path.end - path.path.p < 2)
+	if (cgroup_path_parse(buf, len, "blkio", sysfs_fd, &path) < 0 ||
+		!cgroup_path_is_reachable(&path) || path.path.end - path.path.p < 2)
 		return;
 	do
 		add_group(l, stats, sysfs_fd, &path);

@@ -28,7 +28,7 @@ static void check_path(const char *buf, size_t size, const char *controller)
 {
 	struct cgroup_path path;
 
-	if (cgroup_path_parse(buf, size, controller, &path) < 0)
+	if (cgroup_path_parse(buf, size, controller, -1, &path) < 0)
 		return;
 	do {
 		const struct cursor p = path.path;

@@ -79,7 +79,7 @@ static void set(struct fixture *f, enum cgroup_stats_kind kind, unsigned int slo
 {
 	struct cgroup_path path;
 
-	assert_int_equal(cgroup_path_parse(text, strlen(text), "none", &path), 0);
+	assert_int_equal(cgroup_path_parse(text, strlen(text), "none", -1, &path), 0);
 	assert_int_equal(cgroup_stats_set(&f->stats, kind, slot, &path), 0);
 }
 

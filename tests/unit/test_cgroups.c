@@ -16,7 +16,7 @@
 static void assert_path(const char *text, const char *expected, bool expected_v1)
 {
 	struct cgroup_path path = { .v1 = !expected_v1 };
-	int r = cgroup_path_parse(text, strlen(text), "memory", &path);
+	int r = cgroup_path_parse(text, strlen(text), "memory", -1, &path);
 
 	assert_int_equal(r, expected ? 0 : -ENOENT);
 	if (!expected)
@@ -204,6 +204,36 @@ static void test_sample(void **state)
 	put_limit(t, "/system.slice", "max");
 	put_limit(t, UNIT, "max");
 	assert_int_equal(sample_limits(t, w)->cgroups_count, 0);
+	watch_free(w);
+}
+
+/* Where version 2 is mounted, on a host that has a hierarchy of version 1 as well. */
+static void test_both_versions(void **state)
+{
+	struct tree *t = *state;
+	const struct record_limits *s;
+	struct watch *w;
+
+	tree_list_add(&t->process, "mariadbd");
+	tree_put_thread(t, 10, 10, "mariadbd", 'S', 500, 9);
+	tree_put(t, "proc/10/cgroup", "1:name=systemd:/\n0::" UNIT "\n");
+	put_limit(t, "/unified" UNIT, "1000");
+	put_usage(t, "/unified" UNIT, 900, 0);
+	w = tree_watch(t);
+	s = sample_limits(t, w);
+	assert_int_equal(s->cgroups_count, 1);
+	assert_string_equal(s->cgroups[0].path, UNIT);
+	assert_int_equal(s->cgroups[0].id, inode_of(t, "sys/fs/cgroup/unified" UNIT));
+	watch_free(w);
+
+	/* It is the root, and the other one is mounted somewhere else. */
+	tree_put(t, "sys/fs/cgroup/cgroup.procs", "1\n");
+	put_limit(t, UNIT, "1000");
+	put_usage(t, UNIT, 900, 0);
+	w = tree_watch(t);
+	s = sample_limits(t, w);
+	assert_int_equal(s->cgroups_count, 1);
+	assert_int_equal(s->cgroups[0].id, inode_of(t, "sys/fs/cgroup" UNIT));
 	watch_free(w);
 }
 
@@ -637,6 +667,7 @@ int main(void)
 		tree_test(test_read_again),
 		tree_test(test_order),
 		tree_test(test_sample),
+		tree_test(test_both_versions),
 		tree_test(test_v1),
 		tree_test(test_no_cgroup),
 		tree_test(test_a_limit_that_is_set_later),

@@ -176,6 +176,8 @@ static void test_freezer(void **state)
 			"populated 1\nfrozen 1\n" },
 		{ "3:freezer:" GROUP "\n0::/\n", "/freezer" GROUP "/freezer.self_freezing", "0\n",
 			"1\n" },
+		{ "3:freezer:/\n0::" GROUP "\n", "/unified" GROUP "/cgroup.events",
+			"populated 1\nfrozen 0\n", "populated 1\nfrozen 1\n" },
 	};
 	struct tree *t = *state;
 
