@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -23,6 +24,7 @@
 
 #include "snapshot/held_locks.h"
 #include "util/clock.h"
+#include "util/syscalls.h"
 
 #define MORE_MAX 120
 #define PATH_SIZE 80
@@ -36,6 +38,9 @@ struct fixture {
 	int fd;
 	pid_t holder;
 	pid_t waiter;
+	bool serves; /* whoever has a lock then waits for work */
+	struct watch_process asked;
+	unsigned int asked_count;
 	unsigned int more_count;
 	pid_t more[MORE_MAX];
 };
@@ -182,7 +187,10 @@ static pid_t start_at(const struct fixture *f, const char *path, int (*take)(int
 	if (take(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600)) < 0 || write(told_fd, "", 1) != 1)
 		_exit(1);
 	for (;;)
-		pause();
+		if (f->serves)
+			poll(NULL, 0, -1);
+		else
+			pause();
 }
 
 static pid_t start(const struct fixture *f, int (*take)(int fd), int told_fd)
@@ -410,7 +418,8 @@ static const struct held_lock *look_with(struct fixture *f,
 	for (unsigned int looks = 0; looks < 2; looks++) {
 		do {
 			f->now_ns += 60 * NSEC_PER_SEC;
-			answer = held_locks_find(f->locks, NULL, 0, true, f->now_ns);
+			answer = held_locks_find(f->locks, &f->asked, f->asked_count, true,
+				f->now_ns);
 			usleep(1000);
 		} while (answer->look_ns <= after_ns);
 		after_ns = answer->look_ns;
@@ -454,9 +463,13 @@ static void test_who_tries_again(void **state)
 		.end = UINT64_MAX,
 		.tries_ns = 10 * NSEC_PER_SEC,
 		.is_read = true };
+	f->asked = (struct watch_process){ .pid = getpid() };
+	f->asked_count = 1;
 	lock = look_with(f, &refusal, 1);
 	assert_non_null(lock);
 	assert_true(lock->tries);
+	/* Whoever tries may do something else in between, so this opens no incident. */
+	assert_null(held_locks_longest_lock(f->locks));
 	assert_int_equal(lock->waiters, 1);
 	assert_int_equal(lock->pid, getpid());
 	assert_int_equal(lock->holder_pid, f->holder);
@@ -633,6 +646,29 @@ static void test_before_an_incident(void **state)
 	check(f, look(f), f->holder);
 }
 
+/* Whoever has no work wants no lock, but to be the one that works, as a standby does. */
+static void test_a_holder_without_work(void **state)
+{
+	struct fixture *f = *state;
+	const struct held_lock *lock = NULL;
+	struct watch_process asked;
+	bool serves = false;
+
+	f->serves = true;
+	hold_and_wait(f, take_flock);
+	asked = (struct watch_process){ .pid = f->waiter };
+	for (unsigned int i = 0; i < WAITS_MAX && !serves; i++) {
+		f->now_ns += 60 * NSEC_PER_SEC;
+		lock = find(f, held_locks_find(f->locks, &asked, 1, false, f->now_ns));
+		serves =
+			lock && syscall_may_wait_for_work(lock->holder_state, lock->holder_syscall);
+		usleep(1000);
+	}
+	assert_true(serves);
+	assert_int_equal(lock->holder_pid, f->holder);
+	assert_null(held_locks_longest_lock(f->locks));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -651,6 +687,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_holder_of_many_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_before_an_incident, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_holder_without_work, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

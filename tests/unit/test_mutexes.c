@@ -218,6 +218,36 @@ static void test_a_mutex_is_held(void **state)
 	assert_int_equal(answer->list[0].holder, 0);
 }
 
+/* A thread that is stopped waits to go on, and so do all of a process that is frozen. */
+static void test_what_is_stopped_waits_for_no_mutex(void **state)
+{
+	struct fixture *f = *state;
+	const struct watch_process frozen = { .pid = PID, .is_frozen = true };
+	const struct held_locks_answer *answer = NULL;
+	uint64_t asked_ns;
+	char call[64];
+
+	snprintf(call, sizeof(call), "%d 0x%x 0x80 0x2 0x0 0x0 0x0 0x7ffc 0x7f00", SYS_futex,
+		ADDRESS);
+	put_memory(f, OWNER, 0);
+	put_thread(f, OWNER, "R", 5, "running");
+	put_thread(f, 102, "S", 5, call);
+	put_thread(f, 103, "T", 5, call);
+	put_thread(f, 104, "t", 5, call);
+	look(f);
+	assert_int_equal(look(f)->list[0].waiters, 1);
+	asked_ns = clock_mono_ns();
+	for (unsigned int i = 0; i < WAITS_MAX; i++) {
+		f->now_ns += 60 * NSEC_PER_SEC;
+		answer = held_locks_find(f->locks, &frozen, 1, true, f->now_ns);
+		if (answer->look_ns > asked_ns)
+			break;
+		usleep(1000);
+	}
+	assert_true(answer->look_ns > asked_ns);
+	assert_int_equal(answer->count, 0);
+}
+
 /*
  * The owner has been at another mutex for a moment only: its own waiters are not charged to that.
  */
@@ -572,6 +602,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_many_processes_hang, setup, teardown),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test_setup_teardown(test_a_mutex_is_held, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_what_is_stopped_waits_for_no_mutex, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(test_a_chain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_deadlock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_a_thread_waits_for_itself, setup, teardown),

@@ -211,6 +211,9 @@ static void test_reader(void **state)
 	assert_int_equal(prctl(PR_GET_NAME, comm), 0);
 	assert_string_equal(lock->comm, comm);
 	assert_string_equal(lock->holder_comm, comm);
+	/* The writer has one thread, which is one session. */
+	assert_true(lock->is_alone);
+	assert_null(held_locks_longest_lock(f->locks));
 	since_ns = lock->since_ns;
 	assert_int_equal(lock->held_since_ns, since_ns);
 	assert_int_equal(look(f, 1)->since_ns, since_ns);

@@ -185,6 +185,7 @@ static void test_freezer(void **state)
 	tree_put_thread(t, 10, 10, "mariadbd", 'S', 500, 9);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct record_stopped *s;
+		unsigned int count;
 		struct watch *w;
 
 		tree_put(t, "proc/10/cgroup", "%s", cases[i].groups);
@@ -200,8 +201,10 @@ static void test_freezer(void **state)
 		assert_string_equal(s->cgroup, GROUP);
 		assert_int_equal(s->threads, 0);
 		assert_int_equal(s->stopped_ns, NSEC_PER_SEC);
+		assert_true(watch_processes(w, &count)->is_frozen);
 		put(t, cases[i].file, cases[i].running);
 		assert_false(next(t, w)->present);
+		assert_false(watch_processes(w, &count)->is_frozen);
 		/* As of a group that has been removed. */
 		put(t, cases[i].file, "");
 		next(t, w);
