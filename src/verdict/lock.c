@@ -140,7 +140,8 @@ static struct node *follow_lock(struct graph *g, struct node *n)
 static void add_lock(const struct model_lock *l, struct text *t)
 {
 	if (l->kind == RECORD_KERNEL_LOCK_mutex) {
-		text_add(t, "a mutex of the program");
+		/* Threads often have names of their own. */
+		text_addf(t, "a mutex of %s", *l->process.comm ? l->process.comm : "the program");
 	} else if (l->kind == RECORD_KERNEL_LOCK_other) {
 		text_add(t, "a lock of the kernel");
 		if (*l->function)
