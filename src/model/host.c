@@ -381,7 +381,7 @@ static bool matters(const struct record_lock_wait *line)
 /* All its waiters together; what was waited before the lead does not count. */
 static uint64_t waited_ns_of(const struct model *m, const struct record_lock_wait *line)
 {
-	const uint64_t most_ns = minus(m->now_ns, minus(m->trigger_ns, MODEL_LEAD_NS));
+	const uint64_t most_ns = minus(m->now_ns, model_counted_from_ns(m));
 
 	return line->waiters * (line->longest_ns < most_ns ? line->longest_ns : most_ns);
 }

@@ -15,6 +15,7 @@
 #include "model/thresholds.h"
 #include "model/waits.h"
 #include "util/clock.h"
+#include "util/number.h"
 
 struct model {
 	struct record_trigger trigger; /* rule "": no `open` line so far */
@@ -30,6 +31,12 @@ struct model {
 	struct model_sessions sessions;
 	struct model_host host;
 };
+
+/* From when on waits are counted. */
+static inline uint64_t model_counted_from_ns(const struct model *m)
+{
+	return minus(m->trigger_ns, MODEL_LEAD_NS);
+}
 
 void model_begin(struct model *model);
 /* Lines that say nothing of it are ignored. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "model/model.h"
+#include "model/wait_times.h"
 
 /* There is one audit daemon, whatever the file. */
 static bool has_file_system(enum record_cause cause)

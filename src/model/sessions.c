@@ -44,7 +44,7 @@ static void add_refusal(struct model_database *d, const char *error)
 /* What was waited before the lead does not count. */
 static uint64_t since_lead_ns(const struct model *m, const struct record *r)
 {
-	return minus(r->mono_ns, minus(m->trigger_ns, MODEL_LEAD_NS));
+	return minus(r->mono_ns, model_counted_from_ns(m));
 }
 
 static uint64_t at_most(uint64_t ns, uint64_t most_ns)

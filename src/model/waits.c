@@ -26,11 +26,6 @@ static bool is_lock(enum record_cause cause)
 		cause == RECORD_CAUSE_mutex || cause == RECORD_CAUSE_inode;
 }
 
-static uint64_t counted_from_ns(const struct model *m)
-{
-	return minus(m->trigger_ns, MODEL_LEAD_NS);
-}
-
 static uint32_t to_ms(uint64_t ns)
 {
 	return (uint32_t)(ns / NSEC_PER_MSEC);
@@ -239,7 +234,7 @@ static void add_thread(struct model *m, struct model_wait *w, const struct recor
 	struct model_waits *waits = &m->waits;
 	const uint16_t group = (uint16_t)(w - waits->groups);
 	struct model_thread *t = op->tid > 0 ? get_thread(waits, op->tid, group) : NULL;
-	const uint64_t from_ns = counted_from_ns(m), end_ns = op->start_mono_ns + op->dur_ns;
+	const uint64_t from_ns = model_counted_from_ns(m), end_ns = op->start_mono_ns + op->dur_ns;
 	uint64_t begin_ns = op->start_mono_ns > from_ns ? op->start_mono_ns : from_ns, ns;
 
 	if (!t) {
@@ -367,7 +362,7 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 	const struct record_alike *alike = &op->alike;
 	const uint32_t count = alike->count + 1;
 	const uint64_t max_ns = alike->max_ns > op->dur_ns ? alike->max_ns : op->dur_ns;
-	const uint64_t from_ns = counted_from_ns(m);
+	const uint64_t from_ns = model_counted_from_ns(m);
 	const uint64_t most_ns = minus(r->mono_ns, from_ns);
 	uint64_t total_ns = alike->total_ns + op->dur_ns;
 
@@ -397,7 +392,8 @@ static void add_alike(struct model *m, struct model_wait *w, const struct record
 static void leave_crowd(const struct model *m, struct model_wait *w, const struct record *r,
 	const struct model_thread *hung)
 {
-	const uint64_t told_ns = hung ? counted_from_ns(m) + hung->until_ms * NSEC_PER_MSEC : 0;
+	const uint64_t told_ns =
+		hung ? model_counted_from_ns(m) + hung->until_ms * NSEC_PER_MSEC : 0;
 
 	if (r->type == RECORD_STALL && w->alike_hanging &&
 		r->operation.start_mono_ns < w->alike_at_ns &&
@@ -430,7 +426,7 @@ uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid)
 static bool is_same_operation(const struct model *m, const struct model_thread *hung,
 	const struct record_operation *op)
 {
-	const uint64_t line_ns = counted_from_ns(m) + hung->until_ms * NSEC_PER_MSEC;
+	const uint64_t line_ns = model_counted_from_ns(m) + hung->until_ms * NSEC_PER_MSEC;
 	const uint64_t start_ns = minus(line_ns, hung->hangs_ms * NSEC_PER_MSEC);
 	/* Both were rounded. */
 	const uint64_t error_ns = 2 * NSEC_PER_MSEC;
@@ -457,140 +453,9 @@ static uint32_t take_back(struct model *m, struct model_thread *hung)
 	return 0;
 }
 
-/*
- * There is a line for an operation that hangs each second, later whenever its age has grown by
- * half, and a last one at the end: if none came for longer, its return was missed.
- */
-static bool is_missed(uint64_t line_ns, uint64_t age_ns, uint64_t now_ns)
-{
-	return now_ns >= line_ns + 5 * NSEC_PER_SEC / 2 + age_ns / 2;
-}
-
-struct model_hanging model_waits_find_hanging(const struct model *m, int group, uint64_t now_ns)
-{
-	const struct model_waits *waits = &m->waits;
-	struct model_hanging hanging = { 0 };
-
-	for (uint32_t i = 0; i < MODEL_THREADS_MAX && waits->hanging; i++) {
-		const struct model_thread *t = &waits->threads[i];
-		const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
-		const uint64_t age_ns = t->hangs_ms * NSEC_PER_MSEC;
-
-		if (!t->hangs || (group >= 0 && t->group != group) ||
-			is_missed(line_ns, age_ns, now_ns))
-			continue;
-		hanging.count++;
-		if (age_ns + now_ns - line_ns > hanging.longest_ns && now_ns >= line_ns)
-			hanging.longest_ns = age_ns + now_ns - line_ns;
-	}
-	for (uint32_t i = 0; i < waits->groups_count; i++) {
-		const struct model_wait *w = &waits->groups[i];
-		const uint64_t age_ns = w->alike_hanging_max_ns;
-
-		if (!w->alike_hanging || (group >= 0 && (int)i != group) ||
-			is_missed(w->alike_at_ns, age_ns, now_ns))
-			continue;
-		hanging.count += w->alike_hanging;
-		if (age_ns + now_ns - w->alike_at_ns > hanging.longest_ns &&
-			now_ns >= w->alike_at_ns)
-			hanging.longest_ns = age_ns + now_ns - w->alike_at_ns;
-	}
-	return hanging;
-}
-
 uint32_t model_wait_threads(const struct model_wait *w)
 {
 	return w->threads > w->at_once ? w->threads : w->at_once;
-}
-
-/* Files */
-
-static void note_user(struct model_user *user, const struct record_operation *op)
-{
-	if (user->who.pid == 0)
-		user->who = model_who_of(op->pid, op->tid, op->comm);
-	user->is_several |= user->who.pid != op->pid;
-	user->has_threads |= user->who.tid != op->tid;
-}
-
-/* Of all files that which was waited for least. */
-static struct model_used_file *find_shortest(struct model_waits *waits)
-{
-	struct model_used_file *shortest = waits->files;
-
-	for (uint32_t i = 1; i < waits->files_count; i++)
-		if (waits->files[i].longest_ns < shortest->longest_ns)
-			shortest = &waits->files[i];
-	return shortest;
-}
-
-static void note_file(struct model_waits *waits, const struct record_operation *op)
-{
-	/* Whoever removes a file need not have written it. */
-	const bool is_write = op->op == RECORD_OP_write || op->op == RECORD_OP_fsync ||
-		op->op == RECORD_OP_fallocate;
-	const bool is_read = op->op == RECORD_OP_read || op->op == RECORD_OP_fault;
-	/* A writer waits for its dirty pages to become fewer, or for one that is being written. */
-	const bool is_slowed = op->op == RECORD_OP_write &&
-		(op->waits_for == RECORD_CAUSE_dirty_throttling ||
-			op->waits_for == RECORD_CAUSE_writeback);
-	const struct model_file_id id = model_file_id_of(op->dev, op->inode, op->path);
-	struct model_used_file *f = waits->files;
-
-	if (!*op->path || (!is_write && !is_read))
-		return;
-	while (f < waits->files + waits->files_count && !model_is_same_file(&f->id, &id))
-		f++;
-	if (f == waits->files + MODEL_WRITERS_MAX)
-		f = find_shortest(waits);
-	else if (f == waits->files + waits->files_count)
-		waits->files_count++;
-	if (!model_is_same_file(&f->id, &id)) {
-		if (op->dur_ns <= f->longest_ns)
-			return;
-		*f = (struct model_used_file){ .id = id };
-	}
-	if (op->dur_ns > f->longest_ns)
-		f->longest_ns = op->dur_ns;
-	note_user(is_read ? &f->reading : is_slowed ? &f->slowed : &f->writing, op);
-}
-
-const struct model_used_file *model_waits_find_file(const struct model_waits *waits,
-	const struct model_file_id *id)
-{
-	for (uint32_t i = 0; i < waits->files_count; i++)
-		if (model_is_same_file(&waits->files[i].id, id))
-			return &waits->files[i];
-	return NULL;
-}
-
-/* Holders of the lock of a memory map */
-
-static void note_map_holder(struct model_waits *waits, const struct record_operation *op)
-{
-	struct model_map_holder *h = waits->map_holders;
-
-	if (op->waits_for == RECORD_CAUSE_memory_map_lock || !waits_holds_map(op->kstack))
-		return;
-	while (h < waits->map_holders + MODEL_MAP_HOLDERS_MAX && h->who.pid &&
-		h->who.pid != op->pid)
-		h++;
-	if (h == waits->map_holders + MODEL_MAP_HOLDERS_MAX || op->dur_ns <= h->longest_ns)
-		return;
-	h->who = model_who_of(op->pid, op->tid, op->comm);
-	h->longest_ns = op->dur_ns;
-	h->span = (struct model_span){ op->start_mono_ns, op->start_mono_ns + op->dur_ns };
-	h->cause = op->waits_for;
-	waits_in(op->kstack, h->function, sizeof(h->function));
-}
-
-const struct model_map_holder *model_waits_find_map_holder(const struct model_waits *waits,
-	int32_t pid)
-{
-	for (unsigned int i = 0; i < MODEL_MAP_HOLDERS_MAX; i++)
-		if (waits->map_holders[i].who.pid == pid)
-			return &waits->map_holders[i];
-	return NULL;
 }
 
 /* Lines */
@@ -631,7 +496,7 @@ void model_waits_add(struct model *m, const struct record *r)
 	uint32_t counted_ms = hung ? hung->until_ms : 0;
 	struct model_wait *w;
 
-	note_map_holder(waits, op);
+	model_map_holders_add(&waits->map_holders, op);
 	/* It computed or waited for a CPU, and not for a disk, a lock or a server. */
 	if (op->probe == RECORD_PROBE_vfs && op->sleeps == 0)
 		return;
@@ -662,56 +527,7 @@ void model_waits_add(struct model *m, const struct record *r)
 		return;
 	}
 	waits->noted++;
-	note_file(waits, op);
+	model_used_files_add(&waits->files, op);
 	if (op->dur_ns > waits->longest_ns)
 		waits->longest_ns = op->dur_ns;
-}
-
-/* How much longer than by its last line it has hung by then: the next line will tell. */
-static uint64_t hangs_on_ns(const struct model *m, const struct model_thread *t, uint64_t now_ns)
-{
-	const uint64_t line_ns = counted_from_ns(m) + t->until_ms * NSEC_PER_MSEC;
-
-	return t->hangs && now_ns > line_ns &&
-			!is_missed(line_ns, t->hangs_ms * NSEC_PER_MSEC, now_ns)
-		? now_ns - line_ns
-		: 0;
-}
-
-/* What is counted of its longest wait, in which it may still hang. */
-static struct model_span longest_of(const struct model *m, const struct model_thread *t,
-	uint64_t now_ns)
-{
-	const uint32_t ms = t->longest_ms < t->waited_ms ? t->longest_ms : t->waited_ms;
-	struct model_span span =
-		model_span_to(counted_from_ns(m) + t->longest_until_ms * NSEC_PER_MSEC,
-			ms * NSEC_PER_MSEC);
-
-	if (t->longest_until_ms + 1 >= t->until_ms)
-		span.until_ns += hangs_on_ns(m, t, now_ns);
-	return span;
-}
-
-uint64_t model_waits_longest_in_ns(const struct model *m, const struct model_thread *t,
-	struct model_span span)
-{
-	return model_span_overlap_ns(longest_of(m, t, span.until_ns), span);
-}
-
-uint64_t model_waits_in_ns(const struct model *m, const struct model_thread *t,
-	struct model_span span)
-{
-	const uint64_t from_ns = counted_from_ns(m);
-	const struct model_span longest = longest_of(m, t, span.until_ns);
-	const uint64_t more_ns = hangs_on_ns(m, t, span.until_ns);
-	const struct model_span all = { from_ns + t->from_ms * NSEC_PER_MSEC,
-		from_ns + t->until_ms * NSEC_PER_MSEC + more_ns };
-	const uint64_t rest_ns =
-		minus(t->waited_ms * NSEC_PER_MSEC + more_ns, longest.until_ns - longest.from_ns);
-
-	if (all.until_ns <= all.from_ns)
-		return 0;
-	return model_span_overlap_ns(longest, span) +
-		(uint64_t)((double)rest_ns * (double)model_span_overlap_ns(all, span) /
-			(double)(all.until_ns - all.from_ns));
 }

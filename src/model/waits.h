@@ -8,13 +8,14 @@
 #ifndef IOSTALL_MODEL_WAITS_H
 #define IOSTALL_MODEL_WAITS_H
 
+#include "model/map_holders.h"
+#include "model/used_files.h"
 #include "model/who.h"
 #include "record/record.h"
 
 #define MODEL_GROUPS_MAX 128
 /* A power of two, of which three quarters are used. */
 #define MODEL_THREADS_MAX 4096
-#define MODEL_WRITERS_MAX 48
 
 /* Threads of one program that waited for the same. */
 struct model_wait {
@@ -62,26 +63,6 @@ struct model_wait_key {
 	int32_t pid;
 };
 
-/* In which somebody held something, CLOCK_MONOTONIC. */
-struct model_span {
-	uint64_t from_ns;
-	uint64_t until_ns;
-};
-
-/* How much of the one lies in the other. */
-static inline uint64_t model_span_overlap_ns(struct model_span a, struct model_span b)
-{
-	const uint64_t from_ns = a.from_ns > b.from_ns ? a.from_ns : b.from_ns;
-	const uint64_t until_ns = a.until_ns < b.until_ns ? a.until_ns : b.until_ns;
-
-	return until_ns > from_ns ? until_ns - from_ns : 0;
-}
-
-static inline struct model_span model_span_to(uint64_t until_ns, uint64_t ns)
-{
-	return (struct model_span){ until_ns > ns ? until_ns - ns : 0, until_ns };
-}
-
 struct model_thread {
 	int32_t tid;	   /* 0: free; less: it was forgotten */
 	int32_t pid;	   /* 0: not known */
@@ -95,31 +76,6 @@ struct model_thread {
 	uint32_t hangs_ms; /* age by that line */
 	uint32_t file;	   /* key of what the longest worked on; 0: of nothing, or not known */
 };
-
-/* Who writes a file, or waits for reads of it. */
-struct model_user {
-	struct model_who who; /* the first that was seen; pid 0: nobody was */
-	bool is_several;      /* processes */
-	bool has_threads;     /* several, of this process */
-};
-
-struct model_used_file {
-	struct model_file_id id;
-	uint64_t longest_ns;	   /* that an operation on it took */
-	struct model_user slowed;  /* writers, because too many of its pages were dirty */
-	struct model_user writing; /* in a write for something else, or until it was written */
-	struct model_user reading;
-};
-
-/* A thread that held the lock of its process's memory map while it waited for something else. */
-struct model_map_holder {
-	struct model_who who; /* pid 0: free */
-	uint64_t longest_ns;
-	struct model_span span;
-	enum record_cause cause;
-	char function[RECORD_NAME_SIZE];
-};
-#define MODEL_MAP_HOLDERS_MAX 4
 
 /* Operations that hung all the time while the host was well. */
 struct model_earlier {
@@ -139,11 +95,10 @@ struct model_waits {
 	struct model_thread threads[MODEL_THREADS_MAX]; /* a hash table by thread and group */
 	uint32_t left_out;				/* operations without room */
 	uint32_t hanging;				/* threads that hang, by their last lines */
-	uint32_t noted;	     /* operations of programs that are not earlier */
-	uint64_t longest_ns; /* of those */
-	uint32_t files_count;
-	struct model_used_file files[MODEL_WRITERS_MAX];
-	struct model_map_holder map_holders[MODEL_MAP_HOLDERS_MAX];
+	uint32_t noted;		       /* operations of programs that are not earlier */
+	uint64_t longest_ns;	       /* of those */
+	struct model_used_files files; /* of programs, and not earlier */
+	struct model_map_holders map_holders;
 	struct model_earlier earlier;
 };
 
@@ -158,30 +113,7 @@ static inline uint64_t model_wait_ns(const struct model_wait *w)
 }
 uint32_t model_wait_threads(const struct model_wait *wait);
 
-/* Operations that have not returned by then, and for how long the longest of them has lasted. */
-struct model_hanging {
-	uint64_t count;
-	uint64_t longest_ns;
-};
-/* group: index; -1: of all groups. One of whose return was missed is not among them. */
-struct model_hanging model_waits_find_hanging(const struct model *model, int group,
-	uint64_t now_ns);
 /* How long the thread has hung by its last line; 0: it does not hang. */
 uint64_t model_waits_hanging_ns(const struct model_waits *waits, int32_t tid);
-
-/*
- * How long a thread waited in that time: the longest wait exactly, and the others as if they lay
- * evenly between the first and the last.
- */
-uint64_t model_waits_in_ns(const struct model *model, const struct model_thread *thread,
-	struct model_span span);
-/* The same of its longest wait alone. */
-uint64_t model_waits_longest_in_ns(const struct model *model, const struct model_thread *thread,
-	struct model_span span);
-const struct model_used_file *model_waits_find_file(const struct model_waits *waits,
-	const struct model_file_id *id);
-/* NULL: none was seen. */
-const struct model_map_holder *model_waits_find_map_holder(const struct model_waits *waits,
-	int32_t pid);
 
 #endif

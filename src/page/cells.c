@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/wait_times.h"
 #include "page/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/wait_times.h"
 #include "page/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/wait_times.h"
 #include "page/internal.h"
 #include "util/sort.h"
 

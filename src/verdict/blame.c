@@ -94,7 +94,7 @@ static uint64_t least_by_kernel_ns(const struct scene *s, const struct model_loa
 /* Who uses the file that kernel threads wrote or read, or of which all was sent before tracing. */
 static const struct model_user *user_of(const struct scene *s, const struct model_load *file)
 {
-	const struct model_used_file *used = model_waits_find_file(&s->m->waits, &file->file);
+	const struct model_used_file *used = model_used_files_find(&s->m->waits.files, &file->file);
 	const uint64_t reads = file->requests[MODEL_READ], writes = file->requests[MODEL_WRITE];
 	const bool is_from_before = file->before_ns && !reads && !writes;
 	const struct model_user *user;
@@ -344,7 +344,7 @@ static bool find_before(const struct scene *s, struct culprit *ret)
 static void add_before(const struct scene *s, struct culprit *c)
 {
 	const struct model_load *file = &s->loads->files[0];
-	const struct model_used_file *used = model_waits_find_file(&s->m->waits, &file->file);
+	const struct model_used_file *used = model_used_files_find(&s->m->waits.files, &file->file);
 	uint64_t traced_ns = s->disk->traced_ns, both_ns = c->busy_ns + file->busy_ns;
 
 	for (uint32_t i = 1; i < s->loads->counts[RECORD_BY_file]; i++)
@@ -529,8 +529,8 @@ static bool find_behind(const struct scene *s, struct culprit *ret)
 		*ret = c;
 		return true;
 	}
-	for (uint32_t i = 0; i < s->m->waits.files_count; i++) {
-		const struct model_used_file *f = &s->m->waits.files[i];
+	for (uint32_t i = 0; i < s->m->waits.files.count; i++) {
+		const struct model_used_file *f = &s->m->waits.files.list[i];
 		const struct model_user *user = f->slowed.who.pid ? &f->slowed
 			: f->writing.who.pid			  ? &f->writing
 								  : &f->reading;

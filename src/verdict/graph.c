@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "model/wait_times.h"
 #include "util/clock.h"
 #include "util/number.h"
 

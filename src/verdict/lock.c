@@ -105,7 +105,7 @@ static struct node *node_of_readers(struct graph *g, const struct node *n,
 
 	if (l->kind != RECORD_KERNEL_LOCK_memory_map)
 		return graph_of_file(g, l->file, model_span_to(l->longest_at_ns, l->longest_ns));
-	h = model_waits_find_map_holder(&g->m->waits, l->process.pid);
+	h = model_map_holders_find(&g->m->waits.map_holders, l->process.pid);
 	return h ? graph_of_thread(g, n, h->who.tid, h->span) : NULL;
 }
 
@@ -315,7 +315,7 @@ static const struct model_map_holder *map_holder_of(const struct graph *g, const
 	const struct model_wait *w = &g->m->waits.groups[n->index];
 
 	return w->cause == RECORD_CAUSE_memory_map_lock
-		? model_waits_find_map_holder(&g->m->waits, w->who.pid)
+		? model_map_holders_find(&g->m->waits.map_holders, w->who.pid)
 		: NULL;
 }
 
