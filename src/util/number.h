@@ -6,11 +6,18 @@
 #ifndef IOSTALL_UTIL_NUMBER_H
 #define IOSTALL_UTIL_NUMBER_H
 
+#include <math.h>
 #include <stdint.h>
 
 static inline double larger(double a, double b)
 {
 	return a > b ? a : b;
+}
+
+/* The smaller one. NAN where one of them is. */
+static inline double smaller(double a, double b)
+{
+	return a > b || isnan(b) ? b : a;
 }
 
 /* 0 where b is more: a counter that was set back, a clock that was read before. */

@@ -8,27 +8,12 @@
 #include <string.h>
 
 #include "util/cleanup.h"
+#include "util/number.h"
 #include "util/text.h"
 #include "watch/disks.h"
 #include "watch/pressure_trigger.h"
 #include "watch/recorded.h"
-
-#define NSEC_PER_SEC_REAL 1e9
-
-/* What a rule looks at: the newest sample and, by the scope of the rule, one thing in it. */
-struct subject {
-	const struct record_reading *sample;
-	bool has_threads; /* see watch_has_threads() */
-	double io_pct;	  /* see watch_io_pct() */
-	const struct record_disk *disk;
-	const struct record_file_system *filesystem;
-	const struct record_cgroup *cgroup;
-	const struct record_cpu_limited *cpu_limit;
-	const struct record_stopped *stopped;
-	const char *service;
-	const struct watch_sql_targets *targets;
-	const struct watch_kernel_errors *errors;
-};
+#include "watch/rule_subject.h"
 
 /* Names that rules without several subjects were active for lately. */
 #define RECORDED_NAMES_MAX 64
@@ -77,202 +62,11 @@ static const struct scope_kind {
 	[RULES_SCOPE_database] = { 1, true, true, false },
 };
 
-/* The value of a rule; NAN: unknown. False when the rule must not fire, whatever the value. */
-typedef bool (*rule_value_fn)(const struct subject *s, double *ret_value);
-
-/* One that is not a number stays so. */
-static double at_most(double value, double most)
-{
-	return value > most || isnan(most) ? most : value;
-}
-
-static bool value_iowait(const struct subject *s, double *ret_value)
-{
-	*ret_value = at_most(s->sample->cpu.iowait_pct, s->io_pct);
-	return true;
-}
-
-static bool value_iowait_cpus(const struct subject *s, double *ret_value)
-{
-	*ret_value = at_most(s->sample->cpu.iowait_cpus, s->io_pct / 100);
-	return true;
-}
-
-/* Without a request in flight the device has caught up, however busy it was in the interval. */
-static bool value_utilisation(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->disk->util_pct;
-	return s->disk->inflight > 0;
-}
-
-static bool value_await(const struct subject *s, double *ret_value)
-{
-	const struct record_disk *d = s->disk;
-
-	*ret_value = d->read_await_ms > d->write_await_ms ? d->read_await_ms : d->write_await_ms;
-	if (d->flushes && (double)d->flush_ticks_ms / d->flushes > *ret_value)
-		*ret_value = (double)d->flush_ticks_ms / d->flushes;
-	/* Of what is still in flight nothing is known yet. */
-	if (d->inflight && d->reads + d->writes + d->flushes == 0)
-		*ret_value = NAN;
-	return true;
-}
-
-static bool value_hung(const struct subject *s, double *ret_value)
-{
-	*ret_value = (double)s->disk->no_completion_ns / NSEC_PER_SEC_REAL;
-	return true;
-}
-
-static bool value_psi_io_full(const struct subject *s, double *ret_value)
-{
-	*ret_value = at_most(s->sample->psi.io.full_pct, s->io_pct);
-	return s->sample->psi.io.present;
-}
-
-static bool value_psi_io_some(const struct subject *s, double *ret_value)
-{
-	*ret_value = at_most(s->sample->psi.io.some_pct, s->io_pct);
-	return s->sample->psi.io.present;
-}
-
-static bool value_psi_memory_full(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->sample->psi.memory.full_pct;
-	return s->sample->psi.memory.present;
-}
-
-static bool value_psi_cpu(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->sample->psi.cpu.some_pct;
-	return s->sample->psi.cpu.present;
-}
-
-static bool value_blocked(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->has_threads ? (double)s->sample->threads.blocked : NAN;
-	return true;
-}
-
-static bool value_blocked_many(const struct subject *s, double *ret_value)
-{
-	return value_blocked(s, ret_value);
-}
-
-static bool value_mutex(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->sample->mutex.present ? s->sample->mutex.waiters : 0;
-	return true;
-}
-
-static bool value_lock(const struct subject *s, double *ret_value)
-{
-	*ret_value =
-		s->sample->lock.present ? (double)s->sample->lock.longest_ns / NSEC_PER_SEC : 0;
-	return true;
-}
-
-static bool value_stopped(const struct subject *s, double *ret_value)
-{
-	/* That a control group is frozen is known without a scan. */
-	*ret_value = s->has_threads || *s->stopped->cgroup
-		? (double)s->stopped->stopped_ns / NSEC_PER_SEC_REAL
-		: NAN;
-	return s->stopped->present;
-}
-
-static bool value_space(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->filesystem->used_pct;
-	return true;
-}
-
-static bool value_inodes(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->filesystem->inodes_used_pct;
-	return true;
-}
-
-static bool value_memory(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->cgroup->used_pct;
-	return true;
-}
-
-static bool value_oom_kills(const struct subject *s, double *ret_value)
-{
-	*ret_value = (double)s->cgroup->oom_kills;
-	return true;
-}
-
-static bool value_memory_growth(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->cgroup->growth_pct_per_min;
-	return true;
-}
-
-static bool value_cpu_limit(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->cpu_limit->held_back_pct;
-	return true;
-}
-
-static bool value_errors(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->errors->lines;
-	return true;
-}
-
-static bool value_health(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->sample->health.failing_s;
-	return s->sample->health.present;
-}
-
-/* Without a session the value is 0; in a sample without a new answer it is unknown. */
-static double value_of_answer(const struct record_sql_activity *sql, double value)
-{
-	if (!sql->present)
-		return 0;
-	return sql->active >= 0 ? value : NAN;
-}
-
-static bool value_sql_longest(const struct subject *s, double *ret_value)
-{
-	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.longest_s);
-	return true;
-}
-
-static bool value_sql_active(const struct subject *s, double *ret_value)
-{
-	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.lasting);
-	return true;
-}
-
-static bool value_sql_state(const struct subject *s, double *ret_value)
-{
-	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.in_state);
-	return true;
-}
-
-static bool value_sql_unanswered(const struct subject *s, double *ret_value)
-{
-	*ret_value = s->sample->sql.unanswered_s;
-	return true;
-}
-
-static bool value_sql_connections(const struct subject *s, double *ret_value)
-{
-	*ret_value = value_of_answer(&s->sample->sql, s->sample->sql.connections_pct);
-	return true;
-}
-
 static const struct rule_kind {
 	const char *name;
 	const char *unit;
 	const char *source;
 	enum rules_scope scope;
-	rule_value_fn value;
 } rule_kinds[CONFIG_RULE_COUNT] = {
 #define RULE(rule_name, enabled, set, clear, hold, rule_unit, rule_scope, rule_source, help)       \
 	[CONFIG_RULE_##rule_name] = {                                                              \
@@ -280,7 +74,6 @@ static const struct rule_kind {
 		.unit = (rule_unit),                                                               \
 		.source = (rule_source),                                                           \
 		.scope = RULES_SCOPE_##rule_scope,                                                 \
-		.value = value_##rule_name,                                                        \
 	},
 #include "watch/rules.def"
 #undef RULE
@@ -362,79 +155,6 @@ struct evaluation {
 	size_t count;
 };
 
-/*
- * The subject in a slot; false: the slot is free. The serial changes when another subject takes the
- * slot. Scopes with a single subject always have it.
- */
-static bool subject_get(const struct watch *watch, const struct record_reading *sample,
-	enum rules_scope scope, unsigned int slot, struct subject *ret_subject,
-	uint32_t *ret_serial)
-{
-	*ret_subject = (struct subject){ .sample = sample,
-		.has_threads = watch_has_threads(watch),
-		.io_pct = watch_io_pct(watch) };
-	*ret_serial = 0;
-	switch (scope) {
-	case RULES_SCOPE_device:
-		ret_subject->disk = watch_disk_in_slot(watch, slot, ret_serial);
-		return ret_subject->disk != NULL;
-	case RULES_SCOPE_filesystem:
-		ret_subject->filesystem = watch_filesystem_in_slot(watch, slot, ret_serial);
-		return ret_subject->filesystem != NULL;
-	case RULES_SCOPE_cgroup:
-		ret_subject->cgroup = watch_cgroup_in_slot(watch, slot, ret_serial);
-		return ret_subject->cgroup != NULL;
-	case RULES_SCOPE_cpu_limit:
-		ret_subject->cpu_limit = watch_cpu_limit_in_slot(watch, slot, ret_serial);
-		return ret_subject->cpu_limit != NULL;
-	case RULES_SCOPE_service:
-		ret_subject->service = watch_health_target(watch);
-		*ret_serial = sample->health.serial;
-		return sample->health.present;
-	case RULES_SCOPE_program:
-		*ret_serial = (uint32_t)watch_mutex_pid(watch);
-		return true;
-	case RULES_SCOPE_lock:
-		*ret_serial = (uint32_t)watch_lock_pid(watch);
-		return true;
-	case RULES_SCOPE_stopped:
-		ret_subject->stopped = &watch_limits(watch)->stopped;
-		*ret_serial = (uint32_t)watch_stopped_pid(watch);
-		return true;
-	case RULES_SCOPE_kernel_log:
-		ret_subject->errors = watch_kernel_errors(watch);
-		*ret_serial = ret_subject->errors->serial;
-		return true;
-	case RULES_SCOPE_database:
-		ret_subject->targets = watch_sql_targets(watch);
-		return true;
-	default:
-		return true;
-	}
-}
-
-static const char *target_of(enum config_rule_name rule, const struct watch_sql_targets *targets)
-{
-	switch (rule) {
-	case CONFIG_RULE_sql_longest:
-		return targets->longest;
-	case CONFIG_RULE_sql_active:
-		return targets->active;
-	case CONFIG_RULE_sql_state:
-		return targets->in_state;
-	case CONFIG_RULE_sql_connections:
-		return targets->connections;
-	default:
-		return targets->unanswered;
-	}
-}
-
-static void firing_add_stopped(struct rules_firing *firing, const struct record_stopped *stopped)
-{
-	firing->pid = firing->tid = stopped->pid;
-	text_copy(firing->subject, sizeof(firing->subject), stopped->comm);
-}
-
 /* Rules about the threads of the whole host; of others 0. */
 static double threads_of(enum config_rule_name rule, const struct rule_state *state)
 {
@@ -442,7 +162,7 @@ static double threads_of(enum config_rule_name rule, const struct rule_state *st
 }
 
 /* NULL: a rule with one subject, which is not the same each time. */
-static const char *name_of(enum config_rule_name rule, const struct subject *subject)
+static const char *name_of(enum config_rule_name rule, const struct rule_subject *subject)
 {
 	if (scope_of(rule)->slots == 1)
 		return NULL;
@@ -454,7 +174,7 @@ static const char *name_of(enum config_rule_name rule, const struct subject *sub
 }
 
 /* What the rule is active for now: of threads their program, else the subject. */
-static const char *name_now(const struct rules_firing *firing, const struct subject *subject,
+static const char *name_now(const struct rules_firing *firing, const struct rule_subject *subject,
 	const struct watch *watch, char comm[static WATCH_COMM_SIZE])
 {
 	const char *name = name_of(firing->rule, subject);
@@ -466,7 +186,7 @@ static const char *name_now(const struct rules_firing *firing, const struct subj
 }
 
 static void firing_add(struct evaluation *j, enum config_rule_name rule,
-	const struct rule_state *state, const struct subject *subject, double threshold)
+	const struct rule_state *state, const struct rule_subject *subject, double threshold)
 {
 	const struct rule_kind *kind = &rule_kinds[rule];
 	struct rules_firing *firing = &j->firings[j->count++];
@@ -481,38 +201,7 @@ static void firing_add(struct evaluation *j, enum config_rule_name rule,
 		.value = state->value,
 		.threshold = threshold,
 	};
-	if (subject->disk)
-		text_copy(firing->device, sizeof(firing->device), subject->disk->dev_name);
-	if (subject->errors)
-		text_copy(firing->device, sizeof(firing->device), subject->errors->device);
-	if (subject->filesystem)
-		text_copy(firing->subject, sizeof(firing->subject), subject->filesystem->mount);
-	if (subject->cgroup)
-		text_copy(firing->subject, sizeof(firing->subject), subject->cgroup->path);
-	if (subject->cpu_limit)
-		text_copy(firing->subject, sizeof(firing->subject), subject->cpu_limit->path);
-	if (subject->service)
-		text_copy(firing->subject, sizeof(firing->subject), subject->service);
-	if (subject->targets)
-		text_copy(firing->subject, sizeof(firing->subject),
-			target_of(rule, subject->targets));
-	if (kind->scope == RULES_SCOPE_process) {
-		firing->pid = j->sample->threads.blocked_pid;
-		firing->tid = j->sample->threads.blocked_tid;
-	}
-	if (subject->stopped)
-		firing_add_stopped(firing, subject->stopped);
-	if (kind->scope == RULES_SCOPE_program) {
-		const struct record_held_mutex *mutex = &j->sample->mutex;
-
-		firing->pid = mutex->pid;
-		firing->tid = mutex->holder;
-		text_copy(firing->subject, sizeof(firing->subject), mutex->comm);
-	}
-	if (kind->scope == RULES_SCOPE_lock) {
-		firing->pid = firing->tid = j->sample->lock.pid;
-		text_copy(firing->subject, sizeof(firing->subject), j->sample->lock.comm);
-	}
+	rule_subject_describe(subject, firing);
 	recorded = recorded_find(j->recorded, rule, name_now(firing, subject, j->watch, comm),
 		j->now_ns);
 	if (recorded_has(recorded, threads_of(rule, state))) {
@@ -532,11 +221,11 @@ static bool state_is_ready(const struct rule_state *state, const struct config_r
 }
 
 static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config_rule_name rule,
-	struct rule_state *state, const struct subject *subject)
+	struct rule_state *state, const struct rule_subject *subject)
 {
 	const struct config_rule *config = &rules->config[rule];
 	double value = 0;
-	bool may_fire = rule_kinds[rule].value(subject, &value);
+	bool may_fire = rule_subject_value(subject, rule, &value);
 
 	if (state->active)
 		recorded_follow(&rules->recorded, rule, name_of(rule, subject),
@@ -557,7 +246,7 @@ static void rule_evaluate(struct rules *rules, struct evaluation *j, enum config
 		return;
 	}
 	if (value < state->reported)
-		value = at_most(state->reported, subject->io_pct);
+		value = smaller(state->reported, subject->io_pct);
 	state->reported = 0;
 	state->is_doubted =
 		subject->io_pct <= config->set && subject->sample->psi.io.full_pct > config->set;
@@ -584,10 +273,10 @@ static void rule_evaluate_all(struct rules *rules, struct evaluation *j, enum co
 {
 	for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 		struct rule_state *state = &rules->states[rule][slot];
-		struct subject subject;
+		struct rule_subject subject;
 		uint32_t serial;
-		bool there = subject_get(watch, j->sample, rule_kinds[rule].scope, slot, &subject,
-			&serial);
+		bool there =
+			rule_subject_get(watch, rule_kinds[rule].scope, slot, &subject, &serial);
 
 		if (!there || state->serial != serial)
 			*state = (struct rule_state){ .serial = serial };
@@ -707,12 +396,12 @@ bool rules_first_active(const struct rules *rules, const struct watch *watch, ui
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT && j.sample; rule++) {
 		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 			const struct rule_state *state = &rules->states[rule][slot];
-			struct subject subject;
+			struct rule_subject subject;
 			uint32_t serial;
 
 			if (!state->active || (scope_of(rule)->fires_once && state->acknowledged))
 				continue;
-			if (!subject_get(watch, j.sample, rule_kinds[rule].scope, slot, &subject,
+			if (!rule_subject_get(watch, rule_kinds[rule].scope, slot, &subject,
 				    &serial))
 				continue;
 			j.count = 0;
@@ -743,13 +432,13 @@ void rules_acknowledge(struct rules *rules, const struct watch *watch, const cha
 	for (unsigned int rule = 0; rule < CONFIG_RULE_COUNT; rule++)
 		for (unsigned int slot = 0; slot < scope_of(rule)->slots; slot++) {
 			struct rule_state *state = &rules->states[rule][slot];
-			struct subject subject;
+			struct rule_subject subject;
 			uint32_t serial;
 
 			state->acknowledged = true;
 			if (!state->active || !j.sample ||
-				!subject_get(watch, j.sample, rule_kinds[rule].scope, slot,
-					&subject, &serial))
+				!rule_subject_get(watch, rule_kinds[rule].scope, slot, &subject,
+					&serial))
 				continue;
 			j.count = 0;
 			firing_add(&j, rule, state, &subject, rules->config[rule].set);
