@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Who loaded a disk, and which of those who waited worked for that.
+ * Who loaded a disk.
  * Used by the graph; the sentences say it.
  * Blames by the time of the disk, and nobody with less than half of it.
  */
@@ -47,12 +47,5 @@ struct culprit {
 
 /* Of a disk that is saturated, or behind a limit. kind NOBODY: nobody is known. */
 void blame(const struct model *model, int disk, struct culprit *ret_culprit);
-
-/* Whether a thread that waited worked for the culprit. */
-bool blame_is_own(const struct model *model, const struct culprit *culprit,
-	const struct model_wait *wait, const struct model_thread *thread);
-/* The same of all threads of a group, as far as lines stand for many. */
-bool blame_is_own_group(const struct model *model, const struct culprit *culprit,
-	const struct model_wait *wait);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "util/sort.h"
 #include "verdict/graph.h"
+#include "verdict/own_work.h"
 
 /*
  * Threads have names of their own, of which few people know. Of several that waited as long it is
@@ -63,14 +64,14 @@ static bool is_own(const struct graph *g, const struct node *end, const struct m
 {
 	if (!end->culprit)
 		return false;
-	return blame_is_own(g->m, end->culprit, w, t) ||
+	return own_work_of_thread(g->m, end->culprit, w, t) ||
 		(is_unnamed_own(g, end, w) && !model_sessions_find_runner(&g->m->sessions, t->tid));
 }
 
 static bool is_own_group(const struct graph *g, const struct node *end, const struct model_wait *w)
 {
 	return end->culprit &&
-		(blame_is_own_group(g->m, end->culprit, w) || is_unnamed_own(g, end, w));
+		(own_work_of_group(g->m, end->culprit, w) || is_unnamed_own(g, end, w));
 }
 
 /* The thread that stands for many is one of the culprit's: the others are not named by it. */
