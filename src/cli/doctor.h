@@ -69,8 +69,8 @@ void doctor_report_processes(struct doctor *d, const struct watch_process *proce
 /* How many disks the rules judge, and those that do not count what they do. */
 void doctor_report_disks(struct doctor *d, const struct watch *watch);
 
-/* Reports a run_as that is not a user of this host. */
-void doctor_report_user(struct doctor *d, const char *target, const char *run_as);
+/* Reports a run_as that is not a user of this host; `answers`: the server does all the same. */
+void doctor_report_user(struct doctor *d, const char *target, const char *run_as, bool answers);
 
 /* Reports targets that are disabled, and running servers that are not asked. */
 void doctor_report_unasked(struct doctor *d, const struct sql *sql,

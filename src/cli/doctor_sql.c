@@ -120,7 +120,7 @@ static const char *find_run_as(const struct config *config, const char *target)
 	return USER;
 }
 
-void doctor_report_user(struct doctor *d, const char *target, const char *run_as)
+void doctor_report_user(struct doctor *d, const char *target, const char *run_as, bool answers)
 {
 	bool standard = strcmp(run_as, USER) == 0;
 	char name[96];
@@ -128,10 +128,13 @@ void doctor_report_user(struct doctor *d, const char *target, const char *run_as
 	if (getpwnam(run_as))
 		return;
 	snprintf(name, sizeof(name), "%s.run_as", target);
-	doctor_report(d, "sql", name, FAILS,
-		"there is no user %s on this host; the helper runs as nobody, whom unix_socket and peer do "
-		"not let in; %s, or run `useradd --system %s`",
-		run_as, standard ? "run `systemd-sysusers`" : "name a user that exists", run_as);
+	doctor_report(d, "sql", name, answers ? DEGRADED : FAILS,
+		"there is no user %s on this host; the helper runs as nobody, %s; %s, or run "
+		"`useradd --system %s`",
+		run_as,
+		answers ? "and this database answers it"
+			: "whom unix_socket and peer do not let in",
+		standard ? "run `systemd-sysusers`" : "name a user that exists", run_as);
 }
 
 static bool is_postgresql(enum record_server server)
@@ -214,7 +217,7 @@ static void report_target(struct doctor *d, const struct sql *sql, unsigned int 
 	if (e.detected)
 		text_add(&state, "found running, no section [sql.NAME] names it: ");
 	sql_describe_target(sql, index, &state);
-	doctor_report_user(d, e.target, find_run_as(d->config, e.target));
+	doctor_report_user(d, e.target, find_run_as(d->config, e.target), e.current != NULL);
 	if (!e.current)
 		doctor_report(d, "sql", e.target, DEGRADED, "%s%s%s", buf,
 			*e.missing ? "; to fix this: " : "", e.missing);

@@ -281,13 +281,20 @@ static void test_user(void **state)
 {
 	struct fixture *f = *state;
 
-	doctor_report_user(&f->d, "main", "root");
+	doctor_report_user(&f->d, "main", "root", false);
 	assert_said(f, "");
-	doctor_report_user(&f->d, "main", "iostall-nosuch");
+	doctor_report_user(&f->d, "main", "iostall-nosuch", false);
 	assert_said(f,
 		"{\"area\":\"sql\",\"name\":\"main.run_as\",\"result\":\"fails\",\"detail\":"
 		"\"there is no user iostall-nosuch on this host; the helper runs as nobody, whom "
 		"unix_socket and peer do not let in; name a user that exists, or run "
+		"`useradd --system iostall-nosuch`\"}\n");
+	assert_int_equal(f->d.counts[FAILS], 1);
+	doctor_report_user(&f->d, "main", "iostall-nosuch", true);
+	assert_said(f,
+		"{\"area\":\"sql\",\"name\":\"main.run_as\",\"result\":\"degraded\",\"detail\":"
+		"\"there is no user iostall-nosuch on this host; the helper runs as nobody, and "
+		"this database answers it; name a user that exists, or run "
 		"`useradd --system iostall-nosuch`\"}\n");
 	assert_int_equal(f->d.counts[FAILS], 1);
 }
