@@ -106,6 +106,7 @@ $(B)/tests/unit/test_probe_set: WRAPPED := bpf_program__attach_raw_tracepoint bp
 	trace_maps_reuse kernel_types_count_args kernel_types_have_member
 $(B)/tests/unit/test_attach: WRAPPED := probe_set_attach_scanned probe_set_attach_rest probe_set_detach_scanned
 $(B)/tests/unit/test_block_tables: WRAPPED := bpf_map_lookup_batch bpf_map_lookup_elem bpf_map_delete_elem
+$(B)/tests/unit/test_offcpu_lines: WRAPPED := bpf_map_lookup_elem
 $(B)/tests/unit/test_kernel_types: WRAPPED := fopen
 $(B)/tests/unit/test_writers: WRAPPED := open_files_visit
 $(B)/tests/unit/test_thread_scanner $(B)/tests/unit/test_process_io: WRAPPED := clock_mono_ns
