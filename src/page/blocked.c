@@ -20,7 +20,8 @@ static bool has_function(const char *stack, const char *const *functions)
 {
 	for (const char *frame = stack; *frame;
 		frame += strcspn(frame, "\n"), frame += *frame == '\n') {
-		size_t len = strcspn(frame, "+\n");
+		/* "do_sigtimedwait.isra.0+0x12" */
+		size_t len = strcspn(frame, ".+\n");
 
 		for (const char *const *f = functions; *f; f++)
 			if (strlen(*f) == len && memcmp(frame, *f, len) == 0)
@@ -35,7 +36,7 @@ static bool has_function(const char *stack, const char *const *functions)
  */
 static bool is_idle(const struct record_offcpu *o)
 {
-	static const char *const kernel[] = { "ep_poll", "do_poll", "do_sys_poll",
+	static const char *const kernel[] = { "ep_poll", "do_epoll_wait", "do_poll", "do_sys_poll",
 		"poll_schedule_timeout", "do_select", "hrtimer_nanosleep", "do_nanosleep",
 		"inet_csk_accept", "unix_accept", "sk_wait_data", "unix_stream_data_wait",
 		"unix_stream_read_generic", "do_sigtimedwait", "do_wait", "read_events",

@@ -9,8 +9,6 @@
 #include "util/clock.h"
 #include "util/number.h"
 
-/* A disk may complete nothing for a shorter time without being in trouble. */
-#define NO_COMPLETION_NS NSEC_PER_SEC
 /* A limit that takes less of what its threads want is no trouble, for the verdict neither. */
 #define HELD_BACK_PCT 50
 
@@ -121,7 +119,7 @@ struct page_cell *page_cell_at(struct page *p, uint64_t mono_ns)
 
 static void note_no_completion(struct page_cell *c, int disk, uint64_t ns)
 {
-	if (ns < NO_COMPLETION_NS || ns <= c->no_completion_ns)
+	if (ns < TROUBLE_NS || ns <= c->no_completion_ns)
 		return;
 	c->no_completion_ns = ns;
 	c->no_completion_disk = (int8_t)disk;
@@ -154,7 +152,7 @@ static void note_disk(struct page *p, struct page_cell *c, const struct record_d
 		return;
 	take_max_pct(&c->util_pct[i], w->util_pct);
 	note_no_completion(c, i, w->no_completion_ns);
-	c->completes_again |= d->no_completion_ns >= NO_COMPLETION_NS && w->no_completion_ns == 0;
+	c->completes_again |= d->no_completion_ns >= TROUBLE_NS && w->no_completion_ns == 0;
 	d->no_completion_ns = w->no_completion_ns;
 }
 

@@ -156,13 +156,18 @@ static void print_disk_line(struct draw *d, const struct model_disk *disk)
 	draw_colour(d, DRAW_BOLD);
 	draw_text(d, 20, disk->name);
 	draw_colour(d, DRAW_PLAIN);
+	if (*disk->label) {
+		draw_add(d, " (");
+		draw_text(d, 20, disk->label);
+		draw_add(d, ")");
+	}
 	text_reset(&t);
 	text_add(&t, "  ");
-	add_requests(&t, disk);
-	if (disk->no_completion_ns) {
-		text_add(&t, ", ");
+	if (disk->no_completion_ns >= TROUBLE_NS) {
 		add_no_completions(&t, disk);
+		text_add(&t, ", ");
 	}
+	add_requests(&t, disk);
 	draw_add(d, buf);
 	draw_end(d);
 }
@@ -177,7 +182,7 @@ static void print_related(struct draw *d, const char *relation, const struct mod
 	draw_text(d, 20, disk->name);
 	text_reset(&t);
 	text_add(&t, ": ");
-	if (disk->no_completion_ns) {
+	if (disk->no_completion_ns >= TROUBLE_NS) {
 		add_no_completions(&t, disk);
 		text_add(&t, ", ");
 	}
@@ -386,37 +391,50 @@ static void print_relations(struct page *p, int disk, bool above, bool *named)
 	}
 }
 
-static void print_left_out(struct page *p, const bool *named, uint32_t stalled)
+/* "DISKS  also used: vda, vdb and 4 more" */
+static void print_names(struct page *p, const bool *is_wanted, const char *label)
 {
 	struct draw *d = &p->draw;
 	uint32_t count = 0;
 
 	for (int i = 0; i < (int)p->model.disks.count; i++) {
-		if (named[i] || !was_used(p, i))
+		if (!is_wanted[i] || count++ >= NAMED_MAX)
 			continue;
-		if (count++ >= NAMED_MAX)
-			continue;
-		draw_add(d, count == 1 ? "  left out here: " : ", ");
+		if (count == 1)
+			draw_title(d, "DISKS");
+		draw_add(d, count == 1 ? label : ", ");
 		draw_text(d, 20, p->model.disks.list[i].name);
 	}
 	if (count > NAMED_MAX)
 		draw_addf(d, " and %" PRIu32 " more", count - NAMED_MAX);
-	if (stalled)
-		draw_addf(d, "; %" PRIu32 " of them with operations that stalled", stalled);
 	if (count)
 		draw_end(d);
-	if (p->model.disks.left_out) {
-		draw_addf(d, "  more disks were at work than the %d of which figures are kept",
-			MODEL_DISKS_MAX);
-		draw_end(d);
+}
+
+/* Without a row: those that the incident is about, and others. */
+static void print_left_out(struct page *p, const bool *named)
+{
+	bool involved[MODEL_DISKS_MAX] = { false }, used[MODEL_DISKS_MAX] = { false };
+	struct draw *d = &p->draw;
+
+	for (int i = 0; i < (int)p->model.disks.count; i++) {
+		involved[i] = !named[i] && rank(p, i);
+		used[i] = !named[i] && !rank(p, i) && was_used(p, i);
 	}
+	print_names(p, involved, "  also involved: ");
+	print_names(p, used, "  also used: ");
+	if (!p->model.disks.left_out)
+		return;
+	draw_title(d, "DISKS");
+	draw_addf(d, "  more were at work than the %d of which figures are kept", MODEL_DISKS_MAX);
+	draw_end(d);
 }
 
 void page_print_disks(struct page *p)
 {
 	struct order order[MODEL_DISKS_MAX];
 	bool named[MODEL_DISKS_MAX] = { false };
-	uint32_t involved = 0, shown, stalled = 0;
+	uint32_t involved = 0, shown;
 
 	for (int i = 0; i < (int)p->model.disks.count; i++)
 		if (rank(p, i))
@@ -434,7 +452,5 @@ void page_print_disks(struct page *p)
 		print_times(&p->draw, &p->model.disks.list[disk]);
 		print_users(p, disk);
 	}
-	for (uint32_t i = shown; i < involved; i++)
-		stalled += !named[order[i].index];
-	print_left_out(p, named, stalled);
+	print_left_out(p, named);
 }

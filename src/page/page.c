@@ -182,9 +182,9 @@ static const char *end_of_incident(enum record_reason reason)
 	case RECORD_REASON_clear:
 		return ", ended when all was clear again";
 	case RECORD_REASON_max_time:
-		return ", cut off by incident.max_time";
+		return ", ended by incident.max_time";
 	case RECORD_REASON_stopped:
-		return ", cut off when iostall was stopped";
+		return ", ended because iostall was stopped";
 	default:
 		return "";
 	}

@@ -224,9 +224,9 @@ static void print_title(struct page *p)
 		draw_text(d, bar + PCT - 5, disk >= 0 ? p->model.disks.list[disk].name : "disk");
 	draw_right(d, end, "util");
 	if (bar) {
-		draw_right(d, end + 10, "I/O stall");
+		draw_right(d, end + 10, "pressure");
 		draw_right(d, end + 10 + PCT, "CPU");
-		draw_right(d, end + 10 + PCT + 9, "blocked");
+		draw_right(d, end + 10 + PCT + 9, "in I/O");
 	}
 	draw_add(d, "  what happened");
 	draw_end(d);

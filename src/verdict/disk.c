@@ -438,7 +438,7 @@ static void add_disk_part(const struct graph *g, const struct node *n, struct re
 	} else {
 		text_add(&t, "not sampled");
 	}
-	if (d->no_completion_ns > 0) {
+	if (d->no_completion_ns >= TROUBLE_NS) {
 		text_add(&t, ", no completions for at least ");
 		record_add_duration(&t, d->no_completion_ns);
 		part->longest_ns = d->no_completion_ns;

@@ -68,6 +68,8 @@ static void test_stacks(void **state)
 	add_stack(f, "early", 'S', 20, "", "");
 	/* Those that wait for work. */
 	add_stack(f, "poll", 'S', 60000, "ep_poll+0x1\ndo_epoll_wait+0x2", "");
+	add_stack(f, "epoll", 'S', 60000, "do_epoll_wait+0x2", "");
+	add_stack(f, "signals", 'S', 60000, "do_sigtimedwait.isra.0+0x1", "");
 	add_stack(f, "timer", 'S', 60000, "futex_do_wait+0x1", "pthread_cond_timedwait");
 	assert_string_equal(print_blocked(f),
 		"BLOCKED TIME  of threads of watched processes: together, longest, state, threads\n"

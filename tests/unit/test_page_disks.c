@@ -87,7 +87,7 @@ static void test_disks_below_and_above_are_named(void **state)
 		"\n  it stands on loop0: no completions for at least 2.40 s, 1234 requests, ");
 	assert_has(f, "\n  it stands on dm-0: util at most 88 %, ");
 	assert_has(f, "\n  on it stands vdy: ");
-	assert_has(f, "\n  left out here: vdx\n");
+	assert_has(f, "\nDISKS  also used: vdx\n");
 }
 
 static void test_disks_that_are_left_out_are_named(void **state)
@@ -103,7 +103,54 @@ static void test_disks_that_are_left_out_are_named(void **state)
 		add_device(f, i, name, "");
 	}
 	print(f, 100);
-	assert_has(f, "\n  left out here: vda, vdb, vdc, vdd and 4 more\n");
+	assert_has(f, "\nDISKS  also used: vda, vdb, vdc, vdd and 4 more\n");
+}
+
+/* A disk that people know by another name; a pause that nobody notices. */
+static void test_a_disk_with_a_label(void **state)
+{
+	struct page_fixture *f = *state;
+	struct record_stacked *s;
+
+	page_make_open(f);
+	s = &f->record.open.stack[0];
+	f->record.open.stack_count = 1;
+	text_copy(s->dev_name, sizeof(s->dev_name), "dm-0");
+	text_copy(s->label, sizeof(s->label), "vg0-mysql");
+	text_copy(s->below, sizeof(s->below), "sdb");
+	text_copy(f->record.open.trigger.device, sizeof(f->record.open.trigger.device), "dm-0");
+	add(f);
+	make_device(f, 3, "dm-0", "sdb")->no_completion_ns = 170 * NSEC_PER_USEC;
+	add(f);
+	print(f, 100);
+	assert_has(f, "\nDISK dm-0 (vg0-mysql)  1234 requests, ");
+	make_device(f, 3, "dm-0", "sdb")->no_completion_ns = NSEC_PER_SEC;
+	add(f);
+	print(f, 80);
+	assert_has(f,
+		"\nDISK dm-0 (vg0-mysql)  no completions for at least 1.00 s, 1234 requests, ");
+}
+
+static void test_involved_disks_without_a_row(void **state)
+{
+	struct page_fixture *f = *state;
+
+	add_open(f);
+	text_copy(f->record.open.trigger.device, sizeof(f->record.open.trigger.device), "");
+	for (unsigned int i = 0; i < 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "vd%c", (char)('a' + i));
+		add_device(f, i, name, "");
+		page_make_operation(f, RECORD_STALL, 5 + (int)i, 1000, 500)->dev =
+			(struct record_dev){ 7, i };
+		text_copy(f->record.operation.dev_name, sizeof(f->record.operation.dev_name), name);
+		add(f);
+	}
+	add_device(f, 4, "vde", "");
+	print(f, 100);
+	assert_has(f, "\nDISKS  also involved: vd");
+	assert_has(f, "\nDISKS  also used: vde\n");
 }
 
 /* Whatever a record says: a disk that stands on itself, and a circle. */
@@ -239,7 +286,7 @@ static void test_no_completions_has_one_length(void **state)
 	add(f);
 	print(f, 100);
 	assert_has(f, " NO COMPLETIONS for 1.72 s\n");
-	assert_has(f, ", no completions for at least 1.72 s\n");
+	assert_has(f, "  no completions for at least 1.72 s, ");
 	assert_lacks(f, "NO COMPLETIONS for 1.00 s");
 	make_device(f, 0, "loop0", "")->no_completion_ns = 2 * NSEC_PER_SEC;
 	f->record.mono_ns = AT(900);
@@ -294,8 +341,8 @@ static void test_how_it_ended(void **state)
 		const char *text;
 	} ends[] = {
 		{ RECORD_REASON_clear, ", ended when all was clear again\n" },
-		{ RECORD_REASON_max_time, ", cut off by incident.max_time\n" },
-		{ RECORD_REASON_stopped, ", cut off when iostall was stopped\n" },
+		{ RECORD_REASON_max_time, ", ended by incident.max_time\n" },
+		{ RECORD_REASON_stopped, ", ended because iostall was stopped\n" },
 		{ RECORD_REASON_NONE, ", for 9.00 s\n" },
 	};
 	struct page_fixture *f = *state;
@@ -315,6 +362,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_PAGE(test_disks_below_and_above_are_named),
 		WITH_PAGE(test_disks_that_are_left_out_are_named),
+		WITH_PAGE(test_a_disk_with_a_label),
+		WITH_PAGE(test_involved_disks_without_a_row),
 		WITH_PAGE(test_a_circle_of_disks),
 		WITH_PAGE(test_shares_have_a_title_and_a_rest),
 		WITH_PAGE(test_discards_are_not_writes),
