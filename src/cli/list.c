@@ -17,6 +17,8 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+/* Bytes of a culprit that is no single process. */
+#define CULPRIT_MAX 24
 /* A path and a sentence, every byte escaped in JSON's way only where it must be. */
 #define ROW_SIZE (24 * 1024)
 
@@ -59,15 +61,33 @@ static bool has_duration(const struct record_summary *s)
 	return s->closed || s->duration_ns;
 }
 
-/* "mysqldump[900] 92 %" */
+/* What the part says before its figures, as far as the column is wide. */
+static void add_begin(struct text *t, const char *part)
+{
+	size_t len = strcspn(part, ":");
+
+	if (len > CULPRIT_MAX)
+		for (len = CULPRIT_MAX; len > 0 && ((unsigned char)part[len] & 0xc0) == 0x80;)
+			len--;
+	text_add_printable(t, part, len);
+}
+
+/* "mysqldump[900] 92 %", "worker[2211/2299]", "2 processes of postgres 65 %" */
 static void add_culprit(struct text *t, const struct record_verdict_part *part)
 {
 	if (!part->what) {
 		text_add(t, "-");
 		return;
 	}
-	record_add_printable(t, *part->comm ? part->comm : "?");
-	text_addf(t, "[%" PRId32 "]", part->tid > 0 ? part->tid : part->pid);
+	if (part->pid) {
+		record_add_printable(t, *part->comm ? part->comm : "?");
+		text_addf(t, "[%" PRId32, part->pid);
+		if (part->tid > 0 && part->tid != part->pid)
+			text_addf(t, "/%" PRId32, part->tid);
+		text_add(t, "]");
+	} else {
+		add_begin(t, part->text);
+	}
 	if (isfinite(part->share_pct))
 		text_addf(t, " %.0f %%", part->share_pct);
 }

@@ -38,7 +38,7 @@ static void test_list(void **state)
 		"INCIDENT               OPENED                       DURATION  CLASS       WHERE       "
 		"CULPRIT                    STALLS  STUCK    LONGEST  LOST  STATE\n"
 		"20261120T031207Z-3f9c  2026-11-20 04:12:07 +01:00    23.40 s  saturated   sdb         "
-		"mariadbd[2230] 92 %            12      3     4.20 s     2  closed\n"
+		"mariadbd[2211/2230] 92 %       12      3     4.20 s     2  closed\n"
 		"20261121T000000Z-0001  2026-11-20 04:12:07 +01:00    12.35 s  -           sdb         "
 		"-                               1   some     512 ms     0  cut off\n");
 	assert_int_equal(run_list(f, true, buf, sizeof(buf)), EXIT_CODE_OK);
