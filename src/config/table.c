@@ -217,7 +217,7 @@ const struct config_setting config_settings[] = {
 	{ "rule." #name, "set", CONFIG_TYPE_THRESHOLD, RULE_FIELD(name, set), .unit = unit_,       \
 	  .standard = #set_,                                                                       \
 	  .help = "The rule fires when its value is above this in as many samples in a row as hold "   \
-		"says." },                                                                         \
+		"says; of threads, 3.5 means four or more." },           \
 	{ "rule." #name, "clear", CONFIG_TYPE_THRESHOLD, RULE_FIELD(name, clear), .unit = unit_,   \
 	  .standard = #clear_,                                                                     \
 	  .help = "The rule ends when its value is below this. It must not be above set: to lower set "  \
