@@ -23,6 +23,8 @@
 /* Two buffers for directories and one for a file. */
 #define THREAD_STACK_BYTES (32 * 1024)
 #define FILE_BYTES 4096
+/* What the longest record takes of a socket's room: 8970 bytes, in a buffer of the next size. */
+#define AUDIT_RECORD_MAX (16 * 1024)
 /* FAN_PRE_ACCESS of 6.14 */
 #define PRE_ACCESS 0x100000
 
@@ -236,14 +238,19 @@ static void take_netlink_socket(void *arg, struct cursor line)
 	snprintf(s->audit_link, sizeof(s->audit_link), "socket:[%" PRIu64 "]", inode);
 }
 
-/* Less only for a socket that was made smaller; where it is not known, any that are not read. */
+/*
+ * Newer kernels (6.12.117) refuse a record that has no room; older ones take one more, and are over
+ * the limit then. Less only for a socket that was made smaller; where it is not known, any that are
+ * not read.
+ */
 static uint64_t read_full_bytes(struct search *s)
 {
 	ssize_t n = file_read_at(s->procfs_fd, "sys/net/core/rmem_default", s->buf, sizeof(s->buf));
 	struct cursor text = { s->buf, s->buf + (n > 0 ? n : 0) };
 	uint64_t bytes;
 
-	return cursor_u64(&text, &bytes) == 0 && bytes ? bytes : 1;
+	return cursor_u64(&text, &bytes) == 0 && bytes > AUDIT_RECORD_MAX ? bytes - AUDIT_RECORD_MAX
+									  : 1;
 }
 
 /*

@@ -365,16 +365,28 @@ static struct fixture *audited(void **state, const char *sockets)
 	return f;
 }
 
-/* Records lie unread in its socket. The name does not tell. */
+/* Records lie unread in its socket, which has no room for another one. The name does not tell. */
 static void test_audit_daemon(void **state)
 {
-	struct fixture *f = audited(state, NETLINK_FULL);
+	static const struct {
+		const char *unread;
+		int32_t pid;
+	} cases[] = { { "212992", 20 }, { "213760", 20 }, { "212224", 20 }, { "190000", 0 } };
+	struct fixture *f = audited(state, "");
 	struct record_file_server found;
 
 	put_process(f, 20, "auditbeat", "socket:[4711]", "");
-	found = search_for(f, RECORD_CAUSE_audit);
-	assert_who(&found, 20, RECORD_BASIS_inferred);
-	assert_string_equal(found.comm, "auditbeat");
+	for (unsigned int i = 0; i < ARRAY_SIZE(cases); i++) {
+		tree_put(f->t, "proc/1/net/netlink",
+			NETLINK_OTHERS
+			"0000000081d28e8c 9   20         00000000 %s   0        0     "
+			"2        0        4711\n",
+			cases[i].unread);
+		found = search_for(f, RECORD_CAUSE_audit);
+		assert_who(&found, cases[i].pid,
+			cases[i].pid ? RECORD_BASIS_inferred : RECORD_BASIS_NONE);
+		assert_string_equal(found.comm, cases[i].pid ? "auditbeat" : "");
+	}
 }
 
 static void test_audit_daemon_reads_again(void **state)
