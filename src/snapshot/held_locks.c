@@ -142,7 +142,9 @@ static void run(void *state, const int *fds)
 	s->begin_ns = clock_mono_ns();
 	s->deadline_ns = s->begin_ns + LOOK_NS;
 	s->has_new = false;
-	s->last = s->answer;
+	/* What a look that was cut off has not found may stand all the same. */
+	if (!s->was_cut_off)
+		s->last = s->answer;
 	s->answer = (struct held_locks_answer){ .look_ns = s->begin_ns };
 	lock_search_look(s);
 	if (s->deadline_ns < clock_mono_ns() + SOURCES_NS)
@@ -154,6 +156,7 @@ static void run(void *state, const int *fds)
 			(s->armed || s->answer.list[i].kind != RECORD_KERNEL_LOCK_file ||
 				lock_search_is_about(s, s->answer.list[i].pid)))
 			describe(s, &s->answer.list[i]);
+	s->was_cut_off = clock_mono_ns() >= s->deadline_ns;
 	s->cpu_ns = clock_thread_cpu_ns() - cpu_ns;
 }
 

@@ -51,7 +51,8 @@ struct lock_search {
 	uint32_t count;
 	bool has_new; /* some were not known to wait */
 	struct lock_waiter waiters[LOCK_SEARCH_WAITERS_MAX];
-	struct held_locks_answer last;	 /* of the look before */
+	bool was_cut_off;		 /* the look before, by its time limit */
+	struct held_locks_answer last;	 /* of the last one that was not */
 	struct held_locks_answer answer; /* with those that were not waited for then */
 };
 
